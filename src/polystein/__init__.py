@@ -1,0 +1,55 @@
+"""Do these draws come from that target? Polynomial Stein discrepancies.
+
+The public names, and nothing else.
+"""
+
+from polystein import theory
+from polystein._version import __version__
+from polystein.bootstrap import psd_bootstrap_test
+from polystein.discrepancy import lambda_psd, o_psd, psd
+from polystein.errors import (
+    DegenerateError,
+    DependenceWarning,
+    HeavyTailWarning,
+    InputError,
+    LowESSWarning,
+    MissingExtraError,
+    PolysteinError,
+    PolysteinWarning,
+    ScaleError,
+)
+from polystein.gof import lambda_psd_test, psd_test
+from polystein.moments import SteinMoments
+from polystein.result import GofResult
+from polystein.sample import Sample
+from polystein.split import RandomSplit
+from polystein.variance import IID
+from polystein.weights import ClosedForm, CrossEntropy, Uniform
+
+__all__ = [
+    "IID",
+    "ClosedForm",
+    "CrossEntropy",
+    "DegenerateError",
+    "DependenceWarning",
+    "GofResult",
+    "HeavyTailWarning",
+    "InputError",
+    "LowESSWarning",
+    "MissingExtraError",
+    "PolysteinError",
+    "PolysteinWarning",
+    "RandomSplit",
+    "Sample",
+    "ScaleError",
+    "SteinMoments",
+    "Uniform",
+    "__version__",
+    "lambda_psd",
+    "lambda_psd_test",
+    "o_psd",
+    "psd",
+    "psd_bootstrap_test",
+    "psd_test",
+    "theory",
+]

@@ -1,0 +1,150 @@
+"""Centring, scaling, and the exact way back.
+
+The paper's functions answer in the coordinates they are given. Raw powers of
+draws far from the origin lose digits, and of draws on a large scale overflow, so
+sums are taken in *working* coordinates y = (x - c)/D, in which the score is D s,
+and mapped back. With Phi_0 = s 1' and D diagonal (issue of one binomial
+expansion, since x^i = sum_k C(i,k) c^(i-k) (D y)^k),
+
+    Phi_i(x) = sum_k C(i,k) D^-1 Phi_k(y) D^k diag(c)^(i-k).
+
+The scale is a power of two and the centre a multiple of it, so that going to
+working coordinates rounds nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import comb
+from typing import NamedTuple
+
+import numpy as np
+from array_api_compat import array_namespace, device
+
+from polystein.errors import DegenerateError
+from polystein.protocols import Array, FloatArray
+from polystein.sample import to_numpy
+from polystein.stein import Operator
+
+# Raw powers are safe while the mean is within this many spreads of the origin ...
+SAFE_OFFSET = 4.0
+# ... and the scale within 2^-8 to 2^8.
+SAFE_EXPONENT = 8
+
+
+@dataclass(frozen=True, eq=False)
+class Coordinates:
+    """x -> (x - centre)/scale and s -> scale s; nothing where both are None."""
+
+    centre: Array | None = None
+    scale: Array | None = None
+
+    def apply(self, draws: Array, scores: Array) -> tuple[Array, Array]:
+        """Draws and scores in these coordinates; the inputs are left alone."""
+        if self.scale is None:
+            return draws, scores
+        if self.centre is not None:
+            draws = draws - self.centre
+        return draws / self.scale, scores * self.scale
+
+
+RAW = Coordinates()
+
+
+class Change(NamedTuple):
+    """From coordinates (c, D) to (c', D'): D'/D, D/D' and (c - c')/D'."""
+
+    rows: Array
+    ratio: Array
+    shift: Array | None
+
+    def column_factor(self, i: int, k: int) -> Array:
+        """C(i,k) (D/D')^k ((c - c')/D')^(i-k), by which column j of Phi_k enters Phi_i."""
+        factor = self.ratio**k
+        return factor if self.shift is None else comb(i, k) * factor * self.shift ** (i - k)
+
+    def sources(self, i: int) -> range:
+        """The k whose Phi_k enter Phi_i; without a shift only k = i."""
+        return range(i, i + 1) if self.shift is None else range(i + 1)
+
+    def moments(
+        self, operator: Operator, score: Array, matrices: list[Array]
+    ) -> tuple[Array, list[Array]]:
+        """Map sums of s and of Phi_1, ..., Phi_Q to the new coordinates."""
+        mapped = []
+        for i in range(1, len(matrices) + 1):
+            parts = [
+                operator.outer(score, self.column_factor(i, 0))
+                if k == 0
+                else matrices[k - 1] * self.column_factor(i, k)
+                for k in self.sources(i)
+            ]
+            mapped.append(operator.scale_rows(sum(parts[1:], parts[0]), self.rows))
+        return self.rows * score, mapped
+
+    def coefficients(self, operator: Operator, i: int, matrix: Array) -> dict[int, Array]:
+        """Express <A_i, Phi_i> of the new coordinates by Phi_k of the old ones.
+
+        The adjoint of `moments`: key k > 0 holds the matrix to contract with
+        Phi_k, key 0 the vector to contract with the score.
+        """
+        scaled = operator.scale_rows(matrix, self.rows)
+        result = {k: scaled * self.column_factor(i, k) for k in self.sources(i) if k > 0}
+        if 0 in self.sources(i):
+            result[0] = operator.outer_adjoint(scaled * self.column_factor(i, 0))
+        return result
+
+
+def change(source: Coordinates, target: Coordinates, like: Array) -> Change | None:
+    """The way from one set of coordinates to another; None if they are the same."""
+    if source is target or (source.scale is None and target.scale is None):
+        return None
+    ones = array_namespace(like).ones_like(like)
+    source_scale = ones if source.scale is None else source.scale
+    target_scale = ones if target.scale is None else target.scale
+    shift = None
+    if source.centre is not None or target.centre is not None:
+        source_centre = 0.0 * ones if source.centre is None else source.centre
+        target_centre = 0.0 * ones if target.centre is None else target.centre
+        shift = (source_centre - target_centre) / target_scale
+    return Change(target_scale / source_scale, source_scale / target_scale, shift)
+
+
+def working_coordinates(draws: Array) -> Coordinates:
+    """Coordinates in which powers of these draws neither lose digits nor overflow.
+
+    They are the raw ones wherever raw powers are safe. As the way back is exact,
+    the choice moves results by no more than rounding.
+    """
+    xp = array_namespace(draws)
+    mean = to_numpy(xp.mean(draws, axis=0))
+    spread = to_numpy(xp.std(draws, axis=0))
+    with np.errstate(over="ignore"):
+        offset = np.abs(mean) > SAFE_OFFSET * spread
+        size = np.where(offset & (spread > 0), spread, np.hypot(mean, spread))
+    exponent = np.round(np.log2(size, out=np.zeros_like(size), where=size > 0))
+    if not offset.any() and (np.abs(exponent) <= SAFE_EXPONENT).all():
+        return RAW
+    scale = np.ldexp(1.0, np.clip(exponent, -1000, 1000).astype(int))
+    centre = np.where(offset, np.round(mean / scale) * scale, 0.0)
+    return _like(draws, centre if centre.any() else None, scale)
+
+
+def standard_coordinates(mean: FloatArray, spread: FloatArray, like: Array) -> Coordinates:
+    """The training rows' mean and standard deviation as coordinates."""
+    flat = np.flatnonzero(~(spread > 16 * np.finfo(float).eps * np.abs(mean)))
+    if flat.size:
+        raise DegenerateError(
+            f"`draws` must vary in every coordinate to be standardised; coordinate {flat[0]} is "
+            f"constant over the training rows ({flat.size} of {spread.size} are)"
+        )
+    return _like(like, mean, spread)
+
+
+def _like(draws: Array, centre: FloatArray | None, scale: FloatArray) -> Coordinates:
+    xp = array_namespace(draws)
+
+    def convert(values: FloatArray) -> Array:
+        return xp.asarray(values, dtype=draws.dtype, device=device(draws))
+
+    return Coordinates(None if centre is None else convert(centre), convert(scale))

@@ -1,0 +1,55 @@
+"""The exceptions and warnings of polystein.
+
+Everything raised on purpose derives from `PolysteinError`, everything warned
+about from `PolysteinWarning`::
+
+    PolysteinError
+    ├── InputError (also a ValueError)         an argument is not what was expected
+    ├── DegenerateError (also ArithmeticError) the data carry no variance to judge by
+    ├── ScaleError (also OverflowError)        the answer does not fit a float64
+    └── MissingExtraError (also ImportError)   an optional dependency is not installed
+
+    PolysteinWarning (also a UserWarning)
+    ├── DependenceWarning                      an i.i.d. method was given chains
+    ├── LowESSWarning                          too few effective draws for the p-value
+    └── HeavyTailWarning                       the test column may have no variance
+
+Messages name the argument, say what was expected and what came, and, where
+there is a remedy, give it.
+"""
+
+
+class PolysteinError(Exception):
+    """Base class of every error that polystein raises on purpose."""
+
+
+class InputError(PolysteinError, ValueError):
+    """An argument is not what was expected."""
+
+
+class DegenerateError(PolysteinError, ArithmeticError):
+    """The data carry no variance, so that no verdict can be given."""
+
+
+class ScaleError(PolysteinError, OverflowError):
+    """The answer, in the coordinates given, does not fit a float64."""
+
+
+class MissingExtraError(PolysteinError, ImportError):
+    """An optional dependency is not installed."""
+
+
+class PolysteinWarning(UserWarning):
+    """Base class of every warning that polystein emits."""
+
+
+class DependenceWarning(PolysteinWarning):
+    """A method for independent draws was given time-ordered chains."""
+
+
+class LowESSWarning(PolysteinWarning):
+    """Too few effective test draws for the p-value's reference distribution."""
+
+
+class HeavyTailWarning(PolysteinWarning):
+    """The test column may have no finite variance."""

@@ -1,0 +1,215 @@
+"""Rules that turn the features' mean and covariance into the weights lambda.
+
+Every rule maximises, in its own way, the Rayleigh quotient of Proposition 4.3,
+
+    SNR^2(lambda) = (lambda' mu)^2 / (lambda' Sigma lambda),
+
+sees nothing of the draws but mu and Sigma, and returns lambda with unit norm
+and lambda' mu >= 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polystein.errors import DegenerateError, InputError
+from polystein.protocols import FeatureMoments, FloatArray
+
+_EPSILON = float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True)
+class Uniform:
+    """Equal weights: lambda-PSD becomes PSD on fewer training rows.
+
+    Examples
+    --------
+    >>> import polystein as ps
+    >>> ps.Uniform()
+    Uniform()
+    """
+
+    def solve(self, moments: FeatureMoments, rng: np.random.Generator) -> FloatArray:
+        """Return 1/sqrt(K) for each of K features, up to the sign."""
+        return oriented(np.ones_like(moments.mean), moments.mean)
+
+
+@dataclass(frozen=True)
+class ClosedForm:
+    """The maximiser Sigma^-1 mu of Proposition 4.3, ridged on the correlation scale.
+
+    With D the features' variances and C their correlations, lambda is
+    proportional to D^-1/2 (C + ridge I)^-1 D^-1/2 mu, so that the ridge means the
+    same whatever the features' scales are.
+
+    Parameters
+    ----------
+    ridge : float
+        Added to the correlation matrix. 0 is the plain maximiser, an error where
+        the correlation matrix is singular.
+
+    Examples
+    --------
+    >>> import polystein as ps
+    >>> ps.ClosedForm(ridge=0.1)
+    ClosedForm(ridge=0.1)
+    """
+
+    ridge: float = 0.01
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.ridge < np.inf:
+            raise InputError(f"`ridge` must be a finite number >= 0; got {self.ridge!r}")
+
+    def solve(self, moments: FeatureMoments, rng: np.random.Generator) -> FloatArray:
+        """Solve the ridged normal equations."""
+        kept = varying(moments)
+        spread = np.sqrt(np.diagonal(moments.covariance)[kept])
+        correlation = moments.covariance[np.ix_(kept, kept)] / np.outer(spread, spread)
+        correlation[np.diag_indices_from(correlation)] += self.ridge
+        try:
+            solution = np.linalg.solve(correlation, moments.mean[kept] / spread) / spread
+        except np.linalg.LinAlgError as error:
+            raise DegenerateError(
+                "the features' correlation matrix is singular; use a positive `ridge`"
+            ) from error
+        return oriented(_embed(solution, kept, moments.mean.size), moments.mean)
+
+
+@dataclass(frozen=True)
+class CrossEntropy:
+    """Algorithm 2: the Bernoulli-Gaussian cross-entropy search.
+
+    Candidates are lambda_k = z_k e_k with z_k ~ Bernoulli(p_k) and
+    e_k ~ N(m_k, s_k^2); the best of each round set p, m and s of the next. A
+    feature that does not help is pruned: its p_k goes to 0.
+
+    As lambda and -lambda have the same SNR^2, every candidate is turned so that
+    lambda' mu >= 0 before the elite's mean is taken; else the two would cancel.
+    The search stops when the best SNR^2 has improved by less than `tolerance`,
+    relative to itself, in `patience` rounds on end.
+
+    Parameters
+    ----------
+    iterations, candidates, elites : int
+        The paper's T, M and K.
+    tolerance : float
+        The paper's epsilon, relative.
+    patience : int
+        Rounds without improvement before the search stops.
+
+    Examples
+    --------
+    >>> import polystein as ps
+    >>> ps.CrossEntropy(candidates=500).elites
+    10
+    """
+
+    iterations: int = 100
+    candidates: int = 1000
+    elites: int = 10
+    tolerance: float = 1e-3
+    patience: int = 3
+
+    #: Spreads and probabilities are kept off their ends, or the search freezes.
+    _least_spread = 1e-6
+    _least_probability = 0.01
+
+    def __post_init__(self) -> None:
+        for name in ("iterations", "candidates", "elites", "patience"):
+            value = getattr(self, name)
+            if not isinstance(value, int | np.integer) or value < 1:
+                raise InputError(f"`{name}` must be a positive integer; got {value!r}")
+        if self.elites > self.candidates:
+            raise InputError(
+                f"`elites` must not exceed `candidates`, {self.candidates}; got {self.elites}"
+            )
+        if not 0.0 <= self.tolerance < 1.0:
+            raise InputError(f"`tolerance` must be in [0, 1); got {self.tolerance!r}")
+
+    def solve(self, moments: FeatureMoments, rng: np.random.Generator) -> FloatArray:
+        """Search for the weights of the largest SNR^2."""
+        kept = varying(moments)
+        mean, covariance = moments.mean[kept], moments.covariance[np.ix_(kept, kept)]
+        best = np.ones(1) if kept.size == 1 else self._search(mean, covariance, rng)
+        return oriented(_embed(best, kept, moments.mean.size), moments.mean)
+
+    def _search(
+        self, mean: FloatArray, covariance: FloatArray, rng: np.random.Generator
+    ) -> FloatArray:
+        size = mean.shape[0]
+        probability, centre, spread = np.full(size, 0.5), np.zeros(size), np.ones(size)
+        best, best_score, idle = np.ones(size), -np.inf, 0
+        for _ in range(self.iterations):
+            candidates = self._draw(probability, centre, spread, mean, rng)
+            scores = signal_to_noise(candidates, mean, covariance)
+            order = np.argpartition(scores, -self.elites)[-self.elites :]
+            top = order[np.argmax(scores[order])]
+            improved = scores[top] > best_score * (1.0 + self.tolerance)
+            if scores[top] > best_score:
+                best, best_score = candidates[top], scores[top]
+            idle = 0 if improved else idle + 1
+            if idle >= self.patience:
+                break
+            elite = candidates[order]
+            probability = np.clip(
+                np.mean(elite != 0.0, axis=0),
+                self._least_probability,
+                1.0 - self._least_probability,
+            )
+            centre = elite.mean(axis=0)
+            spread = np.maximum(elite.std(axis=0), self._least_spread)
+        return best
+
+    def _draw(
+        self,
+        probability: FloatArray,
+        centre: FloatArray,
+        spread: FloatArray,
+        mean: FloatArray,
+        rng: np.random.Generator,
+    ) -> FloatArray:
+        """All candidates of a round, with unit norm; all-zero ones stay zero."""
+        shape = (self.candidates, mean.shape[0])
+        active = rng.random(shape) < probability
+        candidates = np.where(active, centre + spread * rng.standard_normal(shape), 0.0)
+        norms = np.sqrt(np.vecdot(candidates, candidates))
+        signs = np.where(candidates @ mean < 0.0, -1.0, 1.0)
+        scale = np.divide(signs, norms, out=np.zeros_like(norms), where=norms > 0.0)
+        return np.multiply(candidates, scale[:, None])
+
+
+def signal_to_noise(candidates: FloatArray, mean: FloatArray, covariance: FloatArray) -> FloatArray:
+    """SNR^2 of every row of candidates; -inf where its variance is not positive."""
+    signal: FloatArray = (candidates @ mean) ** 2
+    noise = np.vecdot(candidates @ covariance, candidates)
+    return np.divide(signal, noise, out=np.full_like(signal, -np.inf), where=noise > 0.0)
+
+
+def oriented(weights: FloatArray, mean: FloatArray) -> FloatArray:
+    """Scale to unit norm and turn so that weights' mean >= 0."""
+    weights = weights / np.max(np.abs(weights))
+    weights = weights / np.sqrt(weights @ weights)
+    return -weights if weights @ mean < 0.0 else weights
+
+
+def varying(moments: FeatureMoments) -> NDArray[np.intp]:
+    """Indices of the features whose variance is more than rounding of their mean."""
+    variance = np.diagonal(moments.covariance)
+    kept = np.flatnonzero(variance > (16 * _EPSILON * moments.mean) ** 2)
+    if kept.size == 0:
+        raise DegenerateError(
+            "no feature varies over the rows that set the weights; are the draws or the scores "
+            "constant?"
+        )
+    return kept
+
+
+def _embed(weights: FloatArray, kept: NDArray[np.intp], size: int) -> FloatArray:
+    """Zero weight for the features that were left out."""
+    full = np.zeros(size)
+    full[kept] = weights
+    return full

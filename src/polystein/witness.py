@@ -1,0 +1,204 @@
+"""The trained test function: closed-form maximiser and its projections."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from array_api_compat import array_namespace
+
+from polystein.blocks import reduce_blocks
+from polystein.coordinates import RAW, Coordinates, change, working_coordinates
+from polystein.errors import DegenerateError
+from polystein.moments import ColumnMoments, SteinMean, SteinMoments, add_block, finite, merged
+from polystein.protocols import (
+    Array,
+    Basis,
+    Block,
+    FeatureMoments,
+    FloatArray,
+    Rows,
+    Source,
+    Structure,
+    Witness,
+)
+from polystein.sample import to_numpy
+from polystein.stein import Operator, operator_for
+
+
+def feature_names(basis: Basis) -> tuple[str, ...]:
+    """Names of the features; the score block comes last."""
+    return (*basis.names, "score")
+
+
+@dataclass(frozen=True, eq=False)
+class PrimalWitness:
+    """Features <A_i, Phi_i(x)> and b's(x) by products with d x d matrices.
+
+    A feature in the coordinates of the answer is a combination of the terms in
+    working coordinates: ``matrices[k]`` lists, for basis term k, which feature
+    takes it with which matrix, and column i of ``vectors`` is what feature i takes
+    of the score.
+    """
+
+    names: tuple[str, ...]
+    basis: Basis
+    operator: Operator
+    working: Coordinates
+    matrices: list[list[tuple[int, Array]]]
+    vectors: Array
+
+    def project(self, draws: Array, scores: Array) -> FloatArray:
+        """Features of every row."""
+        draws, scores = self.working.apply(draws, scores)
+        xp = array_namespace(draws)
+        from_scores = scores @ self.vectors
+        columns = [from_scores[:, i] for i in range(len(self.names))]
+        for term, targets in zip(self.basis.terms(draws), self.matrices, strict=True):
+            for i, matrix in targets:
+                columns[i] = columns[i] + self.operator.contract(scores, term, matrix)
+        return to_numpy(xp.stack(columns, axis=1))
+
+
+@dataclass(frozen=True, eq=False)
+class DualWitness:
+    """The same features by products with the m training rows, for m below d.
+
+    As A_i is an average over training rows,
+
+        <A_i, Phi_i(x)> = sum_j w_j (s's_j)(phi'phi_j) + (s phi)'g + phi'' diag(A_i),
+
+    with g the mean derivative of the training rows and phi'' the derivative of the
+    row's own: products of length d with m columns instead of d.
+    """
+
+    names: tuple[str, ...]
+    basis: Basis
+    weighted_scores: Array
+    terms: list[Array]
+    derivatives: list[Array]
+    diagonals: list[Array]
+    score: Array
+
+    def project(self, draws: Array, scores: Array) -> FloatArray:
+        """Features of every row."""
+        xp = array_namespace(draws)
+        score_products = scores @ self.weighted_scores.T
+        columns = []
+        for i, term in enumerate(self.basis.terms(draws)):
+            pairs = xp.vecdot(score_products, term.values @ self.terms[i].T)
+            own = (scores * term.values) @ self.derivatives[i]
+            columns.append(pairs + own + term.derivative @ (term.factor * self.diagonals[i]))
+        columns.append(scores @ self.score)
+        return to_numpy(xp.stack(columns, axis=1))
+
+
+def fit_witness(
+    source: Source,
+    rows: Iterable[Rows],
+    basis: Basis,
+    structure: Structure = "full",
+    *,
+    answer: Coordinates = RAW,
+    count: int,
+) -> Witness:
+    """The maximiser of Proposition 3.2 on the chosen rows.
+
+    ``count``, the number of rows, decides between the primal and the dual form,
+    which give the same features up to one common factor.
+    """
+    rows = list(rows)
+    if structure == "full" and dual_is_cheaper(count, source.layout.dimension, basis.order):
+        draws, scores, weights = _gather(source, rows)
+        if answer is not RAW or working_coordinates(draws) is RAW:
+            return _dual(*answer.apply(draws, scores), weights, basis)
+
+    def zero() -> SteinMoments:
+        return SteinMoments.empty(basis, structure, answer=answer)
+
+    moments = reduce_blocks(source, rows, zero, add_block, merged)
+    return maximiser(moments.finalise(), basis, structure, moments.working, answer)
+
+
+def dual_is_cheaper(count: int, dimension: int, order: int) -> bool:
+    """Compare multiplications a projected row: (Q+1) d m against Q d^2."""
+    return (order + 1) * count < order * dimension
+
+
+def maximiser(
+    mean: SteinMean,
+    basis: Basis,
+    structure: Structure,
+    working: Coordinates,
+    answer: Coordinates,
+) -> PrimalWitness:
+    """A_i = mu_i / Z and b = mu_b / Z (Proposition 3.2), ready for working coordinates."""
+    size = mean.norm()
+    if size == 0.0:
+        raise DegenerateError(
+            "every Stein moment of the training rows is exactly zero, so that no test function "
+            "stands out; are all `scores` zero?"
+        )
+    operator = operator_for(structure)
+    xp = array_namespace(mean.score)
+    path = change(working, answer, mean.score)
+    matrices: list[list[tuple[int, Array]]] = [[] for _ in range(basis.order)]
+    vectors = []
+    for i, matrix in enumerate(mean.matrices, start=1):
+        parts = (
+            {i: matrix / size} if path is None else path.coefficients(operator, i, matrix / size)
+        )
+        vectors.append(parts.pop(0, xp.zeros_like(mean.score)))
+        for k, part in parts.items():
+            matrices[k - 1].append((i - 1, part))
+    score = mean.score / size
+    vectors.append(score if path is None else path.rows * score)
+    return PrimalWitness(
+        feature_names(basis), basis, operator, working, matrices, xp.stack(vectors, axis=1)
+    )
+
+
+def feature_moments(source: Source, rows: Iterable[Rows], witness: Witness) -> FeatureMoments:
+    """Mean and covariance (1/n, as in Algorithm 2) of the features of the chosen rows."""
+
+    def update(state: ColumnMoments, block: Block) -> ColumnMoments:
+        features = witness.project(block.draws, block.scores)
+        finite(float(np.max(np.abs(features))), "a feature")
+        return state.update(features, block.weights)
+
+    moments = reduce_blocks(
+        source, rows, lambda: ColumnMoments(len(witness.names)), update, ColumnMoments.merge
+    )
+    return FeatureMoments(moments.mean, moments.scatter / moments.weight, moments.weight)
+
+
+def _gather(source: Source, rows: Iterable[Rows]) -> tuple[Array, Array, FloatArray]:
+    """The training rows themselves, with weights that sum to 1."""
+
+    def update(blocks: list[Block], block: Block) -> list[Block]:
+        return [*blocks, block]
+
+    blocks = reduce_blocks(source, rows, list, update, lambda first, second: first + second)
+    xp = array_namespace(blocks[0].draws)
+    draws = xp.concat([block.draws for block in blocks])
+    scores = xp.concat([block.scores for block in blocks])
+    weights = np.concatenate(
+        [np.ones(block.rows) if block.weights is None else block.weights for block in blocks]
+    )
+    return draws, scores, weights / weights.sum()
+
+
+def _dual(draws: Array, scores: Array, weights: FloatArray, basis: Basis) -> DualWitness:
+    xp = array_namespace(draws)
+    shares = xp.asarray(weights, dtype=draws.dtype)
+    weighted = scores * shares[:, None]
+    terms, derivatives, diagonals = [], [], []
+    for term in basis.terms(draws):
+        derivative = term.factor * (shares @ term.derivative)
+        terms.append(term.values)
+        derivatives.append(derivative)
+        diagonals.append(xp.sum(weighted * term.values, axis=0) + derivative)
+    return DualWitness(
+        feature_names(basis), basis, weighted, terms, derivatives, diagonals, shares @ scores
+    )

@@ -1,0 +1,1 @@
+"""Literal, slow transcriptions of the paper, which the fast code has to equal."""

@@ -1,0 +1,1 @@
+"""Size and power, judged by exact tests over many replicates with fixed seeds."""
