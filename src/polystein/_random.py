@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from functools import cached_property
 
 import numpy as np
 
@@ -10,12 +10,30 @@ from polystein.errors import InputError
 from polystein.protocols import RNG
 
 
-class Streams(NamedTuple):
-    """Independent generators, one for each stage that needs randomness."""
+class Streams:
+    """Independent generators, one for each stage that needs randomness.
 
-    split: np.random.Generator
-    weights: np.random.Generator
-    resampling: np.random.Generator
+    The children are spawned always in the same order, so that tests share their
+    splits; a generator is made when it is first asked for.
+    """
+
+    def __init__(self, rng: RNG) -> None:
+        self._split, self._weights, self._resampling = seed_sequence(rng).spawn(3)
+
+    @cached_property
+    def split(self) -> np.random.Generator:
+        """For the roles of rows."""
+        return np.random.default_rng(self._split)
+
+    @cached_property
+    def weights(self) -> np.random.Generator:
+        """For the search for weights."""
+        return np.random.default_rng(self._weights)
+
+    @cached_property
+    def resampling(self) -> np.random.Generator:
+        """For bootstrap multipliers."""
+        return np.random.default_rng(self._resampling)
 
 
 def seed_sequence(rng: RNG) -> np.random.SeedSequence:
@@ -36,8 +54,3 @@ def seed_sequence(rng: RNG) -> np.random.SeedSequence:
         "`rng` must be a non-negative int, a numpy SeedSequence, a numpy Generator or None; "
         f"got {rng!r}"
     )
-
-
-def streams(rng: RNG) -> Streams:
-    """Spawn the children always in this order, so that tests share their splits."""
-    return Streams(*(np.random.default_rng(child) for child in seed_sequence(rng).spawn(3)))

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from array_api_compat import array_namespace
-
+from polystein._arrays import namespace
 from polystein.errors import InputError
 from polystein.protocols import Array, Term
 
@@ -44,7 +43,7 @@ class Monomial:
 
     def terms(self, draws: Array) -> Iterator[Term]:
         """Yield x^i with its derivative i x^(i-1), each power from the one before."""
-        previous = array_namespace(draws).ones_like(draws)
+        previous = namespace(draws).ones_like(draws)
         values = draws
         for i in range(1, self.order + 1):
             yield Term(values, float(i), previous)

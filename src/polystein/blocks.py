@@ -9,8 +9,9 @@ from itertools import pairwise
 from typing import TypeVar
 
 import numpy as np
-from array_api_compat import array_namespace, device
+from array_api_compat import device
 
+from polystein._arrays import namespace
 from polystein.protocols import Array, Block, Rows, Source
 
 State = TypeVar("State")
@@ -71,7 +72,7 @@ def take_rows(array: Array, index: np.ndarray[tuple[int], np.dtype[np.intp]]) ->
     """Select rows of an array of any namespace by a NumPy index."""
     if isinstance(array, np.ndarray):
         return array[index]
-    xp = array_namespace(array)
+    xp = namespace(array)
     return xp.take(array, xp.asarray(index, device=device(array)), axis=0)
 
 

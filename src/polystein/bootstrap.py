@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from polystein._random import streams
+from polystein._arrays import to_numpy
+from polystein._random import Streams
 from polystein.basis import Monomial
 from polystein.blocks import every_row, reduce_blocks
 from polystein.errors import DegenerateError, DependenceWarning, InputError
@@ -21,7 +22,7 @@ from polystein.protocols import (
     Structure,
 )
 from polystein.result import GofResult, Notes
-from polystein.sample import Sample, ScoreFunction, as_sample, to_numpy
+from polystein.sample import Sample, ScoreFunction, as_sample
 from polystein.stein import Operator, operator_for
 
 # Bytes that the sums of all replicates may take; more features than fit are
@@ -98,7 +99,7 @@ def psd_bootstrap_test(
         basis,
         structure,
         n_bootstrap,
-        seed=int(streams(rng).resampling.integers(2**63)),
+        seed=int(Streams(rng).resampling.integers(2**63)),
         progress=progress,
     )
     larger = int(np.count_nonzero(replicates >= observed))

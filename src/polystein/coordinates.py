@@ -3,8 +3,7 @@
 The paper's functions answer in the coordinates they are given. Raw powers of
 draws far from the origin lose digits, and of draws on a large scale overflow, so
 sums are taken in *working* coordinates y = (x - c)/D, in which the score is D s,
-and mapped back. With Phi_0 = s 1' and D diagonal (issue of one binomial
-expansion, since x^i = sum_k C(i,k) c^(i-k) (D y)^k),
+and mapped back. As x^i = sum_k C(i,k) c^(i-k) (D y)^k, with Phi_0 = s 1',
 
     Phi_i(x) = sum_k C(i,k) D^-1 Phi_k(y) D^k diag(c)^(i-k).
 
@@ -19,17 +18,17 @@ from math import comb
 from typing import NamedTuple
 
 import numpy as np
-from array_api_compat import array_namespace, device
 
+from polystein._arrays import convert, namespace, to_numpy
 from polystein.errors import DegenerateError
 from polystein.protocols import Array, FloatArray
-from polystein.sample import to_numpy
 from polystein.stein import Operator
 
-# Raw powers are safe while the mean is within this many spreads of the origin ...
-SAFE_OFFSET = 4.0
-# ... and the scale within 2^-8 to 2^8.
-SAFE_EXPONENT = 8
+# Raw powers are safe while the mean is not farther from the origin than this many
+# times the farthest draw is from the mean ...
+SAFE_OFFSET = 2.0
+# ... and that distance is within this factor of 1.
+SAFE_REACH = 256.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +98,7 @@ def change(source: Coordinates, target: Coordinates, like: Array) -> Change | No
     """The way from one set of coordinates to another; None if they are the same."""
     if source is target or (source.scale is None and target.scale is None):
         return None
-    ones = array_namespace(like).ones_like(like)
+    ones = namespace(like).ones_like(like)
     source_scale = ones if source.scale is None else source.scale
     target_scale = ones if target.scale is None else target.scale
     shift = None
@@ -116,15 +115,16 @@ def working_coordinates(draws: Array) -> Coordinates:
     They are the raw ones wherever raw powers are safe. As the way back is exact,
     the choice moves results by no more than rounding.
     """
-    xp = array_namespace(draws)
-    mean = to_numpy(xp.mean(draws, axis=0))
-    spread = to_numpy(xp.std(draws, axis=0))
-    with np.errstate(over="ignore"):
-        offset = np.abs(mean) > SAFE_OFFSET * spread
-        size = np.where(offset & (spread > 0), spread, np.hypot(mean, spread))
-    exponent = np.round(np.log2(size, out=np.zeros_like(size), where=size > 0))
-    if not offset.any() and (np.abs(exponent) <= SAFE_EXPONENT).all():
+    xp = namespace(draws)
+    middle = xp.mean(draws, axis=0)
+    mean = to_numpy(middle)
+    # The farthest draw, not the standard deviation: its square cannot overflow.
+    reach = to_numpy(xp.max(xp.abs(draws - middle), axis=0))
+    offset = np.abs(mean) > SAFE_OFFSET * reach
+    if not offset.any() and reach.max() < SAFE_REACH and reach.min() > 1.0 / SAFE_REACH:
         return RAW
+    size = np.where(offset & (reach > 0.0), reach, np.maximum(np.abs(mean), reach))
+    exponent = np.round(np.log2(size, out=np.zeros_like(size), where=size > 0.0))
     scale = np.ldexp(1.0, np.clip(exponent, -1000, 1000).astype(int))
     centre = np.where(offset, np.round(mean / scale) * scale, 0.0)
     return _like(draws, centre if centre.any() else None, scale)
@@ -142,9 +142,5 @@ def standard_coordinates(mean: FloatArray, spread: FloatArray, like: Array) -> C
 
 
 def _like(draws: Array, centre: FloatArray | None, scale: FloatArray) -> Coordinates:
-    xp = array_namespace(draws)
-
-    def convert(values: FloatArray) -> Array:
-        return xp.asarray(values, dtype=draws.dtype, device=device(draws))
-
-    return Coordinates(None if centre is None else convert(centre), convert(scale))
+    shift = None if centre is None else convert(centre, draws)
+    return Coordinates(shift, convert(scale, draws))

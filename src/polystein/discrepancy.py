@@ -6,12 +6,13 @@ from collections.abc import Callable
 
 import numpy as np
 
+from polystein._arrays import to_numpy
 from polystein.basis import Monomial
 from polystein.blocks import block_rows, every_row, reduce_blocks
 from polystein.errors import DegenerateError, InputError
 from polystein.moments import ColumnMoments, finite, stein_mean
 from polystein.protocols import Array, Block, Estimator, FloatArray, Rows, Source, Structure
-from polystein.sample import Sample, ScoreFunction, as_sample, to_numpy
+from polystein.sample import Sample, ScoreFunction, as_sample
 from polystein.stein import operator_for
 from polystein.weights import varying
 from polystein.witness import feature_moments, fit_witness

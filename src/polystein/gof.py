@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from polystein._random import Streams, streams
+from polystein._arrays import to_numpy
+from polystein._random import Streams
 from polystein.basis import Monomial
 from polystein.blocks import reduce_blocks
 from polystein.coordinates import RAW, Coordinates, standard_coordinates
@@ -31,7 +32,7 @@ from polystein.protocols import (
     Witness,
 )
 from polystein.result import Component, GofResult, Notes, tail_probability
-from polystein.sample import Sample, ScoreFunction, as_sample, to_numpy
+from polystein.sample import Sample, ScoreFunction, as_sample
 from polystein.split import RandomSplit
 from polystein.variance import IID
 from polystein.weights import CrossEntropy
@@ -205,7 +206,7 @@ class _Stage:
         validate_alternative(alternative)
         basis = Monomial(order)
         sample = as_sample(draws, scores)
-        stages = streams(rng)
+        stages = Streams(rng)
         partition = split.partition(sample.layout, stages.split)
         answer = standardised(sample, partition) if standardise else RAW
         return cls(

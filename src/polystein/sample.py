@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from array_api_compat import array_namespace, is_array_api_obj, is_numpy_array, to_device
+from array_api_compat import is_array_api_obj, is_numpy_array
 
+from polystein._arrays import namespace, to_numpy
 from polystein.errors import InputError
 from polystein.protocols import Array, Block, FloatArray, Layout
 
@@ -102,15 +103,8 @@ def as_sample(draws: Array | Sample, scores: Array | ScoreFunction | None) -> Sa
     return Sample(draws, scores)
 
 
-def to_numpy(array: Array) -> FloatArray:
-    """Bring an array of any namespace into NumPy, in double precision."""
-    if not is_numpy_array(array):
-        array = np.from_dlpack(to_device(array, "cpu"))
-    return np.asarray(array, dtype=np.float64)
-
-
 def _as_double(array: Array) -> Array:
-    xp = array_namespace(array)
+    xp = namespace(array)
     if array.dtype == xp.float64:
         return array
     return xp.astype(array, xp.float64)
@@ -127,7 +121,7 @@ def _validated_array(value: Array, argument: str) -> Array:
             raise InputError(f"`{argument}` must be an array of numbers; {error}") from error
     elif is_numpy_array(value):
         value = np.asarray(value)
-    xp = array_namespace(value)
+    xp = namespace(value)
     if xp is not None and not _has_numeric_dtype(xp, value):
         raise InputError(
             f"`{argument}` must hold real numbers (a floating or integer dtype); "
@@ -182,7 +176,7 @@ def _validated_scores(scores: Array | ScoreFunction, draws: Array) -> Array:
     if not callable(scores) or is_array_api_obj(scores):
         result, got = _validated_array(scores, "scores"), "got"
     else:
-        xp = array_namespace(draws)
+        xp = namespace(draws)
         copied = xp.asarray(draws, copy=True)
         flat = xp.reshape(copied, (-1, shape[-1]))
         result = _validated_array(scores(flat), "scores")
@@ -193,7 +187,7 @@ def _validated_scores(scores: Array | ScoreFunction, draws: Array) -> Array:
         raise InputError(
             f"`scores` must have the shape of `draws`, {shape}; {got} {tuple(result.shape)}"
         )
-    if array_namespace(result) is not array_namespace(draws):
+    if namespace(result) is not namespace(draws):
         raise InputError(
             "`scores` must be an array of the same library as `draws`, "
             f"{type(draws).__name__}; {got} {type(result).__name__}"
@@ -203,7 +197,7 @@ def _validated_scores(scores: Array | ScoreFunction, draws: Array) -> Array:
 
 def _check_finite(array: Array, argument: str) -> None:
     """A sum is finite only if every term is; look closer only when it is not."""
-    xp = array_namespace(array)
+    xp = namespace(array)
     if xp.isdtype(array.dtype, "integral"):
         return
     with np.errstate(over="ignore", invalid="ignore"):

@@ -12,8 +12,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from array_api_compat import array_namespace
-
+from polystein._arrays import namespace
 from polystein.errors import InputError
 from polystein.protocols import Array, Structure, Term
 
@@ -64,7 +63,7 @@ class FullOperator:
 
     def with_derivatives(self, products: Array, derivatives: Array) -> Array:
         """The derivatives stand on the diagonal."""
-        xp = array_namespace(products)
+        xp = namespace(products)
         identity = xp.eye(products.shape[0], dtype=products.dtype)
         return products + identity * derivatives
 
@@ -74,7 +73,7 @@ class FullOperator:
 
     def outer_adjoint(self, matrix: Array) -> Array:
         """The row sums."""
-        return array_namespace(matrix).sum(matrix, axis=1)
+        return namespace(matrix).sum(matrix, axis=1)
 
     def scale_rows(self, matrix: Array, factors: Array) -> Array:
         """diag(factors) matrix."""
@@ -82,13 +81,13 @@ class FullOperator:
 
     def contract(self, scores: Array, term: Term, matrix: Array) -> Array:
         """s' A phi + <diag(A), phi'>."""
-        xp = array_namespace(scores)
+        xp = namespace(scores)
         diagonal = xp.linalg.diagonal(matrix)
         return xp.vecdot(scores @ matrix, term.values) + term.derivative @ (term.factor * diagonal)
 
     def squared_norms(self, scores: Array, score_norms: Array, term: Term) -> Array:
         """||s||^2 ||phi||^2 + 2 <s phi, phi'> + ||phi'||^2."""
-        xp = array_namespace(scores)
+        xp = namespace(scores)
         values, factor, derivative = term
         cross = xp.vecdot(scores * values, derivative)
         return (
@@ -99,7 +98,7 @@ class FullOperator:
 
     def stacked(self, scores: Array, term: Term, part: slice = EVERY) -> Array:
         """Entries of s phi' + diag(phi'), row after row."""
-        xp = array_namespace(scores)
+        xp = namespace(scores)
         identity = xp.eye(scores.shape[1], dtype=scores.dtype)[part, :]
         derivatives = (term.factor * term.derivative)[:, None, :] * identity
         matrices = scores[:, part, None] * term.values[:, None, :] + derivatives
@@ -115,7 +114,7 @@ class DiagonalOperator:
 
     def products(self, scores: Array, term: Term) -> Array:
         """The diagonal of s' phi_i, of shape (d,)."""
-        xp = array_namespace(scores)
+        xp = namespace(scores)
         return xp.sum(scores * term.values, axis=0)
 
     def with_derivatives(self, products: Array, derivatives: Array) -> Array:
@@ -141,7 +140,7 @@ class DiagonalOperator:
     def squared_norms(self, scores: Array, score_norms: Array, term: Term) -> Array:
         """||s phi + phi'||^2."""
         entries = self.stacked(scores, term)
-        return array_namespace(scores).vecdot(entries, entries)
+        return namespace(scores).vecdot(entries, entries)
 
     def stacked(self, scores: Array, term: Term, part: slice = EVERY) -> Array:
         """Entries of s phi + phi'."""

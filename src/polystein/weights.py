@@ -67,9 +67,9 @@ class ClosedForm:
     def solve(self, moments: FeatureMoments, rng: np.random.Generator) -> FloatArray:
         """Solve the ridged normal equations."""
         kept = varying(moments)
-        spread = np.sqrt(np.diagonal(moments.covariance)[kept])
-        correlation = moments.covariance[np.ix_(kept, kept)] / np.outer(spread, spread)
-        correlation[np.diag_indices_from(correlation)] += self.ridge
+        covariance = moments.covariance[kept][:, kept]
+        spread = np.sqrt(covariance.diagonal())
+        correlation = covariance / (spread[:, None] * spread) + self.ridge * np.eye(kept.size)
         try:
             solution = np.linalg.solve(correlation, moments.mean[kept] / spread) / spread
         except np.linalg.LinAlgError as error:
@@ -133,7 +133,7 @@ class CrossEntropy:
     def solve(self, moments: FeatureMoments, rng: np.random.Generator) -> FloatArray:
         """Search for the weights of the largest SNR^2."""
         kept = varying(moments)
-        mean, covariance = moments.mean[kept], moments.covariance[np.ix_(kept, kept)]
+        mean, covariance = moments.mean[kept], moments.covariance[kept][:, kept]
         best = np.ones(1) if kept.size == 1 else self._search(mean, covariance, rng)
         return oriented(_embed(best, kept, moments.mean.size), moments.mean)
 
@@ -184,9 +184,11 @@ class CrossEntropy:
 
 def signal_to_noise(candidates: FloatArray, mean: FloatArray, covariance: FloatArray) -> FloatArray:
     """SNR^2 of every row of candidates; -inf where its variance is not positive."""
-    signal: FloatArray = (candidates @ mean) ** 2
+    signal = (candidates @ mean) ** 2
     noise = np.vecdot(candidates @ covariance, candidates)
-    return np.divide(signal, noise, out=np.full_like(signal, -np.inf), where=noise > 0.0)
+    scores: FloatArray = np.full(signal.shape, -np.inf)
+    np.divide(signal, noise, out=scores, where=noise > 0.0)
+    return scores
 
 
 def oriented(weights: FloatArray, mean: FloatArray) -> FloatArray:

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-from array_api_compat import array_namespace
 
+from polystein._arrays import convert, namespace, to_numpy
 from polystein.blocks import reduce_blocks
 from polystein.coordinates import RAW, Coordinates, change, working_coordinates
 from polystein.errors import DegenerateError
@@ -23,7 +23,6 @@ from polystein.protocols import (
     Structure,
     Witness,
 )
-from polystein.sample import to_numpy
 from polystein.stein import Operator, operator_for
 
 
@@ -52,7 +51,7 @@ class PrimalWitness:
     def project(self, draws: Array, scores: Array) -> FloatArray:
         """Features of every row."""
         draws, scores = self.working.apply(draws, scores)
-        xp = array_namespace(draws)
+        xp = namespace(draws)
         from_scores = scores @ self.vectors
         columns = [from_scores[:, i] for i in range(len(self.names))]
         for term, targets in zip(self.basis.terms(draws), self.matrices, strict=True):
@@ -83,7 +82,7 @@ class DualWitness:
 
     def project(self, draws: Array, scores: Array) -> FloatArray:
         """Features of every row."""
-        xp = array_namespace(draws)
+        xp = namespace(draws)
         score_products = scores @ self.weighted_scores.T
         columns = []
         for i, term in enumerate(self.basis.terms(draws)):
@@ -141,7 +140,7 @@ def maximiser(
             "stands out; are all `scores` zero?"
         )
     operator = operator_for(structure)
-    xp = array_namespace(mean.score)
+    xp = namespace(mean.score)
     path = change(working, answer, mean.score)
     matrices: list[list[tuple[int, Array]]] = [[] for _ in range(basis.order)]
     vectors = []
@@ -180,7 +179,7 @@ def _gather(source: Source, rows: Iterable[Rows]) -> tuple[Array, Array, FloatAr
         return [*blocks, block]
 
     blocks = reduce_blocks(source, rows, list, update, lambda first, second: first + second)
-    xp = array_namespace(blocks[0].draws)
+    xp = namespace(blocks[0].draws)
     draws = xp.concat([block.draws for block in blocks])
     scores = xp.concat([block.scores for block in blocks])
     weights = np.concatenate(
@@ -190,8 +189,8 @@ def _gather(source: Source, rows: Iterable[Rows]) -> tuple[Array, Array, FloatAr
 
 
 def _dual(draws: Array, scores: Array, weights: FloatArray, basis: Basis) -> DualWitness:
-    xp = array_namespace(draws)
-    shares = xp.asarray(weights, dtype=draws.dtype)
+    xp = namespace(draws)
+    shares = convert(weights, draws)
     weighted = scores * shares[:, None]
     terms, derivatives, diagonals = [], [], []
     for term in basis.terms(draws):
