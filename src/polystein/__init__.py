@@ -6,6 +6,7 @@ The public names, and nothing else.
 from polystein import theory
 from polystein._version import __version__
 from polystein.bootstrap import psd_bootstrap_test
+from polystein.check import check
 from polystein.discrepancy import lambda_psd, o_psd, psd
 from polystein.errors import (
     DegenerateError,
@@ -22,18 +23,22 @@ from polystein.gof import lambda_psd_test, psd_test
 from polystein.moments import SteinMoments
 from polystein.result import GofResult
 from polystein.sample import Sample
-from polystein.split import RandomSplit
-from polystein.variance import IID
+from polystein.split import BlockSplit, ChainSplit, RandomSplit
+from polystein.variance import IID, BatchMeans, InitialSequence
 from polystein.weights import ClosedForm, CrossEntropy, Uniform
 
 __all__ = [
     "IID",
+    "BatchMeans",
+    "BlockSplit",
+    "ChainSplit",
     "ClosedForm",
     "CrossEntropy",
     "DegenerateError",
     "DependenceWarning",
     "GofResult",
     "HeavyTailWarning",
+    "InitialSequence",
     "InputError",
     "LowESSWarning",
     "MissingExtraError",
@@ -45,6 +50,7 @@ __all__ = [
     "SteinMoments",
     "Uniform",
     "__version__",
+    "check",
     "lambda_psd",
     "lambda_psd_test",
     "o_psd",

@@ -111,9 +111,19 @@ class Partition(Protocol):
     def count(self, *roles: Role) -> int:
         """How many rows hold one of the roles."""
 
+    @property
+    def awaits_gap(self) -> bool:
+        """Whether the gap is still to be estimated from training rows."""
+
+    def with_gap(self, gap: int) -> Partition:
+        """The same roles, but with this many rows a chain dropped before the test rows."""
+
 
 class Split(Protocol):
     """Decides which rows train and which rows test."""
+
+    #: Whether it keeps time: no test row between training rows of the same chain.
+    respects_time: bool
 
     def partition(self, layout: Layout, rng: np.random.Generator) -> Partition:
         """Give every row of the layout a role."""
@@ -166,6 +176,11 @@ class Accumulator(Protocol):
 
 class Variance(Protocol):
     """How the variance of the mean of the test columns is estimated."""
+
+    #: Effective rows below which the reference distribution is not to be trusted.
+    least_ess: float
+    #: Whether it holds for autocorrelated rows.
+    respects_time: bool
 
     def accumulator(self, layout: Layout, columns: int) -> Accumulator:
         """Return a fresh accumulator."""

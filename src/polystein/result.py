@@ -121,18 +121,19 @@ class Notes:
         self._items: list[PolysteinWarning] = []
 
     def add(self, warning: PolysteinWarning) -> None:
-        """Keep a warning for later."""
-        self._items.append(warning)
+        """Keep a warning for later, but only the first of its kind."""
+        if not any(type(item) is type(warning) for item in self._items):
+            self._items.append(warning)
 
     @property
     def messages(self) -> tuple[str, ...]:
         """The texts, in the order in which they came."""
         return tuple(str(item) for item in self._items)
 
-    def emit(self) -> None:
+    def emit(self, stacklevel: int = 3) -> None:
         """Emit everything, pointing at the caller of the public function."""
         for item in self._items:
-            warnings.warn(item, stacklevel=3)
+            warnings.warn(item, stacklevel=stacklevel)
 
 
 def tail_probability(statistic: float, df: float, alternative: Alternative) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,7 @@ from polystein.errors import InputError
 from polystein.protocols import Layout, Partition, Role, Rows
 
 _LABELS: dict[Role, int] = {"witness": 0, "weights": 1, "test": 2, "gap": 3}
+Stretches = dict[Role, tuple[int, int]]
 # A variance takes two rows, a mean one.
 _LEAST: dict[Role, int] = {"witness": 1, "weights": 2, "test": 2}
 
@@ -39,6 +41,8 @@ class RandomSplit:
     train: float = 0.7
     weights: float = 0.5
 
+    respects_time = False
+
     def __post_init__(self) -> None:
         validate_share(self.train, "train")
         validate_share(self.weights, "weights")
@@ -53,12 +57,160 @@ class RandomSplit:
             "weights": weights,
             "test": total - training,
         }
-        require_rows(counts, total, self)
         labels = np.repeat(
             np.array([_LABELS[role] for role in counts], dtype=np.int8), list(counts.values())
         )
         rng.shuffle(labels)
-        return LabelledPartition(layout, labels)
+        result = LabelledPartition(layout, labels)
+        require_rows(result, total, self)
+        return result
+
+
+@dataclass(frozen=True)
+class BlockSplit:
+    """The early part of every chain trains, a gap is dropped, the rest tests.
+
+    For MCMC output: rows that test lie several autocorrelation times after those
+    that trained. Draws of shape (n, d) are one chain.
+
+    Parameters
+    ----------
+    train : float
+        Share of every chain that trains.
+    gap : int or "auto"
+        Rows of every chain dropped between training and test rows. "auto" drops
+        five autocorrelation times of the slowest feature, estimated from training
+        rows, but never more than half of what is left.
+    weights : float
+        Share of the training rows that lambda-PSD spends on its weights: the later
+        ones.
+
+    Examples
+    --------
+    >>> import polystein as ps
+    >>> ps.BlockSplit(0.5, gap=20)
+    BlockSplit(train=0.5, gap=20, weights=0.5)
+    """
+
+    train: float = 0.5
+    gap: int | Literal["auto"] = "auto"
+    weights: float = 0.5
+
+    respects_time = True
+
+    def __post_init__(self) -> None:
+        validate_share(self.train, "train")
+        validate_share(self.weights, "weights")
+        valid = isinstance(self.gap, int | np.integer) and self.gap >= 0
+        if self.gap != "auto" and not valid:
+            raise InputError(f"`gap` must be an integer >= 0 or 'auto'; got {self.gap!r}")
+
+    def partition(self, layout: Layout, rng: np.random.Generator) -> Partition:
+        """Cut every chain in the same proportions."""
+        automatic = self.gap == "auto"
+        gap = 0 if automatic else int(self.gap)
+        chains: list[Stretches] = []
+        for length in layout.lengths:
+            training = share_of(self.train, length)
+            witness = training - share_of(self.weights, training)
+            test = min(training + gap, length)
+            chains.append(
+                {
+                    "witness": (0, witness),
+                    "weights": (witness, training),
+                    "gap": (training, test),
+                    "test": (test, length),
+                }
+            )
+        result = StretchPartition(tuple(chains), awaits_gap=automatic)
+        require_rows(result, layout.total, self)
+        return result
+
+
+@dataclass(frozen=True)
+class ChainSplit:
+    """Some chains train, the others test.
+
+    The chains must be independent of each other: chains of one run from scattered
+    starts are, walkers of an ensemble sampler, temperatures of one ladder and
+    particles of one SMC run are not.
+
+    Parameters
+    ----------
+    train : float
+        Share of the chains that train: the first ones, at least one.
+    weights : float
+        Share of each training chain, its later part, that lambda-PSD spends on its
+        weights.
+
+    Examples
+    --------
+    >>> import polystein as ps
+    >>> ps.ChainSplit()
+    ChainSplit(train=0.5, weights=0.5)
+    """
+
+    train: float = 0.5
+    weights: float = 0.5
+
+    respects_time = True
+
+    def __post_init__(self) -> None:
+        validate_share(self.train, "train")
+        validate_share(self.weights, "weights")
+
+    def partition(self, layout: Layout, rng: np.random.Generator) -> Partition:
+        """Give whole chains to training or to the test."""
+        count = len(layout.lengths)
+        if count < 2:
+            raise InputError(
+                "`draws` must have at least 2 chains, (chain, draw, d), for ChainSplit; got 1 chain"
+            )
+        training = min(count - 1, max(1, share_of(self.train, count)))
+        chains: list[Stretches] = []
+        for chain, length in enumerate(layout.lengths):
+            witness = length - share_of(self.weights, length)
+            chains.append(
+                {"witness": (0, witness), "weights": (witness, length)}
+                if chain < training
+                else {"test": (0, length)}
+            )
+        result = StretchPartition(tuple(chains))
+        require_rows(result, layout.total, self)
+        return result
+
+
+@dataclass(frozen=True, eq=False)
+class StretchPartition:
+    """For every chain, where the stretch of each role starts and stops."""
+
+    chains: tuple[Stretches, ...]
+    awaits_gap: bool = False
+
+    def rows(self, *roles: Role) -> Iterator[Rows]:
+        """The stretches of the roles, joined where they touch."""
+        for chain, stretches in enumerate(self.chains):
+            joined: list[tuple[int, int]] = []
+            for start, stop in sorted(stretches[role] for role in roles if role in stretches):
+                if joined and joined[-1][1] == start:
+                    start = joined.pop()[0]
+                if start < stop:
+                    joined.append((start, stop))
+            for start, stop in joined:
+                yield Rows(chain, start, stop)
+
+    def count(self, *roles: Role) -> int:
+        """How many rows hold one of the roles."""
+        return sum(rows.stop - rows.start for rows in self.rows(*roles))
+
+    def with_gap(self, gap: int) -> Partition:
+        """Drop `gap` rows of every chain before its test rows, at most half of them."""
+        chains: list[Stretches] = []
+        for stretches in self.chains:
+            start, stop = stretches["test"]
+            test = start + min(gap, (stop - start) // 2)
+            chains.append({**stretches, "gap": (start, test), "test": (test, stop)})
+        return StretchPartition(tuple(chains))
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +219,12 @@ class LabelledPartition:
 
     layout: Layout
     labels: NDArray[np.int8]
+
+    awaits_gap = False
+
+    def with_gap(self, gap: int) -> Partition:
+        """Independent rows need none."""
+        return self
 
     def rows(self, *roles: Role) -> Iterator[Rows]:
         """Each chain once, with a mask for the roles."""
@@ -98,11 +256,12 @@ def share_of(share: float, total: int) -> int:
     return int(share * total + 1e-9)
 
 
-def require_rows(counts: dict[Role, int], total: int, split: object) -> None:
+def require_rows(partition: Partition, total: int, split: object) -> None:
     """Say so where a role would go short of rows."""
     for role, least in _LEAST.items():
-        if counts[role] < least:
+        count = partition.count(role)
+        if count < least:
             raise InputError(
-                f"`draws` must have more rows for {split}: of {total} it leaves {counts[role]} "
-                f"for the role {role!r}, which needs at least {least}"
+                f"`draws` must have more rows for {split}: of {total} it leaves {count} for the "
+                f"role {role!r}, which needs at least {least}"
             )

@@ -179,7 +179,8 @@ class CrossEntropy:
         norms = np.sqrt(np.vecdot(candidates, candidates))
         signs = np.where(candidates @ mean < 0.0, -1.0, 1.0)
         scale = np.divide(signs, norms, out=np.zeros_like(norms), where=norms > 0.0)
-        return np.multiply(candidates, scale[:, None])
+        unit: FloatArray = candidates * scale[:, None]
+        return unit
 
 
 def signal_to_noise(candidates: FloatArray, mean: FloatArray, covariance: FloatArray) -> FloatArray:

@@ -1,0 +1,43 @@
+"""The one command: ``python -m benchmarks [--only NAME] [--quick] [--threads N]``."""
+
+import argparse
+import os
+import sys
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("--only", metavar="NAME", help="only the cases whose name begins with NAME")
+    parser.add_argument("--quick", action="store_true", help="3 pairs; a tenth of a million rows")
+    parser.add_argument("--threads", type=int, default=1, help="threads of BLAS (default 1)")
+    parser.add_argument("--list", action="store_true", help="name the cases and stop")
+    return parser.parse_args()
+
+
+def fix_threads(threads: int) -> None:
+    """BLAS reads these once, when NumPy is imported: nothing may import NumPy before."""
+    if "numpy" in sys.modules:
+        raise RuntimeError("NumPy was imported before its threads were fixed")
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ[name] = str(threads)
+
+
+def main() -> int:
+    options = arguments()
+    fix_threads(options.threads)
+
+    from benchmarks import core, harness
+
+    cases = [case for case in core.CASES if case.name.startswith(options.only or "")]
+    if not cases:
+        print(f"no case begins with {options.only!r}; see --list", file=sys.stderr)
+        return 2
+    if options.list:
+        print("\n".join(case.name for case in cases))
+        return 0
+    harness.report(cases, quick=options.quick, threads=options.threads)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,143 @@
+"""Interleaved pairs, peak memory, and the Markdown table."""
+
+import platform
+import resource
+import statistics
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from time import perf_counter
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+Side = Callable[[int], object]
+
+PAIRS, QUICK_PAIRS = 15, 3
+HEADER = ["case", "ours", "against", "ratio [quartiles]", "target", "met"]
+
+
+class Target(NamedTuple):
+    """A bound on time(ours)/time(theirs) ("at most") or on its inverse ("at least")."""
+
+    sense: Literal["at most", "at least"]
+    bound: float
+
+    def __str__(self) -> str:
+        return f"{'≤' if self.sense == 'at most' else '≥'} {self.bound:g}×"
+
+    def ratio(self, ours: float, theirs: float) -> float:
+        return ours / theirs if self.sense == "at most" else theirs / ours
+
+    def met(self, ratio: float) -> bool:
+        return ratio <= self.bound if self.sense == "at most" else ratio >= self.bound
+
+
+class Case(NamedTuple):
+    """One line or a few of the table; `rows` takes whether the run is a quick one."""
+
+    name: str
+    rows: Callable[[bool], Iterator[list[str]]]
+
+
+class Pairs(NamedTuple):
+    """Seconds of both sides, taken in turn: ours, theirs, ours, theirs, ..."""
+
+    ours: list[float]
+    theirs: list[float]
+
+
+def interleaved(ours: Side, theirs: Side, pairs: int) -> Pairs:
+    """Time both sides in turn, so that what slows the machine slows both.
+
+    Both get the number of the pair, to seed themselves with; pair -1 warms up.
+    """
+    ours(-1)
+    theirs(-1)
+    result = Pairs([], [])
+    for pair in range(pairs):
+        result.ours.append(seconds(ours, pair))
+        result.theirs.append(seconds(theirs, pair))
+    return result
+
+
+def seconds(side: Side, pair: int) -> float:
+    start = perf_counter()
+    side(pair)
+    return perf_counter() - start
+
+
+def compared(title: str, ours: Side, theirs: Side, target: Target, *, quick: bool) -> list[str]:
+    """One line of the table: medians of both sides, and of the ratio of each pair."""
+    pairs = interleaved(ours, theirs, QUICK_PAIRS if quick else PAIRS)
+    ratios = [target.ratio(*pair) for pair in zip(*pairs, strict=True)]
+    low, middle, high = statistics.quantiles(ratios, n=4, method="inclusive")
+    return [
+        title,
+        milliseconds(statistics.median(pairs.ours)),
+        milliseconds(statistics.median(pairs.theirs)),
+        f"{middle:.3g}× [{low:.3g}, {high:.3g}]",
+        str(target),
+        "yes" if target.met(middle) else "no",
+    ]
+
+
+def milliseconds(value: float) -> str:
+    return f"{1e3 * value:.3g} ms" if value < 1.0 else f"{value:.3g} s"
+
+
+def peak_beyond(work: Callable[[], object]) -> int:
+    """Bytes by which the resident set grows, at its peak, while `work` runs.
+
+    Linux forgets an old peak on request; elsewhere the peak since the start of the
+    process is all there is, so that a small growth may go unseen.
+    """
+    clear = Path("/proc/self/clear_refs")
+    if not clear.exists():
+        before = _peak()
+        work()
+        return _peak() - before
+    clear.write_text("5")
+    before = _status("VmRSS")
+    work()
+    return _status("VmHWM") - before
+
+
+def _status(field: str) -> int:
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith(f"{field}:"):
+            return 1024 * int(line.split()[1])
+    raise RuntimeError(f"the kernel does not report {field}")
+
+
+def _peak() -> int:
+    unit = 1 if sys.platform == "darwin" else 1024
+    return unit * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+def in_subprocess(module: str, *options: str) -> str:
+    """Run a module in a fresh process, which inherits the fixed threads; its last line."""
+    command = [sys.executable, "-m", module, *options]
+    output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    return output.splitlines()[-1]
+
+
+def report(cases: list[Case], *, quick: bool, threads: int) -> None:
+    """Print the table line by line, as the lines come."""
+    blas = np.show_config(mode="dicts")["Build Dependencies"]["blas"]
+    pairs = QUICK_PAIRS if quick else PAIRS
+    print(
+        f"Python {platform.python_version()}, NumPy {np.__version__}, {blas['name']} "
+        f"{blas['version']}, threads: {threads}, {platform.machine()}. Times and ratios are "
+        f"medians of {pairs} interleaved pairs.\n"
+    )
+    print_line(HEADER)
+    print_line(["---"] * len(HEADER))
+    for case in cases:
+        for row in case.rows(quick):
+            print_line(row)
+
+
+def print_line(cells: list[str]) -> None:
+    print(f"| {' | '.join(cells)} |", flush=True)

@@ -1,0 +1,61 @@
+"""Autocovariances of several chains, and Geyer's initial monotone sequence.
+
+Geyer (1992), Practical Markov chain Monte Carlo, Statistical Science 7: sums of
+two neighbouring autocovariances of a reversible chain are positive, decreasing
+and convex in the lag, which says where an estimate has become noise.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.fft import irfft, next_fast_len, rfft
+
+from polystein.protocols import FloatArray
+
+
+def autocovariances(chains: list[FloatArray]) -> FloatArray:
+    """Autocovariances of columns over all chains, of shape (lags, columns).
+
+    The columns must be centred already, at the mean over *all* chains: centring
+    each chain at its own mean would take out what slow mixing put in. Products
+    are summed over the chains and divided by the total number of rows.
+    """
+    longest = max(chain.shape[0] for chain in chains)
+    size = next_fast_len(2 * longest, real=True)
+    power = np.zeros((size // 2 + 1, chains[0].shape[1]))
+    for chain in chains:
+        spectrum = rfft(chain, size, axis=0)
+        power += spectrum.real**2 + spectrum.imag**2
+    total = sum(chain.shape[0] for chain in chains)
+    result: FloatArray = irfft(power, size, axis=0)[:longest] / total
+    return result
+
+
+def initial_monotone_sums(covariances: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Long-run variance of each column, and the number of lags that it used.
+
+    -gamma_0 + 2 sum_m G_m, with G_m = gamma_2m + gamma_(2m+1) up to the first that
+    is not positive, each replaced by the smallest so far.
+    """
+    pairs = covariances[: 2 * (covariances.shape[0] // 2)]
+    sums = pairs[0::2] + pairs[1::2]
+    if sums.shape[0] == 0:
+        return covariances[0].copy(), np.ones(covariances.shape[1])
+    positive = np.cumprod(sums > 0.0, axis=0).astype(bool)
+    decreasing = np.minimum.accumulate(sums, axis=0)
+    variance = -covariances[0] + 2.0 * np.sum(decreasing, axis=0, where=positive)
+    lags = 2.0 * np.maximum(1, positive.sum(axis=0))
+    # Without one positive pair there is nothing to sum: strongly antithetic rows.
+    return np.where(positive[0], variance, covariances[0] + 2.0 * pairs[1]), lags
+
+
+def autocorrelation_times(chains: list[FloatArray]) -> FloatArray:
+    """Integrated autocorrelation time of each column, at least 1; chains as they come."""
+    total = sum(chain.shape[0] for chain in chains)
+    mean = sum(chain.sum(axis=0) for chain in chains) / total
+    covariances = autocovariances([chain - mean for chain in chains])
+    variance, _ = initial_monotone_sums(covariances)
+    still = ~(covariances[0] > 0.0)
+    times: FloatArray = np.ones_like(variance)
+    np.divide(variance, covariances[0], out=times, where=~still)
+    return np.maximum(1.0, times)

@@ -1,0 +1,225 @@
+"""The commands of ``polystein``."""
+
+from __future__ import annotations
+
+import json
+import math
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+import polystein
+from polystein.cli.load import load_sample
+from polystein.cli.session import ExitCode, progress_bar, session, writing
+from polystein.errors import InputError
+from polystein.experiments import demo as demonstration
+from polystein.report import plots
+from polystein.report.html import write_page
+from polystein.report.text import LEVEL, looks_at, p_words, rejected, render
+from polystein.result import GofResult
+from polystein.sample import Sample
+
+app = typer.Typer(
+    help="Do these draws come from that target? Polynomial Stein discrepancy tests.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+DEMO_PLOT = "polystein-demo.png"
+
+
+class Method(StrEnum):
+    """The tests that can be asked for."""
+
+    LAMBDA_PSD = "lambda-psd"
+    PSD = "psd"
+    PSD_BOOTSTRAP = "psd-bootstrap"
+
+
+class Alternative(StrEnum):
+    """What speaks against the draws: a statistic far out on both sides, or above."""
+
+    TWO_SIDED = "two-sided"
+    GREATER = "greater"
+
+
+Seed = Annotated[int, typer.Option(help="Seed of every random choice; the same seed repeats it.")]
+Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"polystein {polystein.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version and stop."
+        ),
+    ] = False,
+) -> None:
+    """Options that stand before the command."""
+
+
+@app.command("test")
+def run_test(
+    draws: Annotated[
+        Path, typer.Argument(help="Draws: .npy, .npz (keys draws, scores), .csv or .parquet.")
+    ],
+    scores: Annotated[
+        Path | None,
+        typer.Argument(help="Scores, grad log p, of the same shape. Not needed with a .npz."),
+    ] = None,
+    order: Annotated[int, typer.Option(help="Highest power in the test function.")] = 4,
+    method: Annotated[Method, typer.Option(help="Which test.")] = Method.LAMBDA_PSD,
+    alpha: Annotated[float, typer.Option(help="Level of the test.")] = LEVEL,
+    seed: Seed = 0,
+    alternative: Annotated[
+        Alternative | None,
+        typer.Option(help="two-sided unless told; psd-bootstrap is always 'greater'."),
+    ] = None,
+    standardise: Annotated[
+        bool, typer.Option("--standardise", help="Centre and scale by the training draws first.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
+    html: Annotated[Path | None, typer.Option(help="Also write a page to this file.")] = None,
+    debug: Debug = False,
+) -> None:
+    """Test whether draws come from the target that their scores belong to.
+
+    Rows are taken as independent draws.
+
+    Exit codes: 0 not rejected, 1 rejected, 2 bad input, 3 internal error, 130 interrupted.
+    """
+    with session(debug):
+        _check_options(method, alternative, standardise, alpha)
+        sample = load_sample(draws, scores)
+        result = _run(sample, method, order, alternative, standardise, seed)
+        print(_as_json(result, alpha, seed) if as_json else render(result, alpha))
+        if html is not None:
+            with writing("--html", html):
+                write_page(result, html, alpha)
+        raise typer.Exit(
+            int(ExitCode.REJECTED if rejected(result, alpha) else ExitCode.NOT_REJECTED)
+        )
+
+
+@app.command("demo")
+def run_demo(
+    draws: Annotated[int, typer.Option(help="Draws from each sampler.")] = 2000,
+    seed: Seed = 0,
+    out: Annotated[
+        Path, typer.Option(help="File for the plot (.png, .svg, .pdf), or a directory for it.")
+    ] = Path(DEMO_PLOT),
+    debug: Debug = False,
+) -> None:
+    """Test one correct and three wrong samplers of a small posterior; takes seconds."""
+    with session(debug):
+        with progress_bar("Sampling and testing") as progress:
+            cases = demonstration.run(draws, seed, progress)
+        console = Console(highlight=False)
+        console.print(_demo_table(cases, draws))
+        console.print(
+            f"\nAt the level {LEVEL:g} a correct sampler, too, is rejected in about 1 run of 20."
+        )
+        figure = plots.plot_results({case.name: case.result for case in cases})
+        print(f"Plot: {_save_plot(figure, out)}")
+
+
+def _check_options(
+    method: Method, alternative: Alternative | None, standardise: bool, alpha: float
+) -> None:
+    """Refuse before files are read what cannot go together."""
+    if not 0.0 < alpha < 1.0:
+        raise InputError(f"`--alpha` must be a level strictly between 0 and 1; got {alpha:g}")
+    if method is Method.PSD_BOOTSTRAP and standardise:
+        raise InputError("`--standardise` needs training draws, which psd-bootstrap has not")
+    if method is Method.PSD_BOOTSTRAP and alternative is Alternative.TWO_SIDED:
+        raise InputError(f"`--alternative` must be 'greater' for {method}; got '{alternative}'")
+
+
+def _run(
+    sample: Sample,
+    method: Method,
+    order: int,
+    alternative: Alternative | None,
+    standardise: bool,
+    seed: int,
+) -> GofResult:
+    if method is Method.PSD_BOOTSTRAP:
+        with progress_bar("Bootstrap") as progress:
+            return polystein.psd_bootstrap_test(sample, order=order, rng=seed, progress=progress)
+    test = polystein.psd_test if method is Method.PSD else polystein.lambda_psd_test
+    return test(
+        sample,
+        order=order,
+        alternative="greater" if alternative is Alternative.GREATER else "two-sided",
+        standardise=standardise,
+        rng=seed,
+    )
+
+
+def _as_json(result: GofResult, alpha: float, seed: int) -> str:
+    """All of the result, and what only the command line knows."""
+    values = {
+        **result.to_dict(),
+        "alpha": alpha,
+        "rejected": rejected(result, alpha),
+        "seed": seed,
+        "polystein_version": polystein.__version__,
+    }
+    return json.dumps(_finite(values), indent=2, allow_nan=False)
+
+
+def _finite(value: Any) -> Any:
+    """JSON has no NaN and no infinity: null stands for what is not there."""
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _demo_table(cases: list[demonstration.Case], draws: int) -> Table:
+    table = Table(
+        title=f"Posterior of a logistic regression, {draws} draws from each sampler",
+        title_justify="left",
+        box=SIMPLE_HEAD,
+        show_edge=False,
+        padding=(0, 1, 0, 0),
+    )
+    for heading in ("Sampler", "What it does", "p-value", "Verdict", "Seen mostly in"):
+        table.add_column(heading)
+    for name, description, result in cases:
+        against = rejected(result)
+        table.add_row(
+            name,
+            description,
+            p_words(result.pvalue).removeprefix("p ").removeprefix("= "),
+            "[bold red]evidence against[/]" if against else "no evidence",
+            looks_at(result.explain()[0].name) if against else "",
+        )
+    return table
+
+
+def _save_plot(figure: Any, out: Path) -> Path:
+    """Write to a file, or under the default name into a directory; return where."""
+    with writing("--out", out):
+        if out.is_dir() or not out.suffix:
+            out.mkdir(parents=True, exist_ok=True)
+            out = out / DEMO_PLOT
+        try:
+            plots.save(figure, out)
+        except ValueError as error:
+            raise InputError(f"`--out` must name a picture; got {out}: {error}") from error
+    return out

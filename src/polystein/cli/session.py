@@ -1,0 +1,111 @@
+"""What all commands share: exit codes, warnings as plain lines, progress bars."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import IntEnum
+from pathlib import Path
+from typing import TextIO
+
+import typer
+from rich.console import Console
+from rich.progress import Progress as Bar
+
+from polystein.errors import InputError, PolysteinError, PolysteinWarning
+from polystein.protocols import Progress
+
+
+class ExitCode(IntEnum):
+    """What the shell gets to see."""
+
+    NOT_REJECTED = 0
+    REJECTED = 1
+    BAD_INPUT = 2
+    INTERNAL_ERROR = 3
+    INTERRUPTED = 130
+
+
+@contextmanager
+def session(debug: bool) -> Iterator[None]:
+    """Turn everything that can go wrong into a line on stderr and an exit code."""
+    try:
+        with _plain_warnings():
+            yield
+    except typer.Exit:
+        raise
+    except KeyboardInterrupt:
+        raise _failure("interrupted", ExitCode.INTERRUPTED, debug=False) from None
+    except PolysteinError as error:
+        raise _failure(f"error: {error}", ExitCode.BAD_INPUT, debug) from None
+    except MemoryError as error:
+        message = f"error: not enough memory for this input {error}".rstrip()
+        raise _failure(message, ExitCode.BAD_INPUT, debug) from None
+    except Exception as error:
+        message = (
+            f"internal error: {type(error).__name__}: {error}\n"
+            "This is a fault in polystein. Please report it, with the command that you ran and "
+            "what it prints with --debug."
+        )
+        raise _failure(message, ExitCode.INTERNAL_ERROR, debug) from None
+
+
+@contextmanager
+def writing(option: str, path: Path) -> Iterator[None]:
+    """A file that cannot be written is the user's to mend."""
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise InputError(
+            f"`{option}` must be a file that can be written; got {path}: {reason}"
+        ) from error
+
+
+@contextmanager
+def progress_bar(description: str) -> Iterator[Progress | None]:
+    """Yield ``progress(done, total)`` for a bar on stderr, or None off a terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    with Bar(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(description, total=None)
+
+        def progress(done: int, total: int) -> None:
+            bar.update(task, completed=done, total=total)
+
+        yield progress
+
+
+def _failure(message: str, code: ExitCode, debug: bool) -> typer.Exit:
+    if debug:
+        traceback.print_exc()
+    print(f"polystein: {message}", file=sys.stderr)
+    return typer.Exit(int(code))
+
+
+@contextmanager
+def _plain_warnings() -> Iterator[None]:
+    """Show a `PolysteinWarning` as one line, without file names and source lines."""
+    with warnings.catch_warnings():
+        shown_before = warnings.showwarning
+
+        def show(
+            message: Warning | str,
+            category: type[Warning],
+            filename: str,
+            lineno: int,
+            file: TextIO | None = None,
+            line: str | None = None,
+        ) -> None:
+            if issubclass(category, PolysteinWarning):
+                print(f"polystein: warning: {message}", file=sys.stderr)
+            else:
+                shown_before(message, category, filename, lineno, file, line)
+
+        warnings.showwarning = show
+        warnings.simplefilter("always", PolysteinWarning)
+        yield

@@ -1,0 +1,54 @@
+"""Rows that occur twice: the mark of resampling, and of a chain posing as i.i.d."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polystein._arrays import to_numpy
+from polystein.blocks import every_row, reduce_blocks
+from polystein.errors import InputError
+from polystein.protocols import Block, Source
+
+# Continuous draws repeat only by rounding, which one coordinate alone can show.
+MOST_REPEATS = 0.01
+MOST_REPEATS_IN_ONE_DIMENSION = 0.1
+
+
+def forbid_duplicates(source: Source) -> None:
+    """Raise where rows repeat, so that training and test rows would share them."""
+    hashes = reduce_blocks(
+        source, every_row(source), list, _add_hashes, lambda first, second: first + second
+    )
+    keys = np.sort(np.concatenate(hashes))
+    repeats = int(np.count_nonzero(keys[1:] == keys[:-1]))
+    share = MOST_REPEATS if source.layout.dimension > 1 else MOST_REPEATS_IN_ONE_DIMENSION
+    if repeats > share * keys.size:
+        raise InputError(
+            f"`draws` must be independent rows for a random split; {repeats} of {keys.size} rows "
+            "repeat another row, so that training and test rows would share them. If the draws "
+            "were resampled, pass the draws before resampling with `Sample(..., log_weights=...)`; "
+            "if they are a Markov chain, keep its order and pass (chain, draw, d) with "
+            "`split=BlockSplit()` and `variance=InitialSequence()`, or use `check`."
+        )
+
+
+def _add_hashes(hashes: list[NDArray[np.uint64]], block: Block) -> list[NDArray[np.uint64]]:
+    """One 64-bit key a row from the bits of its coordinates.
+
+    Sums modulo 2^64 are exact, so that equal rows have equal keys. Unequal rows
+    have equal keys too rarely to matter against `MOST_REPEATS`: two rows with
+    probability 2^-35 if the draws were once in single precision, else 2^-64.
+    """
+    bits = np.ascontiguousarray(to_numpy(block.draws)).view(np.uint64)
+    keys: NDArray[np.uint64] = np.sum(bits * _multipliers(bits.shape[1]), axis=1)
+    return [*hashes, keys]
+
+
+@lru_cache(maxsize=64)
+def _multipliers(dimension: int) -> NDArray[np.uint64]:
+    """Odd 64-bit numbers, always the same, one for each coordinate."""
+    rng = np.random.default_rng(dimension)
+    return rng.integers(2**63, size=dimension, dtype=np.uint64) * np.uint64(2) + np.uint64(1)

@@ -1,0 +1,1 @@
+"""What a result looks like: text, HTML and plots. Nothing is computed here."""

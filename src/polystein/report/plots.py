@@ -1,0 +1,138 @@
+"""Several results side by side, drawn with Matplotlib (extra ``cli``)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from scipy.special import ndtri
+
+from polystein.errors import InputError, MissingExtraError
+from polystein.report.text import LEVEL, looks_at, p_words, rejected
+from polystein.result import GofResult
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# The palette of Okabe and Ito, made for colour-blind eyes; hatches tell orders apart in grey.
+_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442")
+_HATCHES = ("", "//", "..", "xx", "\\\\", "++", "oo")
+_ACCEPTED, _REJECTED = "#0072B2", "#D55E00"
+
+
+def plot_results(results: Mapping[str, GofResult], alpha: float = LEVEL) -> Figure:
+    """Draw the z-statistics of several tests, and which features made them up.
+
+    Parameters
+    ----------
+    results : mapping
+        Name of the sampler to the result of a z-test; drawn from top to bottom.
+    alpha : float
+        Level whose critical value is marked.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Made without pyplot, so that no global state is touched.
+    """
+    if not results or not all(result.components for result in results.values()):
+        raise InputError(
+            "`results` must be z-tests, at least one of them; got "
+            f"{[result.method for result in results.values()]}"
+        )
+    figure = new_figure(10.0, 1.9 + 0.62 * len(results))
+    left, right = figure.subplots(1, 2, sharey=True, width_ratios=(1.15, 1.0))
+    _draw_statistics(left, results, alpha)
+    _draw_shares(right, results, alpha)
+    left.set_yticks(range(len(results)), list(results))
+    left.invert_yaxis()
+    return figure
+
+
+def save(figure: Figure, path: str | os.PathLike[str]) -> None:
+    """Write the figure in the format that the file's name asks for."""
+    figure.savefig(path, dpi=150)
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """Return an empty figure, or say which extra has Matplotlib."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise MissingExtraError("plots need Matplotlib: pip install 'polystein[cli]'") from error
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def _draw_statistics(axes: Axes, results: Mapping[str, GofResult], alpha: float) -> None:
+    """|z| of every result (z where only large values count), with the critical value."""
+    sizes = [_size(result) for result in results.values()]
+    for row, (result, size) in enumerate(zip(results.values(), sizes, strict=True)):
+        against = rejected(result, alpha)
+        axes.barh(row, size, height=0.6, color=_REJECTED if against else _ACCEPTED)
+        words = "evidence against it" if against else "no evidence against it"
+        axes.annotate(
+            f"{words}, {p_words(result.pvalue)}",
+            (max(size, 0.0), row),
+            xytext=(5, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=9,
+            bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.0},
+        )
+    two_sided = {result.alternative == "two-sided" for result in results.values()}
+    critical = sorted(float(-ndtri(alpha / 2.0 if both else alpha)) for both in two_sided)
+    for value in critical:
+        axes.axvline(value, color="black", linestyle="--", linewidth=1.0)
+    axes.set_xlim(min(0.0, *sizes), 1.75 * max(*sizes, 1.5 * critical[-1]))
+    values = ", ".join(f"{value:.2f}" for value in critical)
+    axes.set_xlabel(
+        f"{'|z|' if True in two_sided else 'z'} (dashed: {values}, critical at the level {alpha:g})"
+    )
+    axes.set_title("Do the draws come from the target?", fontsize=11)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def _size(result: GofResult) -> float:
+    return result.statistic if result.alternative == "greater" else abs(result.statistic)
+
+
+def _draw_shares(axes: Axes, results: Mapping[str, GofResult], alpha: float) -> None:
+    """How much each feature had in the statistic; where nothing was seen, nothing is shown."""
+    names = _feature_order(results)
+    starts = [0.0] * len(results)
+    for index, name in enumerate(names):
+        sizes = [
+            _share(result, name) if rejected(result, alpha) else 0.0 for result in results.values()
+        ]
+        axes.barh(
+            range(len(results)),
+            sizes,
+            left=starts,
+            height=0.6,
+            color=_COLOURS[index % len(_COLOURS)],
+            hatch=_HATCHES[index % len(_HATCHES)],
+            edgecolor="white",
+            label=name if looks_at(name) == name else f"{name}: {looks_at(name)}",
+        )
+        starts = [start + size for start, size in zip(starts, sizes, strict=True)]
+    for row, result in enumerate(results.values()):
+        if not rejected(result, alpha):
+            axes.text(0.02, row, "nothing seen", va="center", fontsize=9)
+    axes.set_xlim(0.0, 1.0)
+    axes.set_xlabel("share of the statistic, in absolute value")
+    axes.set_title("Which feature saw it?", fontsize=11)
+    axes.tick_params(axis="y", left=False)
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False, fontsize=9)
+
+
+def _feature_order(results: Mapping[str, GofResult]) -> list[str]:
+    """All features, the score block first, as it has the lowest order."""
+    names = dict.fromkeys(part.name for result in results.values() for part in result.components)
+    return sorted(names, key=lambda name: name != "score")
+
+
+def _share(result: GofResult, name: str) -> float:
+    return sum(abs(row.share) for row in result.explain() if row.name == name)

@@ -1,0 +1,313 @@
+"""What the split-sample tests share: roles, coordinates, training, and the verdict."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from polystein._arrays import to_numpy
+from polystein._random import Streams, seed_sequence
+from polystein.autocorrelation import autocorrelation_times
+from polystein.blocks import read_blocks, reduce_blocks
+from polystein.coordinates import RAW, Coordinates, standard_coordinates
+from polystein.duplicates import forbid_duplicates
+from polystein.errors import (
+    DegenerateError,
+    DependenceWarning,
+    HeavyTailWarning,
+    InputError,
+    LowESSWarning,
+)
+from polystein.moments import ColumnMoments, finite
+from polystein.protocols import (
+    RNG,
+    Alternative,
+    Basis,
+    Block,
+    FeatureMoments,
+    FloatArray,
+    LongRun,
+    Partition,
+    Role,
+    Split,
+    Structure,
+    Variance,
+    Witness,
+)
+from polystein.result import Component, GofResult, Notes, tail_probability
+from polystein.sample import Sample
+from polystein.tails import LARGEST_INDEX, SUSPICIOUS_SHARE, pareto_index
+from polystein.witness import feature_moments, fit_witness
+
+TRAINING: tuple[Role, ...] = ("witness", "weights")
+# Test rows keep this many autocorrelation times away from training rows.
+GAP_TIMES = 5.0
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One question put to a sample, and the options that it is put with."""
+
+    sample: Sample
+    basis: Basis
+    structure: Structure
+    split: Split
+    variance: Variance
+    alternative: Alternative
+    standardise: bool
+
+    def __post_init__(self) -> None:
+        if self.alternative not in ("two-sided", "greater"):
+            raise InputError(
+                f"`alternative` must be 'two-sided' or 'greater'; got {self.alternative!r}"
+            )
+        if not self.split.respects_time:
+            forbid_duplicates(self.sample)
+
+    def run(self, algorithm: Callable[[Stage], GofResult], repeats: int, rng: RNG) -> GofResult:
+        """Run the algorithm on one split, or on several and combine their p-values."""
+        self._validate_repeats(repeats)
+        notes, seed = Notes(), seed_sequence(rng)
+        self._note_dependence(notes)
+        seeds = [seed] if repeats == 1 else seed.spawn(repeats)
+        results = [algorithm(Stage.start(self, Streams(child), notes)) for child in seeds]
+        notes.emit(stacklevel=4)
+        result = replace(combined(results), warnings=notes.messages)
+        return result
+
+    def _validate_repeats(self, repeats: int) -> None:
+        if not isinstance(repeats, int | np.integer) or repeats < 1:
+            raise InputError(f"`repeats` must be a positive integer; got {repeats!r}")
+        if repeats > 1 and (self.split.respects_time or self.sample.layout.time_ordered):
+            raise InputError(
+                "`repeats` must be 1 unless independent rows, (n, d), are split at random; got "
+                f"{repeats} with {self.split} and {self.sample}"
+            )
+
+    def _note_dependence(self, notes: Notes) -> None:
+        rules = (self.split, self.variance)
+        if self.sample.layout.time_ordered and not all(rule.respects_time for rule in rules):
+            notes.add(
+                DependenceWarning(
+                    f"`draws` are {len(self.sample.layout.lengths)} time-ordered chains, but "
+                    f"{self.split} with {self.variance} holds for independent rows only: on "
+                    "autocorrelated draws from the right target it rejects far too often. Use "
+                    "`split=BlockSplit()` with `variance=InitialSequence()`, or `check`."
+                )
+            )
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A trial with the roles of its rows, ready to train and to test."""
+
+    trial: Trial
+    partition: Partition
+    answer: Coordinates
+    streams: Streams
+    notes: Notes
+
+    @classmethod
+    def start(cls, trial: Trial, streams: Streams, notes: Notes) -> Stage:
+        """Split, and standardise by the training rows if asked to."""
+        partition = trial.split.partition(trial.sample.layout, streams.split)
+        require_weight(trial.sample, partition)
+        answer = standardised(trial.sample, partition) if trial.standardise else RAW
+        return cls(trial, partition, answer, streams, notes)
+
+    def fit(self, *roles: Role) -> Witness:
+        """Train the test function on the rows of these roles."""
+        return fit_witness(
+            self.trial.sample,
+            self.partition.rows(*roles),
+            self.trial.basis,
+            self.trial.structure,
+            answer=self.answer,
+            count=self.partition.count(*roles),
+        )
+
+    def feature_moments(self, witness: Witness, role: Role) -> FeatureMoments:
+        """Mean and covariance of the features over the rows of a role."""
+        return feature_moments(self.trial.sample, self.partition.rows(role), witness)
+
+    def verdict(
+        self, witness: Witness, chosen: FloatArray, *, method: str, weights: object | None
+    ) -> GofResult:
+        """z-test (or t-test) of u = features lambda on the test rows."""
+        partition = self._with_gap(witness)
+        tested, column = test_columns(
+            self.trial.sample, partition, witness, chosen, self.trial.variance
+        )
+        statistic = z_statistics(tested)
+        self._note_ess(tested)
+        self._note_tails(column)
+        named = dict(zip(witness.names, chosen.tolist(), strict=True))
+        return GofResult(
+            statistic=float(statistic[0]),
+            pvalue=tail_probability(
+                float(statistic[0]), float(tested.df[0]), self.trial.alternative
+            ),
+            alternative=self.trial.alternative,
+            method=method,
+            weights=None if weights is None else named,
+            components=tuple(
+                Component(name, z, weight)
+                for (name, weight), z in zip(named.items(), statistic[1:].tolist(), strict=True)
+            ),
+            ess=float(tested.ess[0]),
+            n_train=partition.count(*TRAINING),
+            n_gap=partition.count("gap"),
+            n_test=partition.count("test"),
+            settings=self._settings(weights, dict(zip(named, shares(chosen, tested), strict=True))),
+        )
+
+    def _with_gap(self, witness: Witness) -> Partition:
+        """Drop rows between training and test, as many as the training features say."""
+        if not self.partition.awaits_gap:
+            return self.partition
+        features: dict[int, list[FloatArray]] = {}
+        for block in read_blocks(self.trial.sample, self.partition.rows("weights")):
+            projected = witness.project(block.draws, block.scores)
+            features.setdefault(block.chain, []).append(projected)
+        times = autocorrelation_times([np.concatenate(parts) for parts in features.values()])
+        return self.partition.with_gap(math.ceil(GAP_TIMES * float(times.max())))
+
+    def _settings(self, weights: object | None, parts: dict[str, float]) -> dict[str, Any]:
+        trial = self.trial
+        settings: dict[str, Any] = {
+            "order": trial.basis.order,
+            "dimension": trial.sample.layout.dimension,
+            "structure": trial.structure,
+            "split": repr(trial.split),
+            "variance": repr(trial.variance),
+            "weights": None if weights is None else repr(weights),
+            "standardise": trial.standardise,
+            "shares": parts,
+        }
+        if trial.sample.log_weights is not None:
+            settings["weights_ess"] = weights_ess(trial.sample.log_weights)
+        return settings
+
+    def _note_ess(self, tested: LongRun) -> None:
+        least = self.trial.variance.least_ess
+        if tested.ess[0] < least:
+            self.notes.add(
+                LowESSWarning(
+                    f"the p-value rests on {tested.ess[0]:.0f} effective test draws; it is not to "
+                    f"be trusted with fewer than {least:.0f}: take more draws"
+                )
+            )
+
+    def _note_tails(self, column: FloatArray) -> None:
+        squares = column**2
+        if float(squares.max()) <= SUSPICIOUS_SHARE * float(squares.sum()):
+            return
+        index = pareto_index(np.abs(column))
+        if index > LARGEST_INDEX:
+            self.notes.add(
+                HeavyTailWarning(
+                    f"the test column u has a heavy tail (Pareto index {index:.2f} > "
+                    f"{LARGEST_INDEX}): the p-value rests on a normal approximation that this many "
+                    "draws may not support, and on a variance that may be infinite. Use a lower "
+                    "`order`, more draws, or a parametrisation with lighter tails."
+                )
+            )
+
+
+def test_columns(
+    sample: Sample, partition: Partition, witness: Witness, chosen: FloatArray, variance: Variance
+) -> tuple[LongRun, FloatArray]:
+    """Long-run mean and covariance of u and of each feature over the test rows, and u."""
+    accumulator = variance.accumulator(sample.layout, 1 + chosen.shape[0])
+    kept = []
+    for block in read_blocks(sample, partition.rows("test")):
+        features = witness.project(block.draws, block.scores)
+        column = features @ chosen
+        finite(float(np.max(np.abs(features))), "a feature of the test rows")
+        finite(float(np.max(np.abs(column))), "the test column u")
+        columns = np.concatenate([column[:, None], features], axis=1)
+        accumulator.update(columns, block.weights, block.chain, block.start)
+        kept.append(column)
+    return accumulator.finalise(), np.concatenate(kept)
+
+
+def z_statistics(tested: LongRun) -> FloatArray:
+    """mean / standard error; a constant u is an error, a constant feature has z = 0."""
+    mean, error = tested.mean, np.sqrt(np.diagonal(tested.covariance))
+    flat = ~(error > 16 * np.finfo(float).eps * np.abs(mean))
+    if flat[0]:
+        raise DegenerateError(
+            f"the test column u has no variance: it is {mean[0]:.6g} on every test row. "
+            "Are the draws or the scores constant?"
+        )
+    return np.divide(mean, error, out=np.zeros_like(mean), where=~flat)
+
+
+def shares(chosen: FloatArray, tested: LongRun) -> list[float]:
+    """Each feature's part in the mean of u: weight times mean, absolute values sum to 1."""
+    products = chosen * tested.mean[1:]
+    total = max(float(np.abs(products).sum()), float(np.finfo(float).tiny))
+    parts: list[float] = (products / total).tolist()
+    return parts
+
+
+def combined(results: list[GofResult]) -> GofResult:
+    """The result of the median statistic, with a p-value for all of them together.
+
+    p = min over k of 2/k (p_1 + ... + p_k), at most 1, is a p-value for exchangeable
+    p-values, as those of random splits are (Gasparin, Wang and Ramdas, 2025,
+    Combining exchangeable p-values, PNAS 122).
+    """
+    if len(results) == 1:
+        return results[0]
+    pvalues = np.array([result.pvalue for result in results])
+    averages = 2.0 * np.cumsum(pvalues) / np.arange(1, pvalues.size + 1)
+    middle = sorted(results, key=lambda result: result.statistic)[len(results) // 2]
+    settings = {**middle.settings, "repeats": len(results), "pvalues": pvalues.tolist()}
+    return replace(middle, pvalue=min(1.0, float(averages.min())), settings=settings)
+
+
+def standardised(sample: Sample, partition: Partition) -> Coordinates:
+    """Coordinates by the training rows' mean and standard deviation."""
+
+    def update(state: ColumnMoments, block: Block) -> ColumnMoments:
+        return state.update(to_numpy(block.draws), block.weights)
+
+    dimension = sample.layout.dimension
+    moments = reduce_blocks(
+        sample,
+        partition.rows(*TRAINING),
+        lambda: ColumnMoments(dimension, joint=False),
+        update,
+        ColumnMoments.merge,
+    )
+    spread = np.sqrt(moments.scatter / moments.weight)
+    return standard_coordinates(moments.mean, spread, sample.read(0, 0, 1).draws)
+
+
+def require_weight(sample: Sample, partition: Partition) -> None:
+    """Every role must hold rows of positive importance weight."""
+    if sample.log_weights is None:
+        return
+    for role, least in (("witness", 1), ("weights", 2), ("test", 2)):
+        rows = partition.rows(role)  # type: ignore[arg-type]
+        positive = sum(
+            int(np.count_nonzero(block.weights))
+            for block in read_blocks(sample, rows)
+            if block.weights is not None
+        )
+        if positive < least:
+            raise InputError(
+                f"`log_weights` must leave at least {least} rows of positive weight for the role "
+                f"{role!r}; got {positive}"
+            )
+
+
+def weights_ess(log_weights: FloatArray) -> float:
+    """Effective sample size (sum w)^2 / sum w^2 of the importance weights."""
+    weights = np.exp(log_weights)
+    return float(weights.sum() ** 2 / (weights**2).sum())

@@ -1,0 +1,302 @@
+"""The door: what comes in is right, or the error says what is not."""
+
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import polystein as ps
+from polystein.errors import InputError
+from polystein.protocols import Layout
+from tests.conftest import arbitrary_rows
+
+DRAWS, SCORES = arbitrary_rows(40, 3)
+
+
+def gaussian_score(x: Any) -> Any:
+    return -x
+
+
+def refused(message: str) -> Any:
+    """Expect an InputError, which is a ValueError too, with this text in it."""
+    return pytest.raises(InputError, match=message)
+
+
+def with_value(value: float, *places: tuple[int, int]) -> Any:
+    array = DRAWS.copy()
+    for place in places:
+        array[place] = value
+    return array
+
+
+# Shapes
+
+
+def test_one_dimensional_draws_are_refused_with_a_remedy() -> None:
+    with refused(r"`draws` must have the shape \(n, d\) or \(chain, draw, d\); got \(40,\)") as info:
+        ps.psd(DRAWS[:, 0], SCORES[:, 0], order=1)
+    assert "draws[:, None]" in str(info.value)
+
+
+@pytest.mark.parametrize("shape", [(), (2, 3, 4, 5)])
+def test_other_numbers_of_axes_are_refused(shape: tuple[int, ...]) -> None:
+    with refused(r"`draws` must have the shape \(n, d\) or \(chain, draw, d\); got \("):
+        ps.psd(np.ones(shape), np.ones(shape), order=1)
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (30, 0), (4, 0, 2)])
+def test_empty_draws_are_refused(shape: tuple[int, ...]) -> None:
+    with refused(r"`draws` must not be empty; got the shape \("):
+        ps.psd(np.ones(shape), np.ones(shape), order=1)
+
+
+@pytest.mark.parametrize("shape", [(4, 1000), (19, 20), (1, 2)])
+def test_a_scalar_parameter_by_chain_and_draw_is_refused_with_the_remedy(
+    shape: tuple[int, int],
+) -> None:
+    with refused(r"`draws` must have one row a draw; got \(") as info:
+        ps.psd(np.ones(shape), np.ones(shape), order=1)
+    message = str(info.value)
+    assert "draws[..., None]" in message
+    assert f"(chain, draw, d) = ({shape[0]}, {shape[1]}, 1)" in message
+
+
+@pytest.mark.parametrize("shape", [(20, 21), (4, 4), (1, 1), (4, 1000, 1)])
+def test_shapes_at_the_edge_of_that_rule_pass(shape: tuple[int, ...]) -> None:
+    ps.Sample(np.ones(shape), np.ones(shape))
+
+
+def test_scores_of_another_shape_are_refused() -> None:
+    message = r"`scores` must have the shape of `draws`, \(40, 3\); got \(40, 2\)"
+    with refused(message):
+        ps.psd(DRAWS, SCORES[:, :2], order=1)
+
+
+def test_a_callable_of_the_wrong_shape_is_refused(xp: ModuleType) -> None:
+    message = r"`scores` must have the shape of `draws`, \(40, 3\); the callable returned \(40, 2\)"
+    with refused(message):
+        ps.psd(xp.asarray(DRAWS), lambda x: x[:, :2], order=1)
+
+
+def test_scores_of_another_array_library_are_refused() -> None:
+    strict = pytest.importorskip("array_api_strict")
+    with refused("`scores` must be an array of the same library as `draws`, ndarray; got Array"):
+        ps.psd(DRAWS, strict.asarray(SCORES), order=1)
+
+
+# Values and dtypes
+
+
+@pytest.mark.parametrize("argument", ["draws", "scores"])
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_non_finite_values_are_counted_and_the_first_is_located(
+    xp: ModuleType, argument: str, value: float
+) -> None:
+    bad, good = xp.asarray(with_value(value, (7, 2), (9, 0))), xp.asarray(SCORES)
+    pair = (bad, good) if argument == "draws" else (good, bad)
+    message = rf"`{argument}` must be finite; got 2 non-finite values, .* \(7, 2\): {value}"
+    with refused(message):
+        ps.psd(*pair, order=1)
+
+
+def test_infinities_that_cancel_are_seen() -> None:
+    draws = with_value(np.inf, (3, 1))
+    draws[5, 1] = -np.inf
+    with refused(r"`draws` must be finite; got 2 non-finite values, .* \(3, 1\): inf"):
+        ps.psd(draws, SCORES, order=1)
+
+
+def test_one_non_finite_value_in_chains_is_located() -> None:
+    draws = DRAWS.reshape(2, 20, 3).copy()
+    draws[1, 4, 2] = np.nan
+    with refused(r"`draws` must be finite; got 1 non-finite value, the first at .* \(1, 4, 2\)"):
+        ps.psd(draws, SCORES.reshape(2, 20, 3), order=1)
+
+
+def test_a_callable_that_returns_nan_is_refused() -> None:
+    with refused("`scores` must be finite; got 120 non-finite values"):
+        ps.psd(DRAWS, lambda x: x * np.nan, order=1)
+
+
+def test_finite_values_whose_sum_overflows_pass() -> None:
+    ps.Sample(np.full((30, 2), 1.5e308), np.ones((30, 2)))
+
+
+@pytest.mark.parametrize(
+    ("value", "dtype"),
+    [
+        (DRAWS + 0j, "complex128"),
+        (DRAWS.astype(object), "object"),
+        (DRAWS > 0, "bool"),
+        ([["a", "b"]] * 20, "<U1"),
+        ([[2**70, 1]] * 20, "object"),
+        (None, "object"),
+    ],
+)
+def test_dtypes_that_are_no_real_numbers_are_refused(value: Any, dtype: str) -> None:
+    with refused(rf"`draws` must hold real numbers .*; got dtype {dtype}"):
+        ps.psd(value, gaussian_score, order=1)
+    if value is not None:
+        with refused(rf"`scores` must hold real numbers .*; got dtype {dtype}"):
+            ps.psd(DRAWS, value, order=1)
+
+
+@pytest.mark.parametrize("value", [2**53 + 2, -(2**60)])
+def test_integers_that_a_float_cannot_hold_are_refused(xp: ModuleType, value: int) -> None:
+    draws = np.ones((30, 2), dtype=np.int64)
+    draws[3, 1] = value
+    with refused(r"`draws` must hold numbers that a float64 represents exactly; got .*int64"):
+        ps.psd(xp.asarray(draws), gaussian_score, order=1)
+
+
+def test_ragged_lists_and_masked_arrays_are_refused() -> None:
+    with refused("`draws` must be an array of numbers"):
+        ps.psd([[1.0], [1.0, 2.0]], gaussian_score, order=1)
+    with refused("`draws` must be a plain array; got a masked array"):
+        ps.psd(np.ma.masked_array(DRAWS, DRAWS > 0), gaussian_score, order=1)
+
+
+# A Sample, or draws with scores
+
+
+def test_a_sample_with_scores_is_refused() -> None:
+    with refused("`scores` must not be given with a `Sample`, which has its own; got ndarray"):
+        ps.psd(ps.Sample(DRAWS, SCORES), SCORES, order=1)
+
+
+def test_draws_without_scores_are_refused() -> None:
+    with refused("`scores` must be an array of the shape of `draws` or a callable; got None"):
+        ps.psd(DRAWS, order=1)
+
+
+def test_a_sample_stands_in_for_draws_and_scores() -> None:
+    assert ps.psd(ps.Sample(DRAWS, SCORES), order=3) == ps.psd(DRAWS, SCORES, order=3)
+
+
+# Names and weights
+
+
+@pytest.mark.parametrize("names", ["abc", ["a", "b"], ["a", "b", "a"], [1, 2, 3], 3])
+def test_wrong_names_are_refused(names: Any) -> None:
+    with refused("`names` must be 3 different strings, one for each coordinate; got "):
+        ps.Sample(DRAWS, SCORES, names=names)
+
+
+def test_names_are_kept_in_order() -> None:
+    assert ps.Sample(DRAWS, SCORES, names=["b", "a", "c"]).names == ("b", "a", "c")
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_log_weights_that_are_nan_or_infinite_are_refused(value: float) -> None:
+    log_weights = np.zeros(40)
+    log_weights[5] = value
+    with refused(f"`log_weights` must be finite or -inf, .* got a largest value of {value}"):
+        ps.Sample(DRAWS, SCORES, log_weights=log_weights)
+
+
+def test_log_weights_that_are_all_minus_infinity_are_refused() -> None:
+    with refused("`log_weights` must be finite or -inf, .* got a largest value of -inf"):
+        ps.Sample(DRAWS, SCORES, log_weights=np.full(40, -np.inf))
+
+
+def test_log_weights_of_the_wrong_shape_are_refused() -> None:
+    message = r"`log_weights` must have the shape of `draws` without its last axis, \(40,\); got "
+    with refused(message + r"\(40, 1\)"):
+        ps.Sample(DRAWS, SCORES, log_weights=np.zeros((40, 1)))
+    with refused("`log_weights` must hold real numbers"):
+        ps.Sample(DRAWS, SCORES, log_weights=np.zeros(40) + 0j)
+
+
+def test_a_weight_of_zero_leaves_a_row_out() -> None:
+    log_weights = np.zeros(40)
+    log_weights[25:] = -np.inf
+    weighted = ps.psd(ps.Sample(DRAWS, SCORES, log_weights=log_weights), order=3)
+    assert weighted == pytest.approx(ps.psd(DRAWS[:25], SCORES[:25], order=3), rel=1e-13)
+
+
+# What is accepted, and left alone
+
+
+def test_layout_tells_rows_from_chains() -> None:
+    assert ps.Sample(DRAWS, SCORES).layout == Layout((40,), 3, False)
+    chains = ps.Sample(DRAWS.reshape(4, 10, 3), SCORES.reshape(4, 10, 3))
+    assert chains.layout == Layout((10, 10, 10, 10), 3, True)
+    assert chains.layout.total == 40
+
+
+def test_reading_gives_the_rows_of_a_chain(xp: ModuleType) -> None:
+    draws, scores = DRAWS.reshape(4, 10, 3), SCORES.reshape(4, 10, 3)
+    log_weights = np.log(np.arange(1.0, 41.0)).reshape(4, 10)
+    sample = ps.Sample(xp.asarray(draws), xp.asarray(scores), log_weights=xp.asarray(log_weights))
+    block = sample.read(2, 3, 7)
+    assert np.array_equal(np.asarray(block.draws), draws[2, 3:7])
+    assert np.array_equal(np.asarray(block.scores), scores[2, 3:7])
+    assert block.weights == pytest.approx(np.arange(24.0, 28.0) / 40.0, rel=1e-14)
+    assert (block.chain, block.start, block.rows) == (2, 3, 4)
+
+
+def test_chains_of_a_callable_are_passed_flat_and_come_back_in_place() -> None:
+    shapes = []
+
+    def score(x: Any) -> Any:
+        shapes.append(x.shape)
+        return -x
+
+    sample = ps.Sample(DRAWS.reshape(4, 10, 3), score)
+    assert shapes == [(40, 3)]
+    assert np.array_equal(sample.scores, -DRAWS.reshape(4, 10, 3))
+
+
+def test_repr_says_what_is_inside() -> None:
+    assert repr(ps.Sample(DRAWS, SCORES)) == "Sample(40 draws, d=3)"
+    chains = ps.Sample(DRAWS.reshape(4, 10, 3), gaussian_score, log_weights=np.zeros((4, 10)))
+    assert repr(chains) == "Sample(4 chains of 10 draws, d=3, weighted)"
+
+
+def test_inputs_are_never_modified() -> None:
+    draws, scores, log_weights = DRAWS.copy() + 100.0, SCORES.copy(), np.zeros(40)
+    copies = draws.copy(), scores.copy(), log_weights.copy()
+    sample = ps.Sample(draws, scores, log_weights=log_weights)
+    for estimator in ("u", "v"):
+        ps.psd(sample, order=3, estimator=estimator)
+    ps.lambda_psd(sample, order=2)
+    ps.o_psd(sample, order=1)
+    with pytest.warns(ps.LowESSWarning):
+        ps.lambda_psd_test(sample, order=2, standardise=True, rng=0)
+    for array, copy in zip((draws, scores, log_weights), copies, strict=True):
+        assert np.array_equal(array, copy)
+
+
+def test_a_callable_that_writes_into_its_argument_leaves_the_draws_alone() -> None:
+    draws = DRAWS.copy()
+
+    def score(x: Any) -> Any:
+        x *= -1.0
+        return x
+
+    assert ps.psd(draws, score, order=2) == ps.psd(DRAWS, -DRAWS, order=2)
+    assert np.array_equal(draws, DRAWS)
+
+
+def test_read_only_inputs_are_accepted() -> None:
+    draws, scores = DRAWS.copy(), SCORES.copy()
+    draws.flags.writeable = scores.flags.writeable = False
+    assert ps.psd(draws, scores, order=2) == ps.psd(DRAWS, SCORES, order=2)
+    assert ps.lambda_psd(draws, scores, order=2) == ps.lambda_psd(DRAWS, SCORES, order=2)
+
+
+def test_lists_and_non_contiguous_arrays_are_accepted() -> None:
+    expected = ps.psd(DRAWS, SCORES, order=3, estimator="u")
+    assert ps.psd(DRAWS.tolist(), SCORES.tolist(), order=3, estimator="u") == expected
+    wide, fortran = np.repeat(DRAWS, 2, axis=1)[:, ::2], np.asfortranarray(SCORES)
+    assert not wide.flags.contiguous
+    assert ps.psd(wide, fortran, order=3, estimator="u") == pytest.approx(expected, rel=1e-13)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int64", "int8"])
+def test_other_dtypes_are_computed_in_double_precision(xp: ModuleType, dtype: str) -> None:
+    draws, scores = ((8 * array).astype(dtype) for array in (DRAWS, SCORES))
+    expected = ps.psd(draws.astype(float), scores.astype(float), order=5)
+    value = ps.psd(xp.asarray(draws), xp.asarray(scores), order=5)
+    assert value == pytest.approx(expected, rel=1e-13)
