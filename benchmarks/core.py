@@ -59,14 +59,14 @@ def moments(quick: bool) -> Line:
     draws, scores = normal(100_000 if quick else 1_000_000, 16)
     sample, basis = ps.Sample(draws, scores), Monomial(ORDER)
 
-    def floor(pair: int) -> object:
+    def floor(seed: int) -> object:
         return moment_products(draws, scores)
 
     def accumulate(norms: bool) -> Callable[[int], object]:
-        return lambda pair: stein_mean(sample, every_row(sample), basis, norms=norms)
+        return lambda seed: stein_mean(sample, every_row(sample), basis, norms=norms)
 
     def whole(estimator: str) -> Callable[[int], object]:
-        return lambda pair: ps.psd(draws, scores, order=ORDER, estimator=estimator)
+        return lambda seed: ps.psd(draws, scores, order=ORDER, estimator=estimator)
 
     where = f"n={len(draws):,}, d=16, order {ORDER}, against its products"
     v, u = Target("at most", 1.3), Target("at most", 3.0)
@@ -85,12 +85,12 @@ def high_dimension(quick: bool) -> Line:
         np.random.default_rng(i).standard_normal((dimension, dimension)) for i in range(ORDER)
     ]
 
-    def products(pair: int) -> None:
+    def products(seed: int) -> None:
         moment_products(draws[:training], scores[:training])
         projection_products(draws[training:], scores[training:], matrices)
 
-    def test(pair: int) -> object:
-        return ps.lambda_psd_test(draws, scores, order=ORDER, weights=ps.ClosedForm(), rng=pair + 1)
+    def test(seed: int) -> object:
+        return ps.lambda_psd_test(draws, scores, order=ORDER, weights=ps.ClosedForm(), rng=seed)
 
     title = f"lambda_psd_test, ClosedForm, n={rows:,}, d={dimension}, against its products"
     yield compared(title, test, products, Target("at most", 1.5), quick=quick)
@@ -103,12 +103,12 @@ def literal(name: str, weights: ps.ClosedForm | ps.CrossEntropy, target: Target)
     def lines(quick: bool) -> Line:
         draws, scores = normal(rows, dimension)
 
-        def fast(pair: int) -> object:
-            return ps.lambda_psd_test(draws, scores, order=ORDER, weights=weights, rng=pair + 1)
+        def fast(seed: int) -> object:
+            return ps.lambda_psd_test(draws, scores, order=ORDER, weights=weights, rng=seed)
 
-        def slow(pair: int) -> object:
+        def slow(seed: int) -> object:
             return algorithms.lambda_psd_z_test(
-                draws, scores, ORDER, *split_rows(rows, pair + 1), solver(weights, pair + 1)
+                draws, scores, ORDER, *split_rows(rows, seed), solver(weights, seed)
             )
 
         rule = type(weights).__name__

@@ -15,6 +15,8 @@ import numpy as np
 Side = Callable[[int], object]
 
 PAIRS, QUICK_PAIRS = 15, 3
+# A side that takes less than this is called several times in a row, each with its own seed.
+LEAST_SECONDS = 0.02
 HEADER = ["case", "ours", "against", "ratio [quartiles]", "target", "met"]
 
 
@@ -51,21 +53,27 @@ class Pairs(NamedTuple):
 def interleaved(ours: Side, theirs: Side, pairs: int) -> Pairs:
     """Time both sides in turn, so that what slows the machine slows both.
 
-    Both get the number of the pair, to seed themselves with; pair -1 warms up.
+    A side gets a number to seed itself with, another one at every call.
     """
-    ours(-1)
-    theirs(-1)
+    repeats = [calls_needed(side) for side in (ours, theirs)]
     result = Pairs([], [])
     for pair in range(pairs):
-        result.ours.append(seconds(ours, pair))
-        result.theirs.append(seconds(theirs, pair))
+        for side, calls, times in zip((ours, theirs), repeats, result, strict=True):
+            times.append(seconds_per_call(side, range(pair * calls, (pair + 1) * calls)))
     return result
 
 
-def seconds(side: Side, pair: int) -> float:
+def calls_needed(side: Side) -> int:
+    """Warm a side up, and find how often to call it for a reading of the clock."""
+    side(0)
+    return max(1, round(LEAST_SECONDS / seconds_per_call(side, range(3))))
+
+
+def seconds_per_call(side: Side, seeds: range) -> float:
     start = perf_counter()
-    side(pair)
-    return perf_counter() - start
+    for seed in seeds:
+        side(seed)
+    return (perf_counter() - start) / len(seeds)
 
 
 def compared(title: str, ours: Side, theirs: Side, target: Target, *, quick: bool) -> list[str]:

@@ -45,8 +45,9 @@ def row_numbers(stretches: Iterable[Rows]) -> NDArray[np.intp]:
 class RecordingSplit:
     """A split that remembers which rows it gave which role."""
 
-    def __init__(self, split: RandomSplit | None = None) -> None:
-        self.split = RandomSplit(0.7) if split is None else split
+    def __init__(self, *, respects_time: bool = False) -> None:
+        self.split = RandomSplit(0.7)
+        self.respects_time = respects_time
         self.rows: dict[Role, NDArray[np.intp]] = {}
 
     def partition(self, layout: Layout, rng: np.random.Generator) -> Partition:

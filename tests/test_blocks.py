@@ -13,6 +13,8 @@ from polystein.moments import SteinMoments, add_block, merged
 from polystein.protocols import Block, Rows
 from tests.conftest import arbitrary_rows
 
+pytestmark = pytest.mark.filterwarnings("ignore::polystein.HeavyTailWarning")
+
 
 def seen(sample: ps.Sample, rows: Any, n_jobs: int = 1) -> list[Block]:
     return reduce_blocks(

@@ -13,6 +13,8 @@ from tests.conftest import RecordingSplit, arbitrary_rows, arbitrary_weights
 from tests.reference import algorithms, stein
 
 Array = NDArray[np.float64]
+# At orders 5 and 6 the tails of u are heavy indeed; that warning has tests of its own.
+pytestmark = pytest.mark.filterwarnings("ignore::polystein.HeavyTailWarning")
 STRUCTURES = ["full", "diagonal"]
 TESTS: list[Any] = [ps.psd_test, ps.lambda_psd_test]
 
@@ -272,8 +274,18 @@ def test_constant_scores_are_degenerate_at_order_zero(test: Any, scores: float) 
 
 @pytest.mark.parametrize("test", TESTS)
 def test_constant_draws_and_scores_are_degenerate(test: Any) -> None:
+    draws, scores = np.full((100, 2), 3.3), np.full((100, 2), 0.7)
+    # A split that keeps time is not asked whether rows repeat.
+    split = RecordingSplit(respects_time=True)
     with pytest.raises(DegenerateError, match="constant"):
-        test(np.full((100, 2), 3.3), np.full((100, 2), 0.7), order=2, rng=0)
+        test(draws, scores, order=2, split=split, rng=0)
+
+
+@pytest.mark.parametrize("test", TESTS)
+def test_rows_that_repeat_are_refused(test: Any) -> None:
+    draws, scores = (np.repeat(part, 2, axis=0) for part in arbitrary_rows(50, 2))
+    with pytest.raises(InputError, match="50 of 100 rows repeat another row"):
+        test(draws, scores, order=1, rng=0)
 
 
 @pytest.mark.parametrize("test", TESTS)

@@ -10,6 +10,8 @@ from polystein._random import Streams, seed_sequence
 from polystein.errors import InputError
 from tests.conftest import RecordingSplit, arbitrary_rows
 
+# What the draws look like is of no concern here.
+pytestmark = pytest.mark.filterwarnings("ignore::polystein.HeavyTailWarning")
 DRAWS, SCORES = arbitrary_rows(200, 2)
 
 

@@ -12,6 +12,7 @@ import polystein as ps
 from polystein.result import Component, Explanation, GofResult, Notes, tail_probability
 from tests.conftest import arbitrary_rows
 
+pytestmark = pytest.mark.filterwarnings("ignore::polystein.HeavyTailWarning")
 DRAWS, SCORES = arbitrary_rows(300, 2)
 
 

@@ -11,6 +11,7 @@ from polystein.errors import InputError
 from polystein.protocols import Layout
 from tests.conftest import arbitrary_rows
 
+pytestmark = pytest.mark.filterwarnings("ignore::polystein.HeavyTailWarning")
 DRAWS, SCORES = arbitrary_rows(40, 3)
 
 

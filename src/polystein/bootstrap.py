@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any, Literal
+
 import numpy as np
 
 from polystein._arrays import to_numpy
 from polystein._random import Streams
 from polystein.basis import Monomial
-from polystein.blocks import every_row, reduce_blocks
-from polystein.errors import DegenerateError, DependenceWarning, InputError
+from polystein.blocks import every_row, read_blocks
+from polystein.errors import DegenerateError, InputError
 from polystein.moments import finite, stein_mean
+from polystein.multipliers import dependence_length, multipliers
 from polystein.protocols import (
     RNG,
     Array,
@@ -21,7 +24,7 @@ from polystein.protocols import (
     Source,
     Structure,
 )
-from polystein.result import GofResult, Notes
+from polystein.result import GofResult
 from polystein.sample import Sample, ScoreFunction, as_sample
 from polystein.stein import Operator, operator_for
 
@@ -36,28 +39,37 @@ def psd_bootstrap_test(
     /,
     *,
     order: int,
-    estimator: Estimator = "u",
+    estimator: Estimator | None = None,
     structure: Structure = "full",
     n_bootstrap: int = 500,
+    length: float | Literal["auto"] | None = "auto",
     rng: RNG = None,
     progress: Progress | None = None,
 ) -> GofResult:
     """Wild-bootstrap test of the polynomial Stein discrepancy (Section 3.4).
 
     Under H0 the discrepancy ||mean of xi||^2 is a degenerate V-statistic, whose
-    law the bootstrap imitates by flipping the sign of every row's features xi(x_j)
-    at random: replicates are ||1/n sum_j e_j xi(x_j)||^2 with e_j = +-1.
+    law the bootstrap imitates by multiplying every row's features xi(x_j) by a
+    random W_j of mean 0 and variance 1: replicates are ||1/n sum_j W_j xi(x_j)||^2.
+    For independent rows W_j = +-1; for chains W is an AR(1) process, independent
+    across chains (Leucht and Neumann, 2013; Chwialkowski et al., 2016).
 
     Parameters
     ----------
     draws, scores, order, structure
-        As for `psd`.
-    estimator : {"u", "v"}
-        Which statistic is reported. Flipping signs leaves the diagonal terms as
-        they are, so that both give the same p-value.
+        As for `psd`. Draws of shape (n, d) are independent rows, (chain, draw, d)
+        are chains in time order.
+    estimator : {"u", "v"}, optional
+        Which statistic is used. The default is "u" for independent rows, where both
+        give the same p-value, since signs leave the diagonal terms as they are;
+        and "v" for chains, where dropping the diagonal alone would leave the
+        products of neighbouring rows in.
     n_bootstrap : int
         Number of replicates B; the p-value is (b + 1)/(B + 1), where b of them are
         at least as large as the statistic, and so never 0.
+    length : float or "auto"
+        For chains: over how many rows the multipliers forget. "auto" estimates it
+        from the autocorrelation of the scores.
     rng : int, SeedSequence, Generator or None
         An int or SeedSequence reproduces the result.
     progress : callable, optional
@@ -72,9 +84,9 @@ def psd_bootstrap_test(
     -----
     Time is O(B n (Q d^2 + d)), memory does not grow with n. No row is held back for
     training, and none may be: a test function or weights trained on the same rows
-    are aligned with xi(x_j), which the flipped replicates are not, so that the
-    bootstrap would reject draws from the right target. That is why lambda-PSD,
-    whose features are trained, is tested on rows of its own.
+    are aligned with xi(x_j), which the replicates are not, so that the bootstrap
+    would reject draws from the right target. That is why lambda-PSD, whose features
+    are trained, is tested on rows of its own.
 
     Examples
     --------
@@ -84,53 +96,65 @@ def psd_bootstrap_test(
     >>> ps.psd_bootstrap_test(draws, lambda x: -x, order=1, n_bootstrap=199, rng=1).pvalue
     0.005
     """
-    _validate_options(estimator, n_bootstrap)
+    validate_bootstrap(n_bootstrap)
     basis = Monomial(order)
     sample = as_sample(draws, scores)
-    total = sample.layout.total
-    if total < 2:
-        raise InputError(f"`draws` must have at least 2 rows; got {total}")
+    estimator = _chosen_estimator(estimator, sample)
     mean = stein_mean(sample, every_row(sample), basis, structure, norms=True)
-    observed = np.float64(mean.norm()) ** 2
-    if observed == 0.0 and mean.squared_norms == 0.0:
+    diagonal = mean.squared_norms or 0.0
+    if diagonal == 0.0:
         raise DegenerateError("every Stein feature is zero on every draw; are `scores` all zero?")
-    replicates = wild_replicates(
+    length = dependence_length(sample, length)
+    squares, diagonals = wild_replicates(
         sample,
         basis,
         structure,
         n_bootstrap,
         seed=int(Streams(rng).resampling.integers(2**63)),
+        length=length,
         progress=progress,
     )
-    larger = int(np.count_nonzero(replicates >= observed))
+    observed = np.float64(mean.norm()) ** 2
     value = mean.unbiased_square() if estimator == "u" else float(observed)
-    notes = Notes()
-    if sample.layout.time_ordered:
-        notes.add(
-            DependenceWarning(
-                f"`draws` are {len(sample.layout.lengths)} time-ordered chains, but independent "
-                "sign flips hold for independent rows only: on autocorrelated draws from the "
-                "right target they reject far too often"
-            )
-        )
-    result = GofResult(
-        statistic=finite(total * value, "the statistic"),
-        pvalue=(larger + 1) / (n_bootstrap + 1),
-        alternative="greater",
+    # Signs leave the diagonal as it is, so that it cancels from the comparison.
+    if estimator == "u" and length is not None:
+        squares, observed = squares - diagonals, observed - diagonal
+    return bootstrap_result(
+        finite(sample.layout.total * value, "the statistic"),
+        int(np.count_nonzero(squares >= observed)),
+        n_bootstrap,
+        sample,
         method="psd-bootstrap",
-        ess=1.0 / mean.weight_squares,
-        n_test=total,
         settings={
             "order": basis.order,
-            "dimension": sample.layout.dimension,
             "structure": structure,
             "estimator": estimator,
-            "n_bootstrap": n_bootstrap,
+            "length": length,
         },
-        warnings=notes.messages,
     )
-    notes.emit()
-    return result
+
+
+def bootstrap_result(
+    statistic: float,
+    larger: int,
+    n_bootstrap: int,
+    sample: Sample,
+    *,
+    method: str,
+    settings: dict[str, Any],
+) -> GofResult:
+    """A result whose p-value is (b + 1)/(B + 1)."""
+    weights = None if sample.log_weights is None else np.exp(sample.log_weights)
+    total = sample.layout.total
+    return GofResult(
+        statistic=statistic,
+        pvalue=(larger + 1) / (n_bootstrap + 1),
+        alternative="greater",
+        method=method,
+        ess=float(total if weights is None else weights.sum() ** 2 / (weights**2).sum()),
+        n_test=total,
+        settings={"dimension": sample.layout.dimension, "n_bootstrap": n_bootstrap, **settings},
+    )
 
 
 def wild_replicates(
@@ -140,35 +164,30 @@ def wild_replicates(
     count: int,
     *,
     seed: int,
+    length: float | None = None,
     progress: Progress | None = None,
-) -> FloatArray:
-    """||sum_j e_j w_j xi(x_j)||^2 for `count` vectors of signs e, weights w summing to 1.
+) -> tuple[FloatArray, FloatArray]:
+    """||sum_j W_j w_j xi(x_j)||^2 for `count` multiplier vectors W, weights w summing to 1.
 
-    The multipliers (count x rows of a block) meet the features (rows x some of
-    the features) in matrix products. What does not fit the memory budget is done
-    in further passes, which draw the same multipliers again from the seed.
+    Also the diagonal terms sum_j (W_j w_j)^2 ||xi(x_j)||^2. The multipliers (count x
+    rows of a block) meet the features (rows x some of the features) in matrix
+    products. What does not fit the memory budget is done in further passes, which
+    draw the same multipliers again from the seed.
     """
     operator = operator_for(structure)
     parts = _parts(source.layout.dimension, basis, operator, count)
     tick = _Ticker(progress, len(parts) * source.layout.total)
-
-    def part_norms(part: slice) -> FloatArray:
-        rng = np.random.default_rng(seed)
-
-        def update(state: _PartSums, block: Block) -> _PartSums:
-            state.add(block, rademacher(rng, count, block.rows))
+    squares, diagonals = np.zeros(count), np.zeros(count)
+    for part in parts:
+        stream = multipliers(count, seed, length)
+        sums = _PartSums(basis, operator, part, count)
+        for block in read_blocks(source, every_row(source)):
+            sums.add(block, stream.draw(block.chain, block.rows))
             tick(block.rows)
-            return state
-
-        def zero() -> _PartSums:
-            return _PartSums(basis, operator, part, count)
-
-        return reduce_blocks(source, every_row(source), zero, update, _no_merge).squared_norms()
-
-    with np.errstate(over="ignore", invalid="ignore"):
-        norms: FloatArray = np.sum([part_norms(part) for part in parts], axis=0)
-    finite(float(norms.max()), "a bootstrap replicate")
-    return norms
+        squares += sums.squared_norms()
+        diagonals += sums.diagonals()
+    finite(float(squares.max()), "a bootstrap replicate")
+    return squares, diagonals
 
 
 class _PartSums:
@@ -177,33 +196,38 @@ class _PartSums:
     def __init__(self, basis: Basis, operator: Operator, part: slice, count: int) -> None:
         self._basis, self._operator, self._part = basis, operator, part
         self._sums: list[FloatArray] = [np.zeros((count, 1))] * (basis.order + 1)
+        self._diagonals = np.zeros(count)
         self._weight = 0.0
 
-    def add(self, block: Block, multipliers: FloatArray) -> None:
+    def add(self, block: Block, factors: FloatArray) -> None:
         """Add one block: one matrix product for each order, and one for the score."""
         draws, scores = to_numpy(block.draws), to_numpy(block.scores)
         if block.weights is None:
             self._weight += block.rows
         else:
             self._weight += float(block.weights.sum())
-            multipliers = multipliers * block.weights
-        for i, term in enumerate(self._basis.terms(draws)):
-            features = self._operator.stacked(scores, term, self._part)
-            self._sums[i] = self._sums[i] + multipliers @ features
-        self._sums[-1] = self._sums[-1] + multipliers @ scores[:, self._part]
+            factors = factors * block.weights
+        norms = np.zeros(block.rows)
+        parts = [
+            *(
+                self._operator.stacked(scores, term, self._part)
+                for term in self._basis.terms(draws)
+            ),
+            scores[:, self._part],
+        ]
+        for i, features in enumerate(parts):
+            self._sums[i] = self._sums[i] + factors @ features
+            norms += np.vecdot(features, features)
+        self._diagonals += factors**2 @ norms
 
     def squared_norms(self) -> FloatArray:
-        """Squared norms of the averages, one a replicate."""
+        """Squared norms of the weighted averages, one a replicate."""
         squares: FloatArray = np.sum([np.vecdot(sums, sums) for sums in self._sums], axis=0)
         return squares / self._weight**2
 
-
-def rademacher(rng: np.random.Generator, count: int, rows: int) -> FloatArray:
-    """Independent signs, one random bit each."""
-    bytes_a_row = (rows + 7) // 8
-    random_bytes = rng.integers(0, 256, size=(count, bytes_a_row), dtype=np.uint8)
-    bits = np.unpackbits(random_bytes, axis=1, count=rows)
-    return np.subtract(bits, 0.5, dtype=np.float64) * 2.0
+    def diagonals(self) -> FloatArray:
+        """The part of the squared norms in which a row meets itself."""
+        return self._diagonals / self._weight**2
 
 
 def _parts(dimension: int, basis: Basis, operator: Operator, count: int) -> list[slice]:
@@ -225,12 +249,15 @@ class _Ticker:
             self._progress(self._done, self._total)
 
 
-def _validate_options(estimator: str, n_bootstrap: int) -> None:
-    if estimator not in ("u", "v"):
-        raise InputError(f"`estimator` must be 'u' or 'v'; got {estimator!r}")
+def validate_bootstrap(n_bootstrap: int) -> None:
+    """At least one replicate."""
     if not isinstance(n_bootstrap, int | np.integer) or n_bootstrap < 1:
         raise InputError(f"`n_bootstrap` must be a positive integer; got {n_bootstrap!r}")
 
 
-def _no_merge(first: _PartSums, second: _PartSums) -> _PartSums:
-    raise AssertionError("multipliers are drawn in one thread, in time order")
+def _chosen_estimator(estimator: Estimator | None, sample: Sample) -> Estimator:
+    if estimator not in (None, "u", "v"):
+        raise InputError(f"`estimator` must be 'u' or 'v'; got {estimator!r}")
+    if sample.layout.total < 2:
+        raise InputError(f"`draws` must have at least 2 rows; got {sample.layout.total}")
+    return estimator or ("v" if sample.layout.time_ordered else "u")

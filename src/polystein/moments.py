@@ -15,7 +15,7 @@ from polystein.coordinates import RAW, Coordinates, change, working_coordinates
 from polystein.errors import InputError, ScaleError
 from polystein.protocols import Array, Basis, Block, FloatArray, Rows, Source, Structure
 from polystein.sample import Sample, ScoreFunction, as_sample
-from polystein.stein import operator_for
+from polystein.stein import operator_for, squared_feature_norms
 
 # Squares below this have lost digits to gradual underflow.
 _TINY = 1e-280
@@ -157,10 +157,7 @@ class SteinMoments:
         draws, scores = self._answer.apply(block.draws, block.scores)
         xp = namespace(draws)
         with np.errstate(over="ignore", invalid="ignore"):
-            score_norms = xp.vecdot(scores, scores)
-            norms = score_norms
-            for term in self._basis.terms(draws):
-                norms = norms + self._operator.squared_norms(scores, score_norms, term)
+            norms = squared_feature_norms(self._operator, self._basis, draws, scores)
             if block.weights is not None:
                 norms = norms * convert(block.weights**2, norms)
             return float(xp.sum(norms))

@@ -14,7 +14,7 @@ from typing import Protocol
 
 from polystein._arrays import namespace
 from polystein.errors import InputError
-from polystein.protocols import Array, Structure, Term
+from polystein.protocols import Array, Basis, Structure, Term
 
 EVERY = slice(None)
 
@@ -155,3 +155,12 @@ def operator_for(structure: Structure) -> Operator:
     if structure == "diagonal":
         return DiagonalOperator()
     raise InputError(f"`structure` must be 'full' or 'diagonal'; got {structure!r}")
+
+
+def squared_feature_norms(operator: Operator, basis: Basis, draws: Array, scores: Array) -> Array:
+    """||xi(x)||^2 for every row: all orders and the score."""
+    score_norms = namespace(scores).vecdot(scores, scores)
+    norms = score_norms
+    for term in basis.terms(draws):
+        norms = norms + operator.squared_norms(scores, score_norms, term)
+    return norms

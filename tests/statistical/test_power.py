@@ -6,7 +6,11 @@ from scipy.stats import fisher_exact
 from polystein.experiments import published
 from tests.statistical.rejections import Cell, count_rejections
 
-pytestmark = pytest.mark.slow
+# What a warning says of one replicate changes nothing in how many are rejected.
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore::polystein.errors.PolysteinWarning"),
+]
 
 REPLICATES = 200
 CHANCE = 0.003

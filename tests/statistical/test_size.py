@@ -5,7 +5,11 @@ from scipy.stats import binomtest, fisher_exact
 
 from tests.statistical.rejections import LEVEL, Cell, count_rejections
 
-pytestmark = pytest.mark.slow
+# What a warning says of one replicate changes nothing in how many are rejected.
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore::polystein.errors.PolysteinWarning"),
+]
 
 N = 1000
 REPLICATES = 2000
@@ -19,11 +23,13 @@ NOMINAL = [
 ]
 
 # At d = 2 the test column u is so skewed that the z-test of the paper rejects too often.
-# Documented: 0.082 (PSD, order 3) and 0.066 (lambda-PSD, order 4) over 3,000 replicates.
+# Documented: 0.082 (PSD, order 3) and 0.066 (lambda-PSD, order 4) over 3,000 replicates. The
+# replicates here are so many that a true size of 0.065 is told from 0.05 in 98 of 100 runs.
 SKEWED = {
     Cell("psd", 3, "gaussian", N, 2): (246, 3000),
     Cell("lambda_psd", 4, "gaussian", N, 2): (198, 3000),
 }
+SKEWED_REPLICATES = 6000
 
 
 @pytest.mark.parametrize("cell", NOMINAL, ids=str)
@@ -35,12 +41,12 @@ def test_size_is_nominal(cell: Cell) -> None:
 @pytest.mark.parametrize("cell", SKEWED, ids=str)
 def test_size_at_two_dimensions_is_what_is_documented(cell: Cell) -> None:
     """Above the level, and by as much as the docstring of `psd_test` warns of."""
+    rejections = count_rejections(cell, SKEWED_REPLICATES)
     documented, replicates = SKEWED[cell]
-    rejections = count_rejections(cell, replicates)
-    above = binomtest(rejections, replicates, LEVEL, alternative="greater")
+    above = binomtest(rejections, SKEWED_REPLICATES, LEVEL, alternative="greater")
     table = [
-        [rejections, replicates - rejections],
+        [rejections, SKEWED_REPLICATES - rejections],
         [documented, replicates - documented],
     ]
-    assert above.pvalue < CHANCE, rejections / replicates
-    assert fisher_exact(table).pvalue > CHANCE, rejections / replicates
+    assert above.pvalue < CHANCE, rejections / SKEWED_REPLICATES
+    assert fisher_exact(table).pvalue > CHANCE, rejections / SKEWED_REPLICATES

@@ -1,0 +1,114 @@
+"""Random multipliers of the wild bootstrap, for independent rows and for chains."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Literal, Protocol
+
+import numpy as np
+from scipy.signal import lfilter
+
+from polystein._arrays import to_numpy
+from polystein.blocks import every_row, read_blocks
+from polystein.errors import InputError
+from polystein.moments import ColumnMoments
+from polystein.protocols import FloatArray, Source
+
+
+class Multipliers(Protocol):
+    """A stream of multipliers for rows in time order; two of one seed are the same."""
+
+    def draw(self, chain: int, rows: int) -> FloatArray:
+        """Multipliers, of shape (count, rows), of the next rows of a chain."""
+
+
+class Signs:
+    """Independent random signs (Rademacher), one random bit each."""
+
+    def __init__(self, count: int, seed: int) -> None:
+        self._count, self._rng = count, np.random.default_rng(seed)
+
+    def draw(self, chain: int, rows: int) -> FloatArray:
+        """Unpack random bytes into signs."""
+        packed = self._rng.integers(0, 256, size=(self._count, (rows + 7) // 8), dtype=np.uint8)
+        bits = np.unpackbits(packed, axis=1, count=rows)
+        return np.subtract(bits, 0.5, dtype=np.float64) * 2.0
+
+
+class Autoregressive:
+    """Gaussian AR(1) multipliers, independent across chains.
+
+    W_t = a W_(t-1) + sqrt(1 - a^2) e_t with a = exp(-1/length) and a stationary
+    start (Leucht and Neumann, 2013, Dependent wild bootstrap for degenerate U- and
+    V-statistics, Journal of Multivariate Analysis 117): neighbouring rows keep
+    their signs relative to each other, and so their dependence.
+    """
+
+    def __init__(self, count: int, seed: int, length: float) -> None:
+        self._count, self._rng = count, np.random.default_rng(seed)
+        self._memory = math.exp(-1.0 / length)
+        self._chain, self._last = -1, np.empty((count, 1))
+
+    def draw(self, chain: int, rows: int) -> FloatArray:
+        """Continue the chain's multipliers, or start those of a new chain."""
+        if chain != self._chain:
+            self._chain = chain
+            self._last = self._rng.standard_normal((self._count, 1))
+        fresh = self._rng.standard_normal((self._count, rows))
+        scale = math.sqrt(1.0 - self._memory**2)
+        values, _ = lfilter(
+            [scale], [1.0, -self._memory], fresh, axis=1, zi=self._memory * self._last
+        )
+        result: FloatArray = values
+        self._last = result[:, -1:]
+        return result
+
+
+def multipliers(count: int, seed: int, length: float | None) -> Multipliers:
+    """Signs where rows are independent (`length` is None), else AR(1) multipliers."""
+    return Signs(count, seed) if length is None else Autoregressive(count, seed, length)
+
+
+def dependence_length(source: Source, length: float | Literal["auto"] | None) -> float | None:
+    """The multipliers' length: None for independent rows, a number for chains.
+
+    "auto" is the length with the smallest mean squared error for a long-run
+    variance with exponential weights, (n alpha)^(1/3) with the AR(1) plug-in
+    alpha = 4 r^2 / (1 - r^2)^2 of Andrews (1991, Heteroskedasticity and
+    autocorrelation consistent covariance matrix estimation, Econometrica 59), where
+    r is the largest lag-one autocorrelation among s_j and s_j x_j.
+    """
+    if not source.layout.time_ordered:
+        if length not in (None, "auto"):
+            raise InputError(
+                "`length` must be None or 'auto' for independent rows, (n, d); pass chains as "
+                f"(chain, draw, d). Got {length!r}"
+            )
+        return None
+    if length is None or length == "auto":
+        correlation = min(0.999, max(0.0, _lag_one(source)))
+        alpha = 4.0 * correlation**2 / (1.0 - correlation**2) ** 2
+        return max(1.0, (alpha * source.layout.total) ** (1.0 / 3.0))
+    if not (isinstance(length, int | float) and 0.0 < length < math.inf):
+        raise InputError(f"`length` must be a positive number or 'auto'; got {length!r}")
+    return float(length)
+
+
+def _lag_one(source: Source) -> float:
+    """Largest lag-one autocorrelation of the columns s_j and s_j x_j."""
+
+    def blocks() -> Iterator[FloatArray]:
+        for block in read_blocks(source, every_row(source)):
+            draws, scores = to_numpy(block.draws), to_numpy(block.scores)
+            yield np.concatenate([scores, scores * draws], axis=1)
+
+    moments = ColumnMoments(2 * source.layout.dimension, joint=False)
+    for columns in blocks():
+        moments.update(columns, None)
+    lagged = np.zeros_like(moments.mean)
+    for columns in blocks():
+        centred = columns - moments.mean
+        lagged += np.einsum("ij,ij->j", centred[1:], centred[:-1])
+    varies = moments.scatter > 0.0
+    return float(np.max(lagged[varies] / moments.scatter[varies], initial=0.0))

@@ -1,0 +1,109 @@
+"""HTML: well formed, escaped, and sufficient unto itself."""
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from polystein.report.html import fragment, page, write_page
+from polystein.result import GofResult
+from tests.report.results import bootstrap_result, z_result
+
+VOID = {"meta", "br", "rect", "line"}
+NASTY = "<script>alert('x')</script> & \"quotes\""
+
+
+class Outline(HTMLParser):
+    """Checks that elements close in order, and keeps what was seen."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: list[str] = []
+        self.text = ""
+        self.bars: list[float] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        if tag == "rect":
+            self.bars.append(float(dict(attrs)["width"] or "nan"))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in VOID:
+            assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def outline(source: str) -> Outline:
+    parser = Outline()
+    parser.feed(source)
+    parser.close()
+    assert parser.open == []
+    return parser
+
+
+@pytest.fixture(params=[z_result(), z_result(settings={}), bootstrap_result()])
+def result(request: pytest.FixtureRequest) -> GofResult:
+    return request.param  # type: ignore[no-any-return]
+
+
+def test_elements_close_in_order(result: GofResult) -> None:
+    assert "table" in outline(fragment(result)).tags
+    assert {"html", "head", "body", "title"} <= set(outline(page(result)).tags)
+
+
+def test_nothing_is_loaded_and_nothing_runs(result: GofResult) -> None:
+    source = page(result)
+    assert not re.search(r"//|\b(src|href|xlink|data|srcset|action)\s*=|url\(|@import", source)
+    assert not re.search(r"<script|javascript:|\son\w+\s*=", source)
+    assert "default-src 'none'" in source
+
+
+def test_notebooks_show_the_fragment() -> None:
+    assert z_result()._repr_html_() == fragment(z_result())
+
+
+def test_numbers_and_verdict_are_there() -> None:
+    seen = outline(fragment(z_result()))
+    for words in ("evidence against it", "p = 0.012", "z = 2.50", "700 trained", "-12 %", "0.500"):
+        assert words in seen.text
+    # Weights 0.5, and shares 0.625, 0.25, -0.125, of a half width of 60, largest share first.
+    assert seen.bars == [30.0, 37.5, 30.0, 15.0, 30.0, 7.5]
+
+
+def test_a_bootstrap_result_has_no_bars() -> None:
+    seen = outline(page(bootstrap_result()))
+    assert seen.bars == []
+    assert "nan" not in seen.text
+
+
+def test_everything_from_outside_is_escaped() -> None:
+    result = z_result(
+        shares={NASTY: 1.0},
+        warnings=(NASTY,),
+        method=NASTY,
+        settings={"order": NASTY, NASTY: NASTY, "shares": {NASTY: 1.0}},
+    )
+    source = page(result)
+    assert "<script" not in source
+    # Method and order in title and table, feature, warning, setting's name, two values.
+    assert source.count("&lt;script&gt;") == 9
+    assert outline(source).text.count(NASTY) == 9
+
+
+def test_page_is_written_as_utf_8_and_is_small(tmp_path: Path) -> None:
+    path = tmp_path / "result.html"
+    result = z_result(warnings=("λ",))
+    result.to_html(path)
+    assert path.read_bytes().decode("utf-8") == page(result)
+    assert path.stat().st_size < 10_000
+
+
+def test_the_level_reaches_the_page(tmp_path: Path) -> None:
+    write_page(z_result(), tmp_path / "page.html", alpha=0.01)
+    assert "no evidence against it at the level 0.01" in (tmp_path / "page.html").read_text("utf-8")

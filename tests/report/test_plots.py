@@ -1,0 +1,74 @@
+"""The plot of several results: what is drawn, not how it looks."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from polystein.errors import InputError
+from polystein.report.plots import plot_results, save
+from tests.report.results import bootstrap_result, z_result
+
+
+def test_every_result_is_named_and_judged() -> None:
+    results = {"good": z_result(pvalue=0.5, statistic=-0.7), "bad": z_result(pvalue=1e-6)}
+    left, right = plot_results(results).axes
+    assert [label.get_text() for label in left.get_yticklabels()] == ["good", "bad"]
+    notes = [text.get_text() for text in left.texts]
+    assert notes == ["no evidence against it, p = 0.5", "evidence against it, p < 0.0001"]
+    assert [bar.get_width() for bar in left.patches] == [0.7, 2.5]
+    assert [text.get_text() for text in right.texts] == ["nothing seen"]
+
+
+def test_shares_are_stacked_from_the_score_up() -> None:
+    _, right = plot_results({"bad": z_result()}).axes
+    spans = [(bar.get_x(), bar.get_width()) for bar in right.patches]
+    assert spans == pytest.approx([(0.0, 0.625), (0.625, 0.25), (0.875, 0.125)])
+    legend = right.get_legend()
+    assert [text.get_text() for text in legend.get_texts()] == [
+        "score: location",
+        "x: spread, correlation",
+        "x^2: skewness",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("alternative", "size", "critical"), [("two-sided", 2.5, "1.96"), ("greater", -2.5, "1.64")]
+)
+def test_critical_value_and_sign_follow_the_alternative(
+    alternative: str, size: float, critical: str
+) -> None:
+    result = z_result(statistic=-2.5, alternative=alternative, pvalue=0.5)
+    left = plot_results({"one": result}).axes[0]
+    assert left.patches[0].get_width() == size
+    assert critical in left.get_xlabel()
+    assert left.get_xlim()[0] <= min(size, 0.0)
+
+
+def test_results_without_z_are_refused() -> None:
+    with pytest.raises(InputError, match="must be z-tests.*psd-bootstrap"):
+        plot_results({"bootstrap": bootstrap_result()})
+    with pytest.raises(InputError, match="at least one"):
+        plot_results({})
+
+
+@pytest.mark.parametrize(("suffix", "start"), [("png", b"\x89PNG"), ("svg", b"<?xml")])
+def test_the_name_sets_the_format(tmp_path: Path, suffix: str, start: bytes) -> None:
+    path = tmp_path / f"plot.{suffix}"
+    save(plot_results({"one": z_result()}), path)
+    assert path.read_bytes().startswith(start)
+
+
+def test_without_matplotlib_the_extra_is_named() -> None:
+    code = (
+        "import sys; sys.modules['matplotlib'] = None\n"
+        "from polystein.errors import MissingExtraError\n"
+        "from polystein.report.plots import new_figure\n"
+        "try: new_figure(1.0, 1.0)\n"
+        "except MissingExtraError as error: print(error)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert "pip install 'polystein[cli]'" in done.stdout

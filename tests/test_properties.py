@@ -1,0 +1,300 @@
+"""Properties that hold for every sample, searched for exceptions by Hypothesis.
+
+Claims about rounding are judged by rational arithmetic (`tests.reference.exact`).
+"""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+import polystein as ps
+from polystein.basis import Monomial
+from polystein.moments import SteinMoments
+from tests.reference import exact, stein
+
+Array = NDArray[np.float64]
+SEEDS = st.integers(0, 2**32 - 1)
+STRUCTURES = st.sampled_from(["full", "diagonal"])
+TOLERANCE = 1e-10
+
+
+@st.composite
+def samples(draw: Any, most_rows: int = 40, most_dimensions: int = 4) -> tuple[Array, Array]:
+    """Draws with a mean and scores that are no function of them; at least 2 rows."""
+    d = draw(st.integers(1, most_dimensions))
+    n = draw(st.integers(max(2, d), most_rows))
+    rng = np.random.default_rng(draw(SEEDS))
+    return rng.normal(0.3, 1.2, (n, d)), rng.normal(-0.2, 1.0, (n, d))
+
+
+def summed(draws: Array, scores: Array, order: int, structure: Any) -> SteinMoments:
+    return ps.SteinMoments(order, structure=structure, norms=True).update(draws, scores)
+
+
+def close(value: Any, expected: Any, tolerance: float = TOLERANCE) -> bool:
+    """Equal relative to the largest entry."""
+    value, expected = np.asarray(value, dtype=float), np.asarray(expected, dtype=float)
+    return bool(np.max(np.abs(value - expected)) <= tolerance * np.max(np.abs(expected)))
+
+
+def assert_same(moments: SteinMoments, others: SteinMoments) -> None:
+    first, second = moments.finalise(), others.finalise()
+    pairs = zip([*first.matrices, first.score], [*second.matrices, second.score], strict=True)
+    assert all(close(value, expected) for value, expected in pairs)
+    assert first.squared_norms == pytest.approx(second.squared_norms, rel=TOLERANCE)
+
+
+# Merging and order
+
+
+@given(samples(), st.integers(0, 5), STRUCTURES, st.data())
+def test_merging_in_any_order_is_one_pass(
+    sample: tuple[Array, Array], order: int, structure: Any, data: st.DataObject
+) -> None:
+    draws, scores = sample
+    cuts = data.draw(st.lists(st.integers(1, len(draws) - 1), max_size=3, unique=True))
+    bounds = [0, *sorted(cuts), len(draws)]
+    parts = [
+        slice(low, high)
+        for low, high in zip(bounds[:-1], bounds[1:], strict=True)
+        # A part by itself looks like a transposed array if it is short and wide.
+        if high - low >= draws.shape[1]
+    ]
+    chosen = np.concatenate([np.arange(len(draws))[part] for part in parts]) if parts else None
+    if chosen is None:
+        return
+    shuffled = data.draw(st.permutations(parts))
+    states = [summed(draws[part], scores[part], order, structure) for part in shuffled]
+    while len(states) > 1:
+        position = data.draw(st.integers(0, len(states) - 2))
+        states[position : position + 2] = [states[position].merge(states[position + 1])]
+    assert_same(states[0], summed(draws[chosen], scores[chosen], order, structure))
+
+
+@given(samples(), st.integers(0, 5), STRUCTURES, SEEDS)
+def test_the_order_of_rows_does_not_matter(
+    sample: tuple[Array, Array], order: int, structure: Any, seed: int
+) -> None:
+    draws, scores = sample
+    shuffled = np.random.default_rng(seed).permutation(len(draws))
+    assert_same(
+        summed(draws[shuffled], scores[shuffled], order, structure),
+        summed(draws, scores, order, structure),
+    )
+
+
+# Scaling and shifting
+
+
+@given(samples(), st.integers(0, 6), STRUCTURES, st.integers(-40, 40), st.floats(-50, 50))
+def test_scaling_by_a_power_of_two_is_exact(
+    sample: tuple[Array, Array], order: int, structure: Any, exponent: int, shift: float
+) -> None:
+    """mu_i = D^-1 mu~_i D^i to the last bit, however large or small D is."""
+    draws, scores = sample
+    draws = draws + shift
+    scale = 2.0**exponent
+    plain = summed(draws, scores, order, structure).finalise()
+    scaled = summed(draws * scale, scores / scale, order, structure).finalise()
+    assert np.array_equal(scaled.score * scale, plain.score)
+    for i in range(1, order + 1):
+        assert np.array_equal(scaled.matrices[i - 1], plain.matrices[i - 1] * scale ** (i - 1))
+
+
+@settings(deadline=None, max_examples=30)
+@given(
+    samples(most_rows=30, most_dimensions=2),
+    st.integers(1, 6),
+    STRUCTURES,
+    st.sampled_from([0.0, 100.0, -1e3, 1e6]),
+    st.integers(-40, 40),
+)
+@example((np.array([[0.1], [0.9], [-1.3]]), np.array([[0.3], [-0.4], [0.9]])), 6, "full", 1e6, 0)
+def test_moments_are_exact_to_rounding_at_any_place_and_scale(
+    sample: tuple[Array, Array], order: int, structure: Any, shift: float, exponent: int
+) -> None:
+    draws, scores = sample
+    draws, scores = (draws + shift) * 2.0**exponent, scores * 2.0**-exponent
+    mean = summed(draws, scores, order, structure).finalise()
+    matrices, vector = exact.stein_moments(draws, scores, order, structure)
+    assert close(mean.score, vector)
+    assert all(close(*pair) for pair in zip(mean.matrices, matrices, strict=True))
+    z = exact.root(exact.z_squared(draws, scores, order, structure))
+    assert ps.psd(draws, scores, order=order, structure=structure) == pytest.approx(
+        z, rel=TOLERANCE
+    )
+
+
+@pytest.mark.parametrize("shift", [100.0, 1e6])
+def test_raw_powers_would_fail_the_same_tolerance(shift: float) -> None:
+    """Moments whose large terms cancel: a symmetric sample far from the origin."""
+    half = np.random.default_rng(0).integers(-(2**20), 2**20, (50, 1)) / 2.0**20
+    centred = np.concatenate([half, -half])
+    draws, scores = centred + shift, -centred
+    z = exact.root(exact.z_squared(draws, scores, 6))
+    raw = np.sqrt(
+        np.mean(scores) ** 2
+        + sum(np.mean(scores * draws**i + i * draws ** (i - 1)) ** 2 for i in range(1, 7))
+    )
+    fast = ps.psd(draws, scores, order=6)
+    assert fast == pytest.approx(z, rel=1e-14)
+    assert abs(raw - z) > 1e-14 * z
+    # Each moment by itself: the score's mean is exactly zero, so that is that of Phi_1 on.
+    matrices, _ = exact.stein_moments(draws, scores, 6)
+    mean = ps.SteinMoments(6).update(draws, scores).finalise()
+    for i, matrix in enumerate(matrices):
+        assert float(mean.matrices[i][0, 0]) == pytest.approx(float(matrix[0, 0]), rel=1e-13)
+
+
+@settings(deadline=None, max_examples=30)
+@given(samples(most_rows=30, most_dimensions=2), st.integers(1, 5), st.sampled_from([0.0, 100.0]))
+def test_the_unbiased_square_is_exact_to_rounding(
+    sample: tuple[Array, Array], order: int, shift: float
+) -> None:
+    draws, scores = sample[0] + shift, sample[1]
+    value = ps.psd(draws, scores, order=order, estimator="u")
+    expected = float(exact.u_statistic(draws, scores, order))
+    # U is a difference, so that its rounding is relative to what is subtracted.
+    v = float(exact.z_squared(draws, scores, order))
+    assert value == pytest.approx(expected, rel=0, abs=1e-12 * len(draws) * (v + abs(expected)))
+
+
+# Identities of the paper
+
+
+@given(samples(), st.integers(0, 4), STRUCTURES)
+def test_u_is_v_without_the_diagonal(
+    sample: tuple[Array, Array], order: int, structure: Any
+) -> None:
+    draws, scores = sample
+    n = len(draws)
+    v = ps.psd(draws, scores, order=order, structure=structure) ** 2
+    u = ps.psd(draws, scores, order=order, structure=structure, estimator="u")
+    rows = [stein.xi(x, s, order, structure) for x, s in zip(draws, scores, strict=True)]
+    diagonal = sum(float(row @ row) for row in rows) / n**2
+    assert (n - 1) / n * u == pytest.approx(v - diagonal, abs=1e-12 * (v + diagonal))
+
+
+@given(samples(), STRUCTURES)
+def test_order_zero_is_the_norm_of_the_mean_score(
+    sample: tuple[Array, Array], structure: Any
+) -> None:
+    """Equation (8), whatever the structure."""
+    draws, scores = sample
+    value = ps.psd(draws, scores, order=0, structure=structure)
+    assert value == pytest.approx(float(np.linalg.norm(scores.mean(axis=0))), rel=1e-11)
+
+
+@given(samples(), st.integers(0, 5))
+def test_psd_grows_with_the_order_and_the_structure(
+    sample: tuple[Array, Array], order: int
+) -> None:
+    lower, upper = (ps.psd(*sample, order=q) for q in (order, order + 1))
+    assert lower <= upper * (1.0 + 1e-14)
+    assert ps.psd(*sample, order=order, structure="diagonal") <= lower * (1.0 + 1e-14)
+
+
+def lattice(points: list[tuple[int, int]]) -> Array:
+    """Points and their images under all sign changes, scaled to unit variances.
+
+    Sums of the squares in both coordinates are made equal by adding the points
+    with their coordinates exchanged.
+    """
+    whole = [(s * a, t * b) for p in points for a, b in (p, p[::-1]) for s in (1, -1) for t in (1, -1)]
+    return np.array(whole, dtype=float)
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(1, 9), st.integers(1, 9)), min_size=1, max_size=6),
+    st.sampled_from([0.0, 100.0]),
+)
+def test_psd_of_order_one_is_zero_if_two_moments_match(
+    points: list[tuple[int, int]], shift: float
+) -> None:
+    """Corollary 3.4, one way: p = N(shift, v I) with v the points' own variance.
+
+    Multiplied by v, scores are integers: then every sum is exact, and so is zero.
+    """
+    centred = lattice(points)
+    variance = float(np.mean(centred[:, 0] ** 2))
+    value = ps.psd(centred + shift, -centred / variance, order=1)
+    assert value <= 1e-14 * max(1.0, shift)
+    if variance == int(variance) and int(variance) & (int(variance) - 1) == 0:
+        assert value == 0.0
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(1, 9), st.integers(1, 9)), min_size=1, max_size=6),
+    st.sampled_from([0.0, 100.0]),
+    st.floats(1e-3, 2.0),
+    st.sampled_from(["mean", "variance", "correlation"]),
+)
+def test_psd_of_order_one_is_positive_if_a_moment_differs(
+    points: list[tuple[int, int]], shift: float, size: float, which: str
+) -> None:
+    """Corollary 3.4, the other way: any of the first two moments off gives PSD above zero."""
+    centred = lattice(points)
+    variance = float(np.mean(centred[:, 0] ** 2))
+    draws = centred / variance**0.5
+    if which == "mean":
+        draws = draws + [0.0, size]
+    elif which == "variance":
+        draws = draws * [1.0, 1.0 + size]
+    else:
+        draws = np.column_stack([draws[:, 0], draws[:, 1] + size * draws[:, 0]])
+    assert ps.psd(draws + shift, -draws, order=1) > 0.5 * size
+
+
+@pytest.mark.parametrize("centre", [0.0, 100.0])
+def test_exactly_matching_points_give_exactly_zero(centre: float) -> None:
+    square = np.array([[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0]] * 5)
+    assert ps.psd(square + centre, -square, order=1) == 0.0
+    assert ps.psd(square * 2.0 + centre, -square * 2.0, order=1) > 0.1
+    # The third order sees what the first two moments do not: these are no Gaussians.
+    assert ps.psd(square + centre, -square, order=3) > 0.1
+
+
+@settings(deadline=None, max_examples=50)
+@given(SEEDS, st.integers(1, 3), st.integers(0, 3), STRUCTURES)
+def test_lambda_psd_never_exceeds_o_psd(seed: int, d: int, order: int, structure: Any) -> None:
+    """Its weights are some test functions among all."""
+    rng = np.random.default_rng(seed)
+    draws, scores = rng.normal(0.3, 1.2, (150, d)), rng.normal(-0.2, 1.0, (150, d))
+    options: Any = {"order": order, "structure": structure}
+    squared = ps.lambda_psd(draws, scores, **options) ** 2
+    assert squared <= ps.o_psd(draws, scores, shrinkage=0.0, **options) * (1.0 + 1e-9)
+
+
+@settings(deadline=None, max_examples=50)
+@given(samples(), st.integers(2, 6), st.integers(20, 250))
+def test_a_discrepancy_is_finite_or_an_error(
+    sample: tuple[Array, Array], order: int, exponent: int
+) -> None:
+    """Order i at scale D has size D^(i-1): beyond 1e308 that is an error."""
+    scale = 10.0**exponent
+    draws, scores = sample[0] * scale, sample[1] / scale
+    largest = exact.z_squared(draws, scores, order)
+    fits = largest < 10**612
+    if not fits and largest < 10**617:
+        return
+    if fits:
+        value = ps.psd(draws, scores, order=order)
+        assert value == pytest.approx(exact.root(largest), rel=TOLERANCE)
+    else:
+        with pytest.raises(ps.ScaleError, match="overflows in the coordinates of `draws`"):
+            ps.psd(draws, scores, order=order)
+
+
+def test_the_basis_of_the_paper_is_the_monomials() -> None:
+    draws = np.array([[2.0, -3.0]])
+    terms = list(Monomial(3).terms(draws))
+    for i, term in enumerate(terms, start=1):
+        assert np.array_equal(term.values, draws**i)
+        assert np.array_equal(term.factor * term.derivative, i * draws ** (i - 1))
+    assert Monomial(3).names == ("x", "x^2", "x^3")
