@@ -6,12 +6,17 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+from hypothesis import settings
 from numpy.typing import NDArray
 
 from polystein.protocols import Layout, Partition, Role, Rows
 from polystein.split import RandomSplit
 
 Array = NDArray[np.float64]
+
+# The same examples in every run, on fast machines and slow ones, and no files left behind.
+settings.register_profile("polystein", deadline=None, derandomize=True, database=None)
+settings.load_profile("polystein")
 
 
 @pytest.fixture(params=["numpy", "array_api_strict"])

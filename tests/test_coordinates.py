@@ -40,9 +40,7 @@ def test_tame_draws_stay_as_they_are(xp: ModuleType, shift: float, scale: float)
 @pytest.mark.parametrize(
     ("shift", "scale"), [(100.0, 1.0), (-1e6, 1.0), (0.0, 2.0**30), (0.0, 1e-9), (3e5, 1e3)]
 )
-def test_working_coordinates_are_tame_and_exact(
-    xp: ModuleType, shift: float, scale: float
-) -> None:
+def test_working_coordinates_are_tame_and_exact(xp: ModuleType, shift: float, scale: float) -> None:
     draws, scores = arbitrary_rows(500, 3)
     draws = draws * scale + [0.0, shift, shift]
     working = working_coordinates(xp.asarray(draws))

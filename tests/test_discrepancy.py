@@ -21,9 +21,7 @@ FUNCTIONS: list[Any] = [ps.psd, ps.lambda_psd, ps.o_psd]
 @pytest.mark.parametrize("structure", STRUCTURES)
 @pytest.mark.parametrize("order", range(7))
 @pytest.mark.parametrize("estimator", ["u", "v"])
-def test_psd_is_the_literal_one(
-    xp: ModuleType, order: int, structure: Any, estimator: Any
-) -> None:
+def test_psd_is_the_literal_one(xp: ModuleType, order: int, structure: Any, estimator: Any) -> None:
     draws, scores = arbitrary_rows(40, 3)
     literal = {"u": stein.psd_u, "v": stein.psd_v}[estimator](draws, scores, order, structure)
     value = ps.psd(
@@ -69,9 +67,7 @@ def test_chains_count_as_their_rows() -> None:
 
 def test_high_dimensions_with_few_draws_are_no_problem() -> None:
     draws, scores = arbitrary_rows(30, 50)
-    assert ps.psd(draws, scores, order=3) == pytest.approx(
-        stein.psd_v(draws, scores, 3), rel=1e-10
-    )
+    assert ps.psd(draws, scores, order=3) == pytest.approx(stein.psd_v(draws, scores, 3), rel=1e-10)
 
 
 # lambda-PSD

@@ -19,7 +19,9 @@ STRUCTURES = ["full", "diagonal"]
 TESTS: list[Any] = [ps.psd_test, ps.lambda_psd_test]
 
 
-def literal_lambda(draws: Array, scores: Array, order: int, rows: Any, ridge: float, **k: Any) -> Any:
+def literal_lambda(
+    draws: Array, scores: Array, order: int, rows: Any, ridge: float, **k: Any
+) -> Any:
     return algorithms.lambda_psd_z_test(
         draws,
         scores,
@@ -123,9 +125,7 @@ def test_importance_weights_enter_every_stage() -> None:
 def test_components_are_the_features_own_z() -> None:
     draws, scores = arbitrary_rows(150, 2)
     split = RecordingSplit()
-    result = ps.lambda_psd_test(
-        draws, scores, order=2, weights=ps.ClosedForm(), split=split, rng=1
-    )
+    result = ps.lambda_psd_test(draws, scores, order=2, weights=ps.ClosedForm(), split=split, rng=1)
     rows = split.rows
     matrices, vector = stein.maximiser(draws[rows["witness"]], scores[rows["witness"]], 2)
     table = stein.features(draws[rows["test"]], scores[rows["test"]], matrices, vector)

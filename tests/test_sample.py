@@ -35,7 +35,9 @@ def with_value(value: float, *places: tuple[int, int]) -> Any:
 
 
 def test_one_dimensional_draws_are_refused_with_a_remedy() -> None:
-    with refused(r"`draws` must have the shape \(n, d\) or \(chain, draw, d\); got \(40,\)") as info:
+    with refused(
+        r"`draws` must have the shape \(n, d\) or \(chain, draw, d\); got \(40,\)"
+    ) as info:
         ps.psd(DRAWS[:, 0], SCORES[:, 0], order=1)
     assert "draws[:, None]" in str(info.value)
 

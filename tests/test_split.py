@@ -91,4 +91,4 @@ def test_too_few_rows_to_test_are_refused() -> None:
 def test_the_tests_refuse_too_few_draws() -> None:
     for test in (ps.psd_test, ps.lambda_psd_test):
         with pytest.raises(InputError, match="`draws` must have more rows for RandomSplit"):
-            test(np.ones((3, 1)), np.ones((3, 1)), order=1, rng=0)
+            test(np.arange(3.0)[:, None], np.ones((3, 1)), order=1, rng=0)

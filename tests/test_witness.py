@@ -59,9 +59,7 @@ def assert_features(features: Array, literal: Array, tolerance: float = 1e-11) -
 
 @pytest.mark.parametrize("structure", ["full", "diagonal"])
 @pytest.mark.parametrize("order", range(7))
-def test_primal_features_are_the_literal_ones(
-    xp: ModuleType, order: int, structure: Any
-) -> None:
+def test_primal_features_are_the_literal_ones(xp: ModuleType, order: int, structure: Any) -> None:
     train, rows = arbitrary_rows(40, 3, seed=1), arbitrary_rows(15, 3, seed=2)
     witness = fitted(ps.Sample(*map(xp.asarray, train)), order, structure)
     assert isinstance(witness, PrimalWitness)
@@ -179,7 +177,7 @@ def test_the_mean_of_all_features_is_the_discrepancy() -> None:
 
 def test_no_discrepancy_is_no_witness() -> None:
     draws, _ = arbitrary_rows(30, 2)
-    with pytest.raises(DegenerateError, match="every Stein moment .* is exactly zero"):
+    with pytest.raises(DegenerateError, match=r"every Stein moment .* is exactly zero"):
         fitted(ps.Sample(draws, np.zeros_like(draws)), 0)
 
 

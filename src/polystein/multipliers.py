@@ -89,7 +89,7 @@ def dependence_length(source: Source, length: float | Literal["auto"] | None) ->
     if length is None or length == "auto":
         correlation = min(0.999, max(0.0, _lag_one(source)))
         alpha = 4.0 * correlation**2 / (1.0 - correlation**2) ** 2
-        return max(1.0, (alpha * source.layout.total) ** (1.0 / 3.0))
+        return max(1.0, math.cbrt(alpha * source.layout.total))
     if not (isinstance(length, int | float) and 0.0 < length < math.inf):
         raise InputError(f"`length` must be a positive number or 'auto'; got {length!r}")
     return float(length)

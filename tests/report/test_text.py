@@ -20,7 +20,7 @@ def test_str_of_a_result_is_the_text() -> None:
 
 
 def test_text_says_what_was_tested_and_how_it_came_out() -> None:
-    text = render(z_result())
+    text = " ".join(render(z_result()).split())
     for words in (
         "lambda-PSD z-test, order 2, dimension 4",
         "evidence against it at the level 0.05: p = 0.012.",
@@ -130,7 +130,7 @@ def test_rows_left_out_between_are_counted() -> None:
 def test_warnings_stand_at_the_end_and_are_announced() -> None:
     text = render(z_result(warnings=("too few draws",)))
     assert text.endswith("Warning: too few draws")
-    assert "Read the warnings first" in text
+    assert "p = 0.012. Read the warnings.\n" in text
     assert "Read the warnings" not in render(z_result())
 
 

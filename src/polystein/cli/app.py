@@ -102,7 +102,7 @@ def run_test(
     Exit codes: 0 not rejected, 1 rejected, 2 bad input, 3 internal error, 130 interrupted.
     """
     with session(debug):
-        _check_options(method, alternative, standardise, alpha)
+        _check_options(method, alternative, standardise, alpha, seed)
         sample = load_sample(draws, scores)
         result = _run(sample, method, order, alternative, standardise, seed)
         print(_as_json(result, alpha, seed) if as_json else render(result, alpha))
@@ -137,11 +137,13 @@ def run_demo(
 
 
 def _check_options(
-    method: Method, alternative: Alternative | None, standardise: bool, alpha: float
+    method: Method, alternative: Alternative | None, standardise: bool, alpha: float, seed: int
 ) -> None:
     """Refuse before files are read what cannot go together."""
     if not 0.0 < alpha < 1.0:
         raise InputError(f"`--alpha` must be a level strictly between 0 and 1; got {alpha:g}")
+    if seed < 0:
+        raise InputError(f"`--seed` must be a non-negative integer; got {seed}")
     if method is Method.PSD_BOOTSTRAP and standardise:
         raise InputError("`--standardise` needs training draws, which psd-bootstrap has not")
     if method is Method.PSD_BOOTSTRAP and alternative is Alternative.TWO_SIDED:

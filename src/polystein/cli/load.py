@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple, TextIO
+from typing import BinaryIO, NamedTuple, TextIO
 
 import numpy as np
 
@@ -71,15 +71,8 @@ def _check_same_order(draws: tuple[str, ...], scores: tuple[str, ...]) -> None:
 
 def _read_numpy(path: Path, argument: str) -> Table:
     try:
-        loaded = np.load(path, allow_pickle=False)
-        if isinstance(loaded, np.ndarray):
-            return Table(loaded)
-        with loaded:
-            if argument not in loaded.files:
-                raise InputError(
-                    f"`{argument}` must be a key of {path}; got the keys {sorted(loaded.files)}"
-                )
-            return Table(loaded[argument])
+        with path.open("rb") as stream:
+            return Table(_numpy_array(stream, path, argument))
     except InputError:
         raise
     except (ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
@@ -87,6 +80,19 @@ def _read_numpy(path: Path, argument: str) -> Table:
             f"`{argument}` must be an intact NumPy file of plain numbers, without pickled "
             f"objects; got {path}: {error}"
         ) from error
+
+
+def _numpy_array(stream: BinaryIO, path: Path, argument: str) -> Array:
+    """Return a .npy file's array, or that of the right key of a .npz file."""
+    loaded = np.load(stream, allow_pickle=False)
+    if isinstance(loaded, np.ndarray):
+        return loaded
+    with loaded:
+        if argument not in loaded.files:
+            raise InputError(
+                f"`{argument}` must be a key of {path}; got the keys {sorted(loaded.files)}"
+            )
+        return loaded[argument]
 
 
 def _read_csv(path: Path, argument: str) -> Table:
@@ -163,7 +169,7 @@ def _complaint(path: Path, argument: str, otherwise: str) -> str:
             wrong = [cell for cell in cells if not _is_number(cell)]
             if wrong and number > 1:
                 column = cells.index(wrong[0]) + 1
-                return f"{where}, column {column}: expected a number; got {wrong[0] or 'nothing'!r}"
+                return f"{where}, column {column}: expected a number; got {wrong[0]!r}"
     return f"`{argument}` must be numbers separated by commas; got {path}: {otherwise}"
 
 

@@ -35,11 +35,8 @@ def render(result: GofResult, alpha: float = LEVEL) -> str:
         Level at which the verdict is worded.
     """
     blocks = [
-        [_shorten(f"{_QUESTION}  {name_of_test(result)}", WIDTH)],
-        [
-            *_labelled("Verdict", f"{verdict(result, alpha)}: {p_words(result.pvalue)}."),
-            *_facts(result, alpha),
-        ],
+        [_shorten(f"{_QUESTION} {name_of_test(result)}", WIDTH)],
+        list(_facts(result, alpha)),
         list(_feature_lines(result)),
         _warning_lines(result.warnings),
     ]
@@ -132,8 +129,9 @@ def _how_often(pvalue: float) -> str:
 
 
 def _facts(result: GofResult, alpha: float) -> Iterator[str]:
-    caution = " Read the warnings first." if result.warnings else ""
-    yield from _labelled("", meaning(result, alpha) + caution)
+    caution = " Read the warnings." if result.warnings else ""
+    yield from _labelled("Verdict", f"{verdict(result, alpha)}: {p_words(result.pvalue)}.{caution}")
+    yield from _labelled("", meaning(result, alpha))
     yield from _labelled("Statistic", statistic_words(result))
     yield from _labelled("Draws", draws_words(result))
 
