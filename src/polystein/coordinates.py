@@ -130,8 +130,14 @@ def working_coordinates(draws: Array) -> Coordinates:
     return _like(draws, centre if centre.any() else None, scale)
 
 
-def standard_coordinates(mean: FloatArray, spread: FloatArray, like: Array) -> Coordinates:
-    """The training rows' mean and standard deviation as coordinates."""
+def standard_coordinates(
+    mean: FloatArray, spread: FloatArray, working: Coordinates, like: Array
+) -> Coordinates:
+    """The training rows' mean and standard deviation, found in `working`, as coordinates."""
+    if working.scale is not None:
+        scale = to_numpy(working.scale)
+        centre = 0.0 if working.centre is None else to_numpy(working.centre)
+        mean, spread = centre + scale * mean, scale * spread
     flat = np.flatnonzero(~(spread > 16 * np.finfo(float).eps * np.abs(mean)))
     if flat.size:
         raise DegenerateError(

@@ -12,7 +12,7 @@ from polystein._arrays import convert, namespace
 from polystein.basis import Monomial
 from polystein.blocks import every_row, read_blocks, reduce_blocks
 from polystein.coordinates import RAW, Coordinates, change, working_coordinates
-from polystein.errors import InputError, ScaleError
+from polystein.errors import DegenerateError, InputError, ScaleError
 from polystein.protocols import Array, Basis, Block, FloatArray, Rows, Source, Structure
 from polystein.sample import Sample, ScoreFunction, as_sample
 from polystein.stein import operator_for, squared_feature_norms
@@ -55,6 +55,10 @@ class SteinMean(NamedTuple):
         """Z^2 without its diagonal terms: the U-statistic of Section 3.4."""
         if self.squared_norms is None:
             raise InputError("`norms` must be True to estimate Z^2 without its diagonal terms")
+        if self.weight_squares > 1.0 - 1e-12:
+            raise DegenerateError(
+                "the unbiased estimate of Z^2 needs at least two rows of positive weight"
+            )
         with np.errstate(over="ignore", invalid="ignore"):
             square = np.float64(self.norm()) ** 2
             value = (square - self.squared_norms) / (1.0 - self.weight_squares)

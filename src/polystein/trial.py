@@ -12,8 +12,13 @@ import numpy as np
 from polystein._arrays import to_numpy
 from polystein._random import Streams, seed_sequence
 from polystein.autocorrelation import autocorrelation_times
-from polystein.blocks import read_blocks, reduce_blocks
-from polystein.coordinates import RAW, Coordinates, standard_coordinates
+from polystein.blocks import read_blocks
+from polystein.coordinates import (
+    RAW,
+    Coordinates,
+    standard_coordinates,
+    working_coordinates,
+)
 from polystein.duplicates import forbid_duplicates
 from polystein.errors import (
     DegenerateError,
@@ -27,7 +32,6 @@ from polystein.protocols import (
     RNG,
     Alternative,
     Basis,
-    Block,
     FeatureMoments,
     FloatArray,
     LongRun,
@@ -238,6 +242,7 @@ def test_columns(
 def z_statistics(tested: LongRun) -> FloatArray:
     """mean / standard error; a constant u is an error, a constant feature has z = 0."""
     mean, error = tested.mean, np.sqrt(np.diagonal(tested.covariance))
+    finite(float(error.max()), "the variance of the test columns")
     flat = ~(error > 16 * np.finfo(float).eps * np.abs(mean))
     if flat[0]:
         raise DegenerateError(
@@ -273,20 +278,15 @@ def combined(results: list[GofResult]) -> GofResult:
 
 def standardised(sample: Sample, partition: Partition) -> Coordinates:
     """Coordinates by the training rows' mean and standard deviation."""
-
-    def update(state: ColumnMoments, block: Block) -> ColumnMoments:
-        return state.update(to_numpy(block.draws), block.weights)
-
-    dimension = sample.layout.dimension
-    moments = reduce_blocks(
-        sample,
-        partition.rows(*TRAINING),
-        lambda: ColumnMoments(dimension, joint=False),
-        update,
-        ColumnMoments.merge,
-    )
+    moments = ColumnMoments(sample.layout.dimension, joint=False)
+    working: Coordinates | None = None
+    for block in read_blocks(sample, partition.rows(*TRAINING)):
+        # Squares of draws on a huge scale would overflow.
+        working = working or working_coordinates(block.draws)
+        draws, _ = working.apply(block.draws, block.scores)
+        moments.update(to_numpy(draws), block.weights)
     spread = np.sqrt(moments.scatter / moments.weight)
-    return standard_coordinates(moments.mean, spread, sample.read(0, 0, 1).draws)
+    return standard_coordinates(moments.mean, spread, working or RAW, block.draws)
 
 
 def require_weight(sample: Sample, partition: Partition) -> None:

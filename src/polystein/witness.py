@@ -169,6 +169,7 @@ def feature_moments(source: Source, rows: Iterable[Rows], witness: Witness) -> F
     moments = reduce_blocks(
         source, rows, lambda: ColumnMoments(len(witness.names)), update, ColumnMoments.merge
     )
+    finite(float(np.max(np.abs(moments.scatter))), "the variance of a feature")
     return FeatureMoments(moments.mean, moments.scatter / moments.weight, moments.weight)
 
 
