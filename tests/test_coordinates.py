@@ -137,4 +137,4 @@ def test_no_change_is_no_path() -> None:
 def test_constant_coordinates_cannot_be_standardised() -> None:
     message = r"`draws` must vary in every coordinate .* coordinate 1 is constant .* \(2 of 3 are\)"
     with pytest.raises(DegenerateError, match=message):
-        standard_coordinates(np.ones(3), np.array([1.0, 0.0, 1e-17]), np.ones((1, 3)))
+        standard_coordinates(np.ones(3), np.array([1.0, 0.0, 1e-17]), RAW, np.ones((1, 3)))

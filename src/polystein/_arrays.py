@@ -9,6 +9,9 @@ import numpy as np
 
 from polystein.protocols import Array, FloatArray
 
+# The code by which the DLPack protocol knows main memory.
+_CPU = 1
+
 
 def namespace(array: Array) -> ModuleType:
     """`array_api_compat.array_namespace`, but NumPy itself, which needs no wrapper."""
@@ -27,5 +30,7 @@ def convert(values: FloatArray, like: Array) -> Array:
 def to_numpy(array: Array) -> FloatArray:
     """Bring an array of any library into NumPy, in double precision."""
     if type(array) is not np.ndarray:
-        array = np.from_dlpack(array_api_compat.to_device(array, "cpu"))
+        if array.__dlpack_device__()[0] != _CPU:
+            array = array_api_compat.to_device(array, "cpu")
+        array = np.from_dlpack(array)
     return np.asarray(array, dtype=np.float64)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from polystein._arrays import namespace
 from polystein.errors import InputError
 from polystein.protocols import Array, Term
 
@@ -43,8 +42,7 @@ class Monomial:
 
     def terms(self, draws: Array) -> Iterator[Term]:
         """Yield x^i with its derivative i x^(i-1), each power from the one before."""
-        previous = namespace(draws).ones_like(draws)
-        values = draws
+        previous, values = None, draws
         for i in range(1, self.order + 1):
             yield Term(values, float(i), previous)
             if i < self.order:

@@ -57,10 +57,12 @@ class Change(NamedTuple):
     ratio: Array
     shift: Array | None
 
-    def column_factor(self, i: int, k: int) -> Array:
-        """C(i,k) (D/D')^k ((c - c')/D')^(i-k), by which column j of Phi_k enters Phi_i."""
-        factor = self.ratio**k
-        return factor if self.shift is None else comb(i, k) * factor * self.shift ** (i - k)
+    def scale_columns(self, matrix: Array, i: int, k: int) -> Array:
+        """Multiply columns by C(i,k) (D/D')^k ((c - c')/D')^(i-k), as Phi_k enters Phi_i."""
+        if self.shift is not None:
+            matrix = matrix * (comb(i, k) * self.shift ** (i - k))
+        # In two steps: (D/D')^k alone may overflow where the result does not.
+        return matrix * self.ratio ** (k - 1) * self.ratio if k else matrix
 
     def sources(self, i: int) -> range:
         """The k whose Phi_k enter Phi_i; without a shift only k = i."""
@@ -70,16 +72,17 @@ class Change(NamedTuple):
         self, operator: Operator, score: Array, matrices: list[Array]
     ) -> tuple[Array, list[Array]]:
         """Map sums of s and of Phi_1, ..., Phi_Q to the new coordinates."""
+        ones = namespace(score).ones_like(score)
+        scaled = [self.rows * score]
+        scaled += [operator.scale_rows(matrix, self.rows) for matrix in matrices]
         mapped = []
         for i in range(1, len(matrices) + 1):
             parts = [
-                operator.outer(score, self.column_factor(i, 0))
-                if k == 0
-                else matrices[k - 1] * self.column_factor(i, k)
+                self.scale_columns(scaled[k] if k else operator.outer(scaled[0], ones), i, k)
                 for k in self.sources(i)
             ]
-            mapped.append(operator.scale_rows(sum(parts[1:], parts[0]), self.rows))
-        return self.rows * score, mapped
+            mapped.append(sum(parts[1:], parts[0]))
+        return scaled[0], mapped
 
     def coefficients(self, operator: Operator, i: int, matrix: Array) -> dict[int, Array]:
         """Express <A_i, Phi_i> of the new coordinates by Phi_k of the old ones.
@@ -88,9 +91,9 @@ class Change(NamedTuple):
         Phi_k, key 0 the vector to contract with the score.
         """
         scaled = operator.scale_rows(matrix, self.rows)
-        result = {k: scaled * self.column_factor(i, k) for k in self.sources(i) if k > 0}
-        if 0 in self.sources(i):
-            result[0] = operator.outer_adjoint(scaled * self.column_factor(i, 0))
+        result = {k: self.scale_columns(scaled, i, k) for k in self.sources(i)}
+        if 0 in result:
+            result[0] = operator.outer_adjoint(result[0])
         return result
 
 

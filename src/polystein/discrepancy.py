@@ -8,17 +8,23 @@ import numpy as np
 
 from polystein._arrays import to_numpy
 from polystein.basis import Monomial
-from polystein.blocks import block_rows, every_row, reduce_blocks
+from polystein.blocks import block_rows, every_row, read_blocks, reduce_blocks
+from polystein.coordinates import RAW, Coordinates, working_coordinates
 from polystein.errors import DegenerateError, InputError
 from polystein.moments import ColumnMoments, finite, stein_mean
 from polystein.protocols import Array, Block, Estimator, FloatArray, Rows, Source, Structure
 from polystein.sample import Sample, ScoreFunction, as_sample
 from polystein.stein import operator_for
-from polystein.weights import varying
+from polystein.weights import ClosedForm, varying
 from polystein.witness import feature_moments, fit_witness
 
 # Above this many parameters o-PSD's covariance is taken to be diagonal.
 MOST_PARAMETERS = 4096
+
+_CONSTANT_FEATURE = (
+    "a Stein feature is constant but not zero, so that the signal-to-noise ratio is infinite; "
+    "are the draws or the scores constant in a coordinate?"
+)
 
 
 def psd(
@@ -114,12 +120,16 @@ def lambda_psd(
     >>> bool(good < 0.2 < 0.5 < shifted)
     True
     """
+    ClosedForm(ridge)  # validates
     basis = Monomial(order)
     sample = as_sample(draws, scores)
     _require_draws(sample, 2)
     witness = fit_witness(sample, every_row(sample), basis, structure, count=sample.layout.total)
     moments = feature_moments(sample, every_row(sample), witness)
     kept = varying(moments)
+    dropped = np.delete(moments.mean, kept)
+    if np.any(dropped != 0.0):
+        raise DegenerateError(_CONSTANT_FEATURE)
     return float(
         np.sqrt(_quadratic_form(moments.mean[kept], moments.covariance[np.ix_(kept, kept)], ridge))
     )
@@ -170,7 +180,10 @@ def o_psd(
     basis = Monomial(order)
     sample = as_sample(draws, scores)
     _require_draws(sample, 2)
-    stack = _stacker(basis, structure)
+    # Without shrinkage the value does not depend on the coordinates, so take tame ones.
+    first = next(read_blocks(sample, every_row(sample)))
+    working = working_coordinates(first.draws) if shrinkage == 0.0 else RAW
+    stack = _stacker(basis, structure, working)
     parameters = basis.order * operator_for(structure).parameters(sample.layout.dimension)
     parameters += sample.layout.dimension
     joint = parameters <= MOST_PARAMETERS and shrinkage != 1.0
@@ -212,15 +225,17 @@ def _quadratic_form(mean: FloatArray, covariance: FloatArray, ridge: float) -> f
     return float(np.sum(signal[kept] ** 2 / values[kept]))
 
 
-def _stacker(basis: Monomial, structure: Structure) -> Callable[[Block], FloatArray]:
+def _stacker(
+    basis: Monomial, structure: Structure, working: Coordinates
+) -> Callable[[Block], FloatArray]:
     """Return the map from a block to its rows of xi(x), the score last."""
     operator = operator_for(structure)
 
     def stack(block: Block) -> FloatArray:
-        parts = [
-            to_numpy(operator.stacked(block.scores, term)) for term in basis.terms(block.draws)
-        ]
-        return np.concatenate([*parts, to_numpy(block.scores)], axis=1)
+        draws, scores = working.apply(block.draws, block.scores)
+        with np.errstate(over="ignore", invalid="ignore"):
+            parts = [to_numpy(operator.stacked(scores, term)) for term in basis.terms(draws)]
+        return np.concatenate([*parts, to_numpy(scores)], axis=1)
 
     return stack
 
@@ -255,10 +270,7 @@ def _mean_and_spread(
     spread = np.sqrt(moments.scatter / moments.weight)
     flat = ~(spread > 16 * np.finfo(float).eps * np.abs(moments.mean))
     if np.any(flat & (moments.mean != 0.0)):
-        raise DegenerateError(
-            "a Stein feature is constant but not zero, so that the signal-to-noise ratio is "
-            "infinite; are the draws or the scores constant in a coordinate?"
-        )
+        raise DegenerateError(_CONSTANT_FEATURE)
     return moments.mean, np.where(flat, 1.0, spread)
 
 

@@ -15,7 +15,7 @@ from polystein.coordinates import RAW, Coordinates, change, working_coordinates
 from polystein.errors import DegenerateError, InputError, ScaleError
 from polystein.protocols import Array, Basis, Block, FloatArray, Rows, Source, Structure
 from polystein.sample import Sample, ScoreFunction, as_sample
-from polystein.stein import operator_for, squared_feature_norms
+from polystein.stein import derivative_sum, operator_for
 
 # Squares below this have lost digits to gradual underflow.
 _TINY = 1e-280
@@ -112,6 +112,7 @@ class SteinMoments:
         # Only raw answers are worth a detour; other coordinates are chosen to be tame.
         self._working: Coordinates | None = None if answer is RAW else answer
         self._weight = self._weight_squares = 0.0
+        self._log_scale = 0.0
         self._score: Array = 0.0
         self._products: list[Array] = [0.0] * basis.order
         self._derivatives: list[Array] = [0.0] * basis.order
@@ -140,31 +141,51 @@ class SteinMoments:
             self._working = working_coordinates(block.draws)
         draws, scores = self._working.apply(block.draws, block.scores)
         xp = namespace(draws)
-        if block.weights is None:
+        if block.weights is None and self._log_scale == 0.0:
             ones, weighted = xp.ones_like(draws[:, 0]), scores
             self._weight += block.rows
             self._weight_squares += block.rows
         else:
-            ones = convert(block.weights, draws)
+            weights = self._on_common_scale(block)
+            ones = convert(weights, draws)
             weighted = scores * ones[:, None]
-            self._weight += float(np.sum(block.weights))
-            self._weight_squares += float(np.sum(block.weights**2))
-        self._score = self._score + ones @ scores
+            self._weight += float(np.sum(weights))
+            self._weight_squares += float(np.sum(weights**2))
+        self._score += ones @ scores
         for i, term in enumerate(self._basis.terms(draws)):
-            self._products[i] = self._products[i] + self._operator.products(weighted, term)
-            self._derivatives[i] = self._derivatives[i] + term.factor * (ones @ term.derivative)
+            self._products[i] += self._operator.products(weighted, term)
+            self._derivatives[i] += derivative_sum(term, ones)
         if self._norms is not None:
-            self._norms += self._block_norms(block)
+            self._norms += self._block_norms(block, ones * ones)
 
-    def _block_norms(self, block: Block) -> float:
+    def _on_common_scale(self, block: Block) -> FloatArray:
+        """The block's weights, after they and the sums came to the larger of their scales."""
+        weights = np.ones(block.rows) if block.weights is None else block.weights
+        self._rescale(block.log_scale)
+        return weights * math.exp(block.log_scale - self._log_scale)
+
+    def _rescale(self, log_scale: float) -> None:
+        """Divide all weights so far by exp(log_scale), if that is larger than before."""
+        if self._weight > 0.0 and log_scale <= self._log_scale:
+            return
+        factor = math.exp(self._log_scale - log_scale) if self._weight > 0.0 else 1.0
+        self._log_scale = log_scale
+        self._weight *= factor
+        self._weight_squares *= factor**2
+        self._score = factor * self._score
+        self._products = [factor * product for product in self._products]
+        self._derivatives = [factor * derivative for derivative in self._derivatives]
+        if self._norms is not None:
+            self._norms *= factor**2
+
+    def _block_norms(self, block: Block, squares: Array) -> float:
         """Sum of w^2 ||xi(x)||^2 over the rows, in the coordinates of the answer."""
         draws, scores = self._answer.apply(block.draws, block.scores)
-        xp = namespace(draws)
         with np.errstate(over="ignore", invalid="ignore"):
-            norms = squared_feature_norms(self._operator, self._basis, draws, scores)
-            if block.weights is not None:
-                norms = norms * convert(block.weights**2, norms)
-            return float(xp.sum(norms))
+            total = float(namespace(scores).sum(squares @ (scores * scores)))
+            for term in self._basis.terms(draws):
+                total += self._operator.squared_norm_sum(scores, squares, term)
+        return total
 
     def merge(self, other: SteinMoments) -> Self:
         """Add another accumulator's rows and return the accumulator itself."""
@@ -182,15 +203,17 @@ class SteinMoments:
             return self
         if self._working is None:
             self._working = other._working
+        self._rescale(other._log_scale)
+        factor = math.exp(other._log_scale - self._log_scale)
         score, matrices = other._sums_in(self._working)
-        self._score = self._score + score
+        self._score = self._score + factor * score
         self._products = [
-            mine + yours for mine, yours in zip(self._products, matrices, strict=True)
+            mine + factor * yours for mine, yours in zip(self._products, matrices, strict=True)
         ]
-        self._weight += other._weight
-        self._weight_squares += other._weight_squares
+        self._weight += factor * other._weight
+        self._weight_squares += factor**2 * other._weight_squares
         if self._norms is not None and other._norms is not None:
-            self._norms += other._norms
+            self._norms += factor**2 * other._norms
         return self
 
     def _sums_in(self, target: Coordinates | None) -> tuple[Array, list[Array]]:
@@ -241,9 +264,12 @@ class ColumnMoments:
         mean = shares @ columns
         deviations = columns - mean
         weighted = deviations if weights is None else weights[:, None] * deviations
-        scatter = (
-            deviations.T @ weighted if self._joint else np.einsum("ij,ij->j", deviations, weighted)
-        )
+        with np.errstate(over="ignore", invalid="ignore"):
+            scatter = (
+                deviations.T @ weighted
+                if self._joint
+                else np.einsum("ij,ij->j", deviations, weighted)
+            )
         return self._combine(weight, mean, scatter)
 
     def merge(self, other: ColumnMoments) -> Self:
@@ -255,8 +281,10 @@ class ColumnMoments:
         if weight == 0.0:
             return self
         difference = mean - self.mean
-        between = np.outer(difference, difference) if self._joint else difference**2
-        self.scatter = self.scatter + scatter + (self.weight * weight / total) * between
+        with np.errstate(over="ignore", invalid="ignore"):
+            between = np.outer(difference, difference) if self._joint else difference**2
+            self.scatter = self.scatter + scatter + (self.weight * weight / total) * between
+        finite(float(np.max(np.abs(self.scatter))), "the variance of a column")
         self.mean = self.mean + (weight / total) * difference
         self.weight = total
         return self

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from typing import Literal, Protocol
 
 import numpy as np
-from scipy.signal import lfilter
 
 from polystein._arrays import to_numpy
 from polystein.blocks import every_row, read_blocks
@@ -55,6 +54,9 @@ class Autoregressive:
         if chain != self._chain:
             self._chain = chain
             self._last = self._rng.standard_normal((self._count, 1))
+        # Imported here: scipy.signal takes longer to load than the rest of the package.
+        from scipy.signal import lfilter
+
         fresh = self._rng.standard_normal((self._count, rows))
         scale = math.sqrt(1.0 - self._memory**2)
         values, _ = lfilter(

@@ -44,6 +44,8 @@ class Block(NamedTuple):
     weights: FloatArray | None
     chain: int
     start: int
+    #: Importance weights are ``weights * exp(log_scale)``.
+    log_scale: float = 0.0
 
     @property
     def rows(self) -> int:
@@ -61,11 +63,14 @@ class Rows(NamedTuple):
 
 
 class Term(NamedTuple):
-    """One basis function at the draws: phi_i and phi_i' = factor * derivative."""
+    """One basis function at the draws: phi_i and phi_i' = factor * derivative.
+
+    A derivative of None is 1 everywhere, which need not be multiplied out.
+    """
 
     values: Array
     factor: float
-    derivative: Array
+    derivative: Array | None
 
 
 class FeatureMoments(NamedTuple):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 from array_api_compat import is_array_api_obj, is_numpy_array
@@ -60,7 +60,9 @@ class Sample:
         _check_finite(self.draws, "draws")
         _check_finite(self.scores, "scores")
         self.names = _validated_names(names, int(self.draws.shape[-1]))
-        self.log_weights = _validated_log_weights(log_weights, self.draws.shape[:-1])
+        self.log_weights, self.log_scale = _validated_log_weights(
+            log_weights, self.draws.shape[:-1]
+        )
         self._three_dimensional = len(self.draws.shape) == 3
 
     @property
@@ -73,11 +75,11 @@ class Sample:
 
     def read(self, chain: int, start: int, stop: int) -> Block:
         """Rows ``start:stop`` of a chain, in double precision where there is one."""
-        rows = (chain, slice(start, stop)) if self._three_dimensional else slice(start, stop)
+        leading = (chain,) if self._three_dimensional else ()
+        rows = (*leading, slice(start, stop))
         weights = None if self.log_weights is None else np.exp(self.log_weights[rows])
-        return Block(
-            _as_double(self.draws[rows]), _as_double(self.scores[rows]), weights, chain, start
-        )
+        draws, scores = self.draws[(*rows, ...)], self.scores[(*rows, ...)]
+        return Block(_as_double(draws), _as_double(scores), weights, chain, start, self.log_scale)
 
     def __repr__(self) -> str:
         layout = self.layout
@@ -218,18 +220,21 @@ def _check_finite(array: Array, argument: str) -> None:
 def _validated_names(names: Sequence[str] | None, dimension: int) -> tuple[str, ...] | None:
     if names is None:
         return None
-    result = tuple(names)
-    if isinstance(names, str) or len(result) != dimension or len(set(result)) != dimension:
+    result = tuple(names) if isinstance(names, Iterable) else ()
+    strings = not isinstance(names, str) and all(isinstance(name, str) for name in result)
+    if not strings or len(result) != dimension or len(set(result)) != dimension:
         raise InputError(
             f"`names` must be {dimension} different strings, one for each coordinate; got {names!r}"
         )
     return result
 
 
-def _validated_log_weights(log_weights: Array | None, shape: tuple[int, ...]) -> FloatArray | None:
-    """Return log-weights whose maximum is 0, so that no exponential overflows."""
+def _validated_log_weights(
+    log_weights: Array | None, shape: tuple[int, ...]
+) -> tuple[FloatArray | None, float]:
+    """Return log-weights less their maximum, so that no exponential overflows, and it."""
     if log_weights is None:
-        return None
+        return None, 0.0
     values = to_numpy(_validated_array(log_weights, "log_weights"))
     expected = tuple(int(size) for size in shape)
     if values.shape != expected:
@@ -243,4 +248,4 @@ def _validated_log_weights(log_weights: Array | None, shape: tuple[int, ...]) ->
             "`log_weights` must be finite or -inf, with at least one finite value; "
             f"got a largest value of {top}"
         )
-    return np.subtract(values, top)
+    return np.subtract(values, top), top

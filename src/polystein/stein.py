@@ -14,7 +14,7 @@ from typing import Protocol
 
 from polystein._arrays import namespace
 from polystein.errors import InputError
-from polystein.protocols import Array, Basis, Structure, Term
+from polystein.protocols import Array, Structure, Term
 
 EVERY = slice(None)
 
@@ -32,7 +32,7 @@ class Operator(Protocol):
         """Add the derivatives, where they stand, to the summed products."""
 
     def outer(self, scores: Array, columns: Array) -> Array:
-        """Phi_0 = s 1', its columns multiplied by `columns`."""
+        """s columns', which is Phi_0 for columns of ones."""
 
     def outer_adjoint(self, matrix: Array) -> Array:
         """The vector v with <matrix, s 1'> = v's for every s."""
@@ -43,8 +43,8 @@ class Operator(Protocol):
     def contract(self, scores: Array, term: Term, matrix: Array) -> Array:
         """<A_i, Phi_i(x)> for every row."""
 
-    def squared_norms(self, scores: Array, score_norms: Array, term: Term) -> Array:
-        """||Phi_i(x)||^2 for every row; `score_norms` are ||s||^2."""
+    def squared_norm_sum(self, scores: Array, squares: Array, term: Term) -> float:
+        """Sum over the rows of squared weights, `squares`, times ||Phi_i(x)||^2."""
 
     def stacked(self, scores: Array, term: Term, part: slice = EVERY) -> Array:
         """Rows `part` of Phi_i(x), laid out as a vector, for every row of scores."""
@@ -82,25 +82,29 @@ class FullOperator:
     def contract(self, scores: Array, term: Term, matrix: Array) -> Array:
         """s' A phi + <diag(A), phi'>."""
         xp = namespace(scores)
-        diagonal = xp.linalg.diagonal(matrix)
-        return xp.vecdot(scores @ matrix, term.values) + term.derivative @ (term.factor * diagonal)
+        products = xp.vecdot(scores @ matrix, term.values)
+        return products + derivative_dot(term, xp.linalg.diagonal(matrix))
 
-    def squared_norms(self, scores: Array, score_norms: Array, term: Term) -> Array:
-        """||s||^2 ||phi||^2 + 2 <s phi, phi'> + ||phi'||^2."""
+    def squared_norm_sum(self, scores: Array, squares: Array, term: Term) -> float:
+        """Sum of w^2 (||s||^2 ||phi||^2 + 2 <s phi, phi'> + ||phi'||^2)."""
         xp = namespace(scores)
         values, factor, derivative = term
-        cross = xp.vecdot(scores * values, derivative)
-        return (
-            score_norms * xp.vecdot(values, values)
-            + (2.0 * factor) * cross
-            + factor**2 * xp.vecdot(derivative, derivative)
-        )
+        score_norms = (scores * scores) @ xp.ones_like(scores[0, :])
+        norms = xp.sum((squares * score_norms) @ (values * values))
+        products = scores * values
+        crossed = xp.sum(squares @ (products if derivative is None else products * derivative))
+        own = derivative_squares(term, squares)
+        return float(norms + (2.0 * factor) * crossed + factor**2 * own)
 
     def stacked(self, scores: Array, term: Term, part: slice = EVERY) -> Array:
         """Entries of s phi' + diag(phi'), row after row."""
         xp = namespace(scores)
         identity = xp.eye(scores.shape[1], dtype=scores.dtype)[part, :]
-        derivatives = (term.factor * term.derivative)[:, None, :] * identity
+        derivatives = (
+            term.factor * identity
+            if term.derivative is None
+            else (term.factor * term.derivative)[:, None, :] * identity
+        )
         matrices = scores[:, part, None] * term.values[:, None, :] + derivatives
         return xp.reshape(matrices, (scores.shape[0], -1))
 
@@ -137,15 +141,17 @@ class DiagonalOperator:
         """<a, s phi + phi'>."""
         return self.stacked(scores, term) @ matrix
 
-    def squared_norms(self, scores: Array, score_norms: Array, term: Term) -> Array:
-        """||s phi + phi'||^2."""
+    def squared_norm_sum(self, scores: Array, squares: Array, term: Term) -> float:
+        """Sum of w^2 ||s phi + phi'||^2."""
         entries = self.stacked(scores, term)
-        return namespace(scores).vecdot(entries, entries)
+        return float(namespace(scores).sum(squares @ (entries * entries)))
 
     def stacked(self, scores: Array, term: Term, part: slice = EVERY) -> Array:
         """Entries of s phi + phi'."""
-        derivatives = term.factor * term.derivative[:, part]
-        return scores[:, part] * term.values[:, part] + derivatives
+        products = scores[:, part] * term.values[:, part]
+        if term.derivative is None:
+            return products + term.factor
+        return products + term.factor * term.derivative[:, part]
 
 
 def operator_for(structure: Structure) -> Operator:
@@ -157,10 +163,23 @@ def operator_for(structure: Structure) -> Operator:
     raise InputError(f"`structure` must be 'full' or 'diagonal'; got {structure!r}")
 
 
-def squared_feature_norms(operator: Operator, basis: Basis, draws: Array, scores: Array) -> Array:
-    """||xi(x)||^2 for every row: all orders and the score."""
-    score_norms = namespace(scores).vecdot(scores, scores)
-    norms = score_norms
-    for term in basis.terms(draws):
-        norms = norms + operator.squared_norms(scores, score_norms, term)
-    return norms
+def derivative_dot(term: Term, vector: Array) -> Array:
+    """<phi_i', vector> for every row."""
+    scaled = term.factor * vector
+    return namespace(vector).sum(scaled) if term.derivative is None else term.derivative @ scaled
+
+
+def derivative_sum(term: Term, weights: Array) -> Array:
+    """Weighted sum of phi_i' over the rows, one number a coordinate."""
+    xp = namespace(weights)
+    if term.derivative is None:
+        return (term.factor * xp.sum(weights)) * xp.ones_like(term.values[0, :])
+    return term.factor * (weights @ term.derivative)
+
+
+def derivative_squares(term: Term, squares: Array) -> Array:
+    """Sum of squared weights times ||phi_i' / factor||^2."""
+    xp = namespace(squares)
+    if term.derivative is None:
+        return xp.sum(squares) * term.values.shape[1]
+    return xp.sum(squares @ (term.derivative * term.derivative))

@@ -13,23 +13,25 @@ SUSPICIOUS_SHARE = 0.05
 _FEWEST_EXCEEDANCES = 10
 
 
-def pareto_index(values: FloatArray) -> float:
-    """Index k of a generalised Pareto law fitted to the largest values.
+def pareto_index(values: FloatArray) -> tuple[float, float]:
+    """Index k of a generalised Pareto law fitted to the largest values, and its error.
 
     The fit is the quasi-Bayesian one of Zhang and Stephens (2009), A new and
     efficient estimation method for the generalized Pareto distribution,
-    Technometrics 51, to the largest min(n/5, 3 sqrt(n)) of the values. Returns
-    -inf where there are too few of them for a fit.
+    Technometrics 51, to the largest min(n/5, 3 sqrt(n)) of the values. The index is
+    -inf where there are too few of them for a fit; the standard error is
+    (1 + k)/sqrt(m) for m exceedances.
     """
     count = int(min(0.2 * values.size, 3.0 * np.sqrt(values.size)))
     if count < _FEWEST_EXCEEDANCES:
-        return -np.inf
+        return -np.inf, 0.0
     ordered = np.partition(values, values.size - count - 1)[values.size - count - 1 :]
     ordered.sort()
     exceedances = ordered[1:] - ordered[0]
     if not exceedances[-1] > 0.0:
-        return -np.inf
-    return _fitted_index(exceedances)
+        return -np.inf, 0.0
+    index = _fitted_index(exceedances)
+    return index, (1.0 + max(0.0, index)) / float(np.sqrt(count))
 
 
 def _fitted_index(exceedances: FloatArray) -> float:

@@ -87,10 +87,9 @@ class CrossEntropy:
     e_k ~ N(m_k, s_k^2); the best of each round set p, m and s of the next. A
     feature that does not help is pruned: its p_k goes to 0.
 
-    As lambda and -lambda have the same SNR^2, every candidate is turned so that
-    lambda' mu >= 0 before the elite's mean is taken; else the two would cancel.
     The search stops when the best SNR^2 has improved by less than `tolerance`,
-    relative to itself, in `patience` rounds on end.
+    relative to itself, in `patience` rounds on end. The sign that the algorithm
+    returns beside lambda is folded into it.
 
     Parameters
     ----------
@@ -144,7 +143,7 @@ class CrossEntropy:
         probability, centre, spread = np.full(size, 0.5), np.zeros(size), np.ones(size)
         best, best_score, idle = np.ones(size), -np.inf, 0
         for _ in range(self.iterations):
-            candidates = self._draw(probability, centre, spread, mean, rng)
+            candidates = self._draw(probability, centre, spread, rng)
             scores = signal_to_noise(candidates, mean, covariance)
             order = np.argpartition(scores, -self.elites)[-self.elites :]
             top = order[np.argmax(scores[order])]
@@ -169,16 +168,14 @@ class CrossEntropy:
         probability: FloatArray,
         centre: FloatArray,
         spread: FloatArray,
-        mean: FloatArray,
         rng: np.random.Generator,
     ) -> FloatArray:
         """All candidates of a round, with unit norm; all-zero ones stay zero."""
-        shape = (self.candidates, mean.shape[0])
+        shape = (self.candidates, centre.shape[0])
         active = rng.random(shape) < probability
         candidates = np.where(active, centre + spread * rng.standard_normal(shape), 0.0)
         norms = np.sqrt(np.vecdot(candidates, candidates))
-        signs = np.where(candidates @ mean < 0.0, -1.0, 1.0)
-        scale = np.divide(signs, norms, out=np.zeros_like(norms), where=norms > 0.0)
+        scale = np.divide(1.0, norms, out=np.zeros_like(norms), where=norms > 0.0)
         unit: FloatArray = candidates * scale[:, None]
         return unit
 
@@ -194,7 +191,13 @@ def signal_to_noise(candidates: FloatArray, mean: FloatArray, covariance: FloatA
 
 def oriented(weights: FloatArray, mean: FloatArray) -> FloatArray:
     """Scale to unit norm and turn so that weights' mean >= 0."""
-    weights = weights / np.max(np.abs(weights))
+    largest = np.max(np.abs(weights))
+    if not 0.0 < largest < np.inf:
+        raise DegenerateError(
+            "the features of the rows that set the weights have no mean to weigh: every one is "
+            "exactly zero, or too large for a float64"
+        )
+    weights = weights / largest
     weights = weights / np.sqrt(weights @ weights)
     return -weights if weights @ mean < 0.0 else weights
 

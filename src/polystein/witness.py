@@ -23,7 +23,7 @@ from polystein.protocols import (
     Structure,
     Witness,
 )
-from polystein.stein import Operator, operator_for
+from polystein.stein import Operator, derivative_dot, derivative_sum, operator_for
 
 
 def feature_names(basis: Basis) -> tuple[str, ...]:
@@ -74,6 +74,7 @@ class DualWitness:
 
     names: tuple[str, ...]
     basis: Basis
+    answer: Coordinates
     weighted_scores: Array
     terms: list[Array]
     derivatives: list[Array]
@@ -82,13 +83,14 @@ class DualWitness:
 
     def project(self, draws: Array, scores: Array) -> FloatArray:
         """Features of every row."""
+        draws, scores = self.answer.apply(draws, scores)
         xp = namespace(draws)
         score_products = scores @ self.weighted_scores.T
         columns = []
         for i, term in enumerate(self.basis.terms(draws)):
             pairs = xp.vecdot(score_products, term.values @ self.terms[i].T)
             own = (scores * term.values) @ self.derivatives[i]
-            columns.append(pairs + own + term.derivative @ (term.factor * self.diagonals[i]))
+            columns.append(pairs + own + derivative_dot(term, self.diagonals[i]))
         columns.append(scores @ self.score)
         return to_numpy(xp.stack(columns, axis=1))
 
@@ -111,7 +113,7 @@ def fit_witness(
     if structure == "full" and dual_is_cheaper(count, source.layout.dimension, basis.order):
         draws, scores, weights = _gather(source, rows)
         if answer is not RAW or working_coordinates(draws) is RAW:
-            return _dual(*answer.apply(draws, scores), weights, basis)
+            return _dual(draws, scores, weights, basis, answer)
 
     def zero() -> SteinMoments:
         return SteinMoments.empty(basis, structure, answer=answer)
@@ -162,15 +164,21 @@ def feature_moments(source: Source, rows: Iterable[Rows], witness: Witness) -> F
     """Mean and covariance (1/n, as in Algorithm 2) of the features of the chosen rows."""
 
     def update(state: ColumnMoments, block: Block) -> ColumnMoments:
-        features = witness.project(block.draws, block.scores)
-        finite(float(np.max(np.abs(features))), "a feature")
+        features = project(witness, block)
         return state.update(features, block.weights)
 
     moments = reduce_blocks(
         source, rows, lambda: ColumnMoments(len(witness.names)), update, ColumnMoments.merge
     )
-    finite(float(np.max(np.abs(moments.scatter))), "the variance of a feature")
     return FeatureMoments(moments.mean, moments.scatter / moments.weight, moments.weight)
+
+
+def project(witness: Witness, block: Block) -> FloatArray:
+    """Features of a block; overflow is an error, not inf."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        features = witness.project(block.draws, block.scores)
+    finite(float(np.max(np.abs(features))), "a feature")
+    return features
 
 
 def _gather(source: Source, rows: Iterable[Rows]) -> tuple[Array, Array, FloatArray]:
@@ -189,16 +197,26 @@ def _gather(source: Source, rows: Iterable[Rows]) -> tuple[Array, Array, FloatAr
     return draws, scores, weights / weights.sum()
 
 
-def _dual(draws: Array, scores: Array, weights: FloatArray, basis: Basis) -> DualWitness:
+def _dual(
+    draws: Array, scores: Array, weights: FloatArray, basis: Basis, answer: Coordinates
+) -> DualWitness:
+    draws, scores = answer.apply(draws, scores)
     xp = namespace(draws)
     shares = convert(weights, draws)
     weighted = scores * shares[:, None]
     terms, derivatives, diagonals = [], [], []
     for term in basis.terms(draws):
-        derivative = term.factor * (shares @ term.derivative)
+        derivative = derivative_sum(term, shares)
         terms.append(term.values)
         derivatives.append(derivative)
         diagonals.append(xp.sum(weighted * term.values, axis=0) + derivative)
     return DualWitness(
-        feature_names(basis), basis, weighted, terms, derivatives, diagonals, shares @ scores
+        feature_names(basis),
+        basis,
+        answer,
+        weighted,
+        terms,
+        derivatives,
+        diagonals,
+        shares @ scores,
     )

@@ -1,0 +1,61 @@
+"""What the rivals share that hold for independent rows only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from polystein._arrays import to_numpy
+from polystein.blocks import read_blocks
+from polystein.errors import DependenceWarning, InputError
+from polystein.protocols import FloatArray, Rows
+from polystein.result import Notes
+from polystein.rivals.kernels import MEDIAN_ROWS, median_distance
+from polystein.sample import Sample
+
+
+def require_unweighted(sample: Sample, method: str) -> None:
+    """Raise where there are importance weights, of which the method knows nothing."""
+    if sample.log_weights is not None:
+        raise InputError(
+            f"`log_weights` must be None for `{method}`, which is for unweighted draws; got "
+            f"weights for {sample.layout.total} draws"
+        )
+
+
+def note_dependence(sample: Sample, notes: Notes, method: str) -> None:
+    """Warn where rows are chains, which the method takes for independent rows."""
+    if sample.layout.time_ordered:
+        notes.add(
+            DependenceWarning(
+                f"`draws` are {len(sample.layout.lengths)} time-ordered chains, but `{method}` "
+                "holds for independent rows only: on autocorrelated draws from the right target "
+                "it rejects too often. Use `ksd_test` or `psd_l2_test`, whose bootstrap keeps "
+                "the dependence, or `check`."
+            )
+        )
+
+
+def positive_integer(value: int, argument: str) -> int:
+    """Return a positive integer, or name the argument that is none."""
+    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
+        raise InputError(f"`{argument}` must be a positive integer; got {value!r}")
+    return int(value)
+
+
+def require_rows(sample: Sample) -> None:
+    """A distance and a variance take two rows."""
+    if sample.layout.total < 2:
+        raise InputError(f"`draws` must have at least 2 rows; got {sample.layout.total}")
+
+
+def median_of_rows(sample: Sample, rows: Iterable[Rows], count: int) -> float:
+    """The median heuristic over at most `MEDIAN_ROWS` evenly spaced ones of `count` rows."""
+    stride = -(-count // MEDIAN_ROWS)
+    kept: list[FloatArray] = []
+    offset = 0
+    for block in read_blocks(sample, rows):
+        kept.append(to_numpy(block.draws)[-offset % stride :: stride])
+        offset += block.rows
+    return median_distance(np.concatenate(kept))

@@ -1,0 +1,174 @@
+"""The kernel Stein discrepancy on landmarks, in time linear in the draws."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from polystein._arrays import to_numpy
+from polystein._random import Streams
+from polystein.blocks import read_blocks
+from polystein.bootstrap import bootstrap_result, validate_bootstrap
+from polystein.errors import InputError
+from polystein.moments import finite
+from polystein.multipliers import Multipliers, dependence_length, multipliers
+from polystein.protocols import RNG, Array, FloatArray, Layout, Progress, Rows
+from polystein.result import GofResult
+from polystein.rivals.kernels import IMQKernel, Kernel, RadialKernel, fixed_kernel
+from polystein.rivals.pairs import Length, all_rows, pairs, stein_kernel, stein_rows
+from polystein.sample import Sample, ScoreFunction, as_sample
+
+_IMQ = IMQKernel()
+# Numbers of one block of the kernel matrix: rows times landmarks.
+BLOCK_ELEMENTS = 65_536
+LEAST_ROWS = 128
+
+
+def nystrom_ksd_test(
+    draws: Array | Sample,
+    scores: Array | ScoreFunction | None = None,
+    /,
+    *,
+    kernel: Kernel = _IMQ,
+    n_landmarks: int | None = None,
+    n_bootstrap: int = 500,
+    length: Length = "auto",
+    rng: RNG = None,
+    progress: Progress | None = None,
+) -> GofResult:
+    """Nyström kernel Stein test (Kalinke, Szabó and Sriperumbudur, 2024).
+
+    The mean of the functions h(x_j, .), whose squared norm is KSD^2 (see `ksd`), is
+    projected onto the span of h(z_1, .), ..., h(z_m, .) at m landmarks z, rows that are
+    drawn uniformly with replacement: KSD^2 becomes beta' H_mm^- beta, where H_mm is the
+    Stein kernel matrix of the landmarks, H_mm^- its pseudo-inverse and beta the mean
+    over the rows of h(z, x_j). The wild bootstrap multiplies the rows in beta as in
+    `ksd_test`, with signs for independent rows and AR(1) multipliers for chains.
+
+    Parameters
+    ----------
+    draws, scores, kernel
+        As for `ksd_test`.
+    n_landmarks : int, optional
+        The number m of landmarks, at most that of the rows. The default, 4 sqrt(n)
+        rounded up, is the paper's in its experiments.
+    n_bootstrap, length, rng, progress
+        As for `ksd_test`.
+
+    Returns
+    -------
+    GofResult
+        ``statistic`` is n times the squared discrepancy (a V-statistic).
+
+    Notes
+    -----
+    Time is O(n m (d + B) + m^3), memory O(m (m + B)) beyond a block of rows, so that for
+    a fixed number of landmarks it is linear in n. The landmarks are rows, and the
+    replicates are given them; the paper has independent rows only, for which that does
+    no harm if m is small against n.
+
+    For N(0, I), n = 300 and level 0.05 the size over 1,000 replicates is SIZE.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import polystein as ps
+    >>> draws = np.random.default_rng(0).normal(0.1, 1.0, size=(2000, 2))
+    >>> ps.nystrom_ksd_test(draws, lambda x: -x, n_bootstrap=199, rng=1).pvalue
+    0.005
+    """
+    validate_bootstrap(n_bootstrap)
+    sample = as_sample(draws, scores)
+    count = _validated_landmarks(n_landmarks, sample.layout.total)
+    x, s = all_rows(sample)
+    kernel = fixed_kernel(kernel, x)
+    streams, length = Streams(rng), dependence_length(sample, length)
+    chosen = streams.split.choice(sample.layout.total, count, replace=True)
+    landmarks = Landmarks(kernel, x[chosen], s[chosen])
+    stream = multipliers(n_bootstrap, int(streams.resampling.integers(2**63)), length)
+    means = _wild_means(sample, landmarks, stream, n_bootstrap, progress)
+    squares = projected_squares(means, landmarks.stein_kernel(x[chosen], s[chosen]))
+    return bootstrap_result(
+        finite(sample.layout.total * float(squares[0]), "the statistic"),
+        int(np.count_nonzero(squares[1:] >= squares[0])),
+        n_bootstrap,
+        sample,
+        method="nystrom-ksd",
+        settings={"kernel": repr(kernel), "n_landmarks": count, "length": length},
+    )
+
+
+class Landmarks:
+    """The m rows that span the functions onto which the mean is projected."""
+
+    def __init__(self, kernel: RadialKernel, draws: FloatArray, scores: FloatArray) -> None:
+        self._kernel, self._centre = kernel, draws.mean(axis=0)
+        self._rows = stein_rows(draws, scores, self._centre)
+
+    @property
+    def count(self) -> int:
+        """The number m."""
+        return int(self._rows.squares.size)
+
+    def stein_kernel(self, draws: FloatArray, scores: FloatArray) -> FloatArray:
+        """h(x_j, z) for every row and every landmark."""
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            rows = stein_rows(draws, scores, self._centre)
+            values = stein_kernel(self._kernel, pairs(rows, self._rows))
+            finite(float(np.sum(np.abs(values))), "the Stein kernel")
+        return values
+
+
+def projected_squares(means: FloatArray, matrix: FloatArray) -> FloatArray:
+    """beta' H_mm^- beta for every row beta of the means.
+
+    Eigenvalues that rounding alone explains are zeros: landmarks may repeat.
+    """
+    values, vectors = np.linalg.eigh((matrix + matrix.T) / 2.0)
+    kept = values > values[-1] * values.size * np.finfo(float).eps
+    coordinates = means @ (vectors[:, kept] / np.sqrt(values[kept]))
+    return np.vecdot(coordinates, coordinates)
+
+
+def _wild_means(
+    sample: Sample,
+    landmarks: Landmarks,
+    stream: Multipliers,
+    count: int,
+    progress: Progress | None,
+) -> FloatArray:
+    """sum_j w_j W_j h(x_j, z), (1 + count, m): W = 1 in the first row, then the multipliers."""
+    means = np.zeros((1 + count, landmarks.count))
+    weight, done = 0.0, 0
+    for block in read_blocks(sample, _short_rows(sample.layout, landmarks.count)):
+        factors = np.ones((1 + count, block.rows))
+        factors[1:] = stream.draw(block.chain, block.rows)
+        if block.weights is not None:
+            factors *= block.weights
+        means += factors @ landmarks.stein_kernel(to_numpy(block.draws), to_numpy(block.scores))
+        weight, done = weight + float(factors[0].sum()), done + block.rows
+        if progress is not None:
+            progress(done, sample.layout.total)
+    return means / weight
+
+
+def _short_rows(layout: Layout, landmarks: int) -> Iterator[Rows]:
+    """Every row, in stretches whose part of the kernel matrix stays in cache."""
+    size = max(LEAST_ROWS, BLOCK_ELEMENTS // landmarks)
+    for chain, length in enumerate(layout.lengths):
+        for low in range(0, length, size):
+            yield Rows(chain, low, min(low + size, length))
+
+
+def _validated_landmarks(n_landmarks: int | None, total: int) -> int:
+    """The number of landmarks, by default 4 sqrt(n) and never more than rows."""
+    if n_landmarks is None:
+        return min(total, math.ceil(4.0 * math.sqrt(total)))
+    if not isinstance(n_landmarks, int | np.integer) or not 1 <= n_landmarks <= total:
+        raise InputError(
+            f"`n_landmarks` must be an integer from 1 to the number of rows, {total}; "
+            f"got {n_landmarks!r}"
+        )
+    return int(n_landmarks)

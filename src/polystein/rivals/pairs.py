@@ -1,0 +1,218 @@
+"""Pairs of rows in square blocks: the n x n Stein kernel matrix is never held whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Literal, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polystein._arrays import to_numpy
+from polystein._random import Streams
+from polystein.errors import DegenerateError, InputError
+from polystein.moments import finite
+from polystein.multipliers import dependence_length, multipliers
+from polystein.protocols import RNG, Estimator, FloatArray, Progress
+from polystein.rivals.kernels import RadialKernel
+from polystein.sample import Sample
+
+# A block of 256 x 256 numbers takes half a megabyte: the few that are worked on at
+# once stay in a core's second-level cache, and still fill a matrix product.
+BLOCK_SIDE = 256
+
+#: How long the multipliers of chains remember; "auto" estimates it.
+Length: TypeAlias = float | Literal["auto"] | None
+
+
+class SteinRows(NamedTuple):
+    """Rows with what their pairs need: x, s(x), ||x||^2 and s(x)'x."""
+
+    draws: FloatArray
+    scores: FloatArray
+    squares: FloatArray
+    products: FloatArray
+
+    def take(self, index: slice | NDArray[np.intp]) -> SteinRows:
+        """Some of the rows."""
+        return SteinRows(*(part[index] for part in self))
+
+
+class Pairs(NamedTuple):
+    """What a radial Stein kernel needs to know of two sets of rows, (rows, rows) each."""
+
+    squared_distances: FloatArray
+    #: (s(y) - s(x))'(x - y) - d, the factor of 2 f'.
+    drift: FloatArray
+    #: s(x)'s(y)
+    scores: FloatArray
+
+
+def stein_rows(draws: FloatArray, scores: FloatArray, centre: FloatArray) -> SteinRows:
+    """Rows about a common centre, without which ||x||^2 + ||y||^2 - 2 x'y loses digits."""
+    centred = draws - centre
+    return SteinRows(
+        centred, scores, np.vecdot(centred, centred), np.vecdot(centred, np.asarray(scores))
+    )
+
+
+def pairs(first: SteinRows, second: SteinRows) -> Pairs:
+    """Every row of one set with every row of another, by matrix products."""
+    squared_distances = first.draws @ (-2.0 * second.draws.T)
+    squared_distances += first.squares[:, None]
+    squared_distances += second.squares
+    np.maximum(squared_distances, 0.0, out=squared_distances)
+    drift = first.scores @ second.draws.T
+    drift += first.draws @ second.scores.T
+    drift -= (first.products + first.draws.shape[1])[:, None]
+    drift -= second.products
+    return Pairs(squared_distances, drift, first.scores @ second.scores.T)
+
+
+def stein_kernel(kernel: RadialKernel, of: Pairs) -> FloatArray:
+    """The first-order Langevin Stein kernel of k = f(||x - y||^2).
+
+    h(x, y) = s(x)'s(y) k + s(x)'∇_y k + s(y)'∇_x k + tr ∇_x ∇_y k, where
+    ∇_x k = 2 f' (x - y) = -∇_y k and tr ∇_x ∇_y k = -2 d f' - 4 f'' ||x - y||^2, so that
+    h = f (s(x)'s(y) + 2 f'/f (drift - 2 f''/f' ||x - y||^2)).
+    """
+    value, slope, curvature = kernel.profile(of.squared_distances)
+    result: FloatArray = of.squared_distances * (-2.0 * curvature)
+    result += of.drift
+    result *= 2.0 * slope
+    result += of.scores
+    result *= value
+    return result
+
+
+def stein_diagonal(kernel: RadialKernel, rows: SteinRows) -> FloatArray:
+    """h(x, x) = ||s(x)||^2 f(0) - 2 d f'(0), one for each row."""
+    count, dimension = rows.draws.shape
+    zero = np.zeros(count)
+    same = Pairs(zero, np.full(count, -float(dimension)), np.vecdot(rows.scores, rows.scores))
+    return stein_kernel(kernel, same)
+
+
+def quadratic_forms(
+    rows: SteinRows,
+    kernels: Sequence[RadialKernel],
+    factors: FloatArray,
+    progress: Progress | None = None,
+    *,
+    side: int = BLOCK_SIDE,
+) -> FloatArray:
+    """Sum over j, k of F_j F_k h(x_j, x_k), of shape (kernels, columns of the factors F).
+
+    `factors` has the shape (n, count). The matrix is symmetric: blocks above its
+    diagonal count twice. Each is made, meets all factors in one matrix product, and
+    is forgotten.
+    """
+    forms = np.zeros((len(kernels), factors.shape[1]))
+    blocks = list(_upper_blocks(rows.draws.shape[0], side))
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        for done, (first, second) in enumerate(blocks, 1):
+            of = _block_pairs(rows, first, second)
+            times = 1.0 if first == second else 2.0
+            for form, kernel in zip(forms, kernels, strict=True):
+                products = stein_kernel(kernel, of) @ factors[second]
+                form += times * np.einsum("jb,jb->b", factors[first], products)
+            if progress is not None:
+                progress(done, len(blocks))
+    finite(float(np.sum(np.abs(forms))), "the kernel Stein discrepancy")
+    return forms
+
+
+def _upper_blocks(total: int, side: int) -> Iterator[tuple[slice, slice]]:
+    """Blocks on and above the diagonal."""
+    strips = [slice(low, min(low + side, total)) for low in range(0, total, side)]
+    for number, first in enumerate(strips):
+        for second in strips[number:]:
+            yield first, second
+
+
+def _block_pairs(rows: SteinRows, first: slice, second: slice) -> Pairs:
+    """Pairs of two strips; a row is at distance 0 of itself, whatever the rounding."""
+    of = pairs(rows.take(first), rows.take(second))
+    if first == second:
+        np.fill_diagonal(of.squared_distances, 0.0)
+        np.fill_diagonal(of.drift, -float(rows.draws.shape[1]))
+    return of
+
+
+class Wild(NamedTuple):
+    """All that a wild bootstrap needs: rows, weights that sum to 1, and factors."""
+
+    sample: Sample
+    rows: SteinRows
+    weights: FloatArray
+    #: (n, 1 + count): the weights w_j, then w_j W_j for each vector of multipliers.
+    factors: FloatArray
+    #: Over how many rows the multipliers forget; None for signs.
+    length: float | None
+
+    @classmethod
+    def start(cls, sample: Sample, count: int, length: Length, rng: RNG) -> Wild:
+        """Draw the multipliers."""
+        draws, scores = all_rows(sample)
+        rows = stein_rows(draws, scores, draws.mean(axis=0))
+        weights, length = normalised_weights(sample), dependence_length(sample, length)
+        stream = multipliers(count, resampling_seed(rng), length)
+        factors = np.empty((weights.size, 1 + count))
+        factors[:, 0] = 1.0
+        stops = np.cumsum(sample.layout.lengths)
+        for chain, (stop, size) in enumerate(zip(stops, sample.layout.lengths, strict=True)):
+            factors[stop - size : stop, 1:] = stream.draw(chain, size).T
+        factors *= weights[:, None]
+        return cls(sample, rows, weights, factors, length)
+
+    def diagonals(self, kernel: RadialKernel) -> FloatArray:
+        """The part of the quadratic forms in which a row meets itself."""
+        result: FloatArray = (self.factors**2).T @ stein_diagonal(kernel, self.rows)
+        return result
+
+    def unbiased_square(self, kernel: RadialKernel, form: float) -> float:
+        """The U-statistic, from the V-statistic."""
+        return unbiased_square(
+            form, self.weights**2 @ stein_diagonal(kernel, self.rows), self.weights
+        )
+
+
+def all_rows(sample: Sample) -> tuple[FloatArray, FloatArray]:
+    """Draws and scores of all chains, (n, d), in NumPy; no copy of float64 NumPy arrays."""
+    if sample.layout.total < 2:
+        raise InputError(f"`draws` must have at least 2 rows; got {sample.layout.total}")
+    shape = (-1, sample.layout.dimension)
+    draws, scores = (to_numpy(part).reshape(shape) for part in (sample.draws, sample.scores))
+    if not np.any(scores):
+        raise DegenerateError("`scores` are all zero: a flat target says nothing about draws")
+    return draws, scores
+
+
+def normalised_weights(sample: Sample) -> FloatArray:
+    """Importance weights that sum to 1; 1/n where there are none."""
+    if sample.log_weights is None:
+        return np.full(sample.layout.total, 1.0 / sample.layout.total)
+    weights: FloatArray = np.exp(sample.log_weights).reshape(-1)
+    return weights / weights.sum()
+
+
+def resampling_seed(rng: RNG) -> int:
+    """A seed of the multipliers."""
+    return int(Streams(rng).resampling.integers(2**63))
+
+
+def unbiased_square(form: float, diagonal: float, weights: FloatArray) -> float:
+    """The U-statistic: a form without its diagonal terms, over the weight of its pairs."""
+    left = 1.0 - float(weights @ weights)
+    if left < 1e-12:
+        raise DegenerateError(
+            "the unbiased estimate of KSD^2 needs at least two rows of positive weight"
+        )
+    return (form - diagonal) / left
+
+
+def chosen_estimator(estimator: Estimator | None, sample: Sample) -> Estimator:
+    """The estimator asked for; by default "u" for independent rows and "v" for chains."""
+    if estimator not in (None, "u", "v"):
+        raise InputError(f"`estimator` must be 'u' or 'v'; got {estimator!r}")
+    return estimator or ("v" if sample.layout.time_ordered else "u")

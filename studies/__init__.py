@@ -1,0 +1,1 @@
+"""Long statistical studies; their tables are committed beside them."""

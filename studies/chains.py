@@ -1,0 +1,128 @@
+"""Size and power on Markov chains: ``python -m studies.chains`` from the root of the repository.
+
+Runs the cells that ``studies/chains.csv`` does not hold yet, so that it may be stopped and
+started again; remove the file, or a line of it, for a fresh start. Draws are seeded by the
+cell's name (``tests/statistical/chains.py``), so that a second run gives the same table.
+``--markdown`` prints the tables of ``docs/mcmc.md``; ``--only TEXT`` runs the cells whose name
+holds TEXT.
+"""
+
+import argparse
+import csv
+import subprocess
+import sys
+import warnings
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+import numpy as np
+
+import polystein as ps
+from tests.statistical.chains import CELLS, FAULTS, OTHERS, SIZES, Cell, outcome
+
+TABLE = Path(__file__).with_suffix(".csv")
+COLUMNS = [
+    "cell",
+    "replicates",
+    "rejections",
+    "rate",
+    "ess_least",
+    "ess_median",
+    "heavy_tail_warnings",
+    "polystein",
+    "commit",
+]
+Row = dict[str, str]
+
+
+def stored() -> dict[str, Row]:
+    """The rows of the committed table, by cell."""
+    if not TABLE.exists():
+        return {}
+    with TABLE.open(newline="", encoding="utf-8") as file:
+        return {row["cell"]: row for row in csv.DictReader(file)}
+
+
+def measured(position: int) -> Row:
+    """Run one cell; warnings are counted, not shown."""
+    cell = CELLS[position]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ps.PolysteinWarning)
+        result = outcome(cell)
+    return {
+        "cell": cell.name,
+        "replicates": str(result.replicates),
+        "rejections": str(result.rejections),
+        "rate": f"{result.rate:.4f}",
+        "ess_least": f"{result.ess.min():.0f}",
+        "ess_median": f"{np.median(result.ess):.0f}",
+        "heavy_tail_warnings": str(result.heavy_tails),
+        "polystein": ps.__version__,
+        "commit": commit(),
+    }
+
+
+def commit() -> str:
+    """The commit that the code was at, with a + if it had been changed since."""
+    command = ["git", "describe", "--always", "--dirty=+", "--abbrev=10", "--exclude=*"]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+
+def write(rows: dict[str, Row]) -> None:
+    """The table in the order of the cells, whatever the order in which they came."""
+    with TABLE.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows[cell.name] for cell in CELLS if cell.name in rows)
+
+
+def run(only: str, jobs: int) -> None:
+    """Fill in what the table does not hold, and store every cell as it comes."""
+    rows = stored()
+    missing = [
+        position
+        for position, cell in enumerate(CELLS)
+        if cell.name not in rows and only in cell.name
+    ]
+    with ProcessPoolExecutor(jobs) as pool:
+        for row in pool.map(measured, missing):
+            rows[row["cell"]] = row
+            write(rows)
+            print(f"{row['rate']}  {row['cell']}", flush=True)
+
+
+def markdown(cells: list[Cell]) -> list[str]:
+    """One table of ``docs/mcmc.md``, line by line."""
+    rows = stored()
+    lines = ["| draws | rejected | bound | median test ESS |", "|---|---|---|---|"]
+    for cell in cells:
+        row = rows[cell.name]
+        rate = f"{float(row['rate']):.3f} of {int(row['replicates']):,}"
+        lines.append(f"| {cell.name} | {rate} | {bound(cell)} | {int(row['ess_median']):,} |")
+    return lines
+
+
+def bound(cell: Cell) -> str:
+    """The promise, if there is one."""
+    if cell.low is not None and cell.high is not None:
+        return f"{cell.low:g} to {cell.high:g}"
+    if cell.high is not None:
+        return f"≤ {cell.high:g}"
+    return "" if cell.low is None else f"≥ {cell.low:g}"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m studies.chains", description=__doc__)
+    parser.add_argument("--markdown", action="store_true", help="print the tables and stop")
+    parser.add_argument("--only", metavar="TEXT", default="", help="only cells with this name")
+    parser.add_argument("--jobs", type=int, default=2, help="processes (default 2)")
+    options = parser.parse_args()
+    if options.markdown:
+        print("\n\n".join("\n".join(markdown(cells)) for cells in (SIZES, FAULTS, OTHERS)))
+    else:
+        run(options.only, options.jobs)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
