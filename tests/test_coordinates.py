@@ -108,7 +108,7 @@ def test_the_binomial_map_of_one_dimension_by_hand() -> None:
         total = comb(i, 0) * c**i * s * scale
         for k in range(1, i + 1):
             phi = s * scale * y**k + k * y ** (k - 1)
-            total += float(path.column_factor(i, k)[0]) * phi
+            total += float(path.scale_columns(np.array([phi]), i, k)[0])
         assert float(path.rows[0]) * total == pytest.approx(s * x**i + i * x ** (i - 1), rel=1e-13)
 
 

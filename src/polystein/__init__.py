@@ -22,6 +22,14 @@ from polystein.errors import (
 from polystein.gof import lambda_psd_test, psd_test
 from polystein.moments import SteinMoments
 from polystein.result import GofResult
+from polystein.rivals import (
+    GaussianKernel,
+    IMQKernel,
+    ksd,
+    ksd_test,
+    ksdagg_test,
+    nystrom_ksd_test,
+)
 from polystein.sample import Sample
 from polystein.split import BlockSplit, ChainSplit, RandomSplit
 from polystein.variance import IID, BatchMeans, InitialSequence
@@ -36,8 +44,10 @@ __all__ = [
     "CrossEntropy",
     "DegenerateError",
     "DependenceWarning",
+    "GaussianKernel",
     "GofResult",
     "HeavyTailWarning",
+    "IMQKernel",
     "InitialSequence",
     "InputError",
     "LowESSWarning",
@@ -51,8 +61,12 @@ __all__ = [
     "Uniform",
     "__version__",
     "check",
+    "ksd",
+    "ksd_test",
+    "ksdagg_test",
     "lambda_psd",
     "lambda_psd_test",
+    "nystrom_ksd_test",
     "o_psd",
     "psd",
     "psd_bootstrap_test",

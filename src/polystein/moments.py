@@ -15,7 +15,7 @@ from polystein.coordinates import RAW, Coordinates, change, working_coordinates
 from polystein.errors import DegenerateError, InputError, ScaleError
 from polystein.protocols import Array, Basis, Block, FloatArray, Rows, Source, Structure
 from polystein.sample import Sample, ScoreFunction, as_sample
-from polystein.stein import derivative_sum, operator_for
+from polystein.stein import WeighedRows, derivative_sum, operator_for
 
 # Squares below this have lost digits to gradual underflow.
 _TINY = 1e-280
@@ -117,6 +117,7 @@ class SteinMoments:
         self._products: list[Array] = [0.0] * basis.order
         self._derivatives: list[Array] = [0.0] * basis.order
         self._norms: float | None = 0.0 if norms else None
+        self._ones: Array | None = None
 
     @property
     def working(self) -> Coordinates:
@@ -140,26 +141,28 @@ class SteinMoments:
         if self._working is None:
             self._working = working_coordinates(block.draws)
         draws, scores = self._working.apply(block.draws, block.scores)
-        xp = namespace(draws)
-        if block.weights is None and self._log_scale == 0.0:
-            ones, weighted = xp.ones_like(draws[:, 0]), scores
-            self._weight += block.rows
-            self._weight_squares += block.rows
-        else:
-            weights = self._on_common_scale(block)
-            ones = convert(weights, draws)
-            weighted = scores * ones[:, None]
-            self._weight += float(np.sum(weights))
-            self._weight_squares += float(np.sum(weights**2))
+        weights = self._on_common_scale(block)
+        ones = self._ones_like(draws) if weights is None else convert(weights, draws)
+        weighted = scores if weights is None else scores * ones[:, None]
+        self._weight += float(block.rows if weights is None else weights.sum())
+        self._weight_squares += float(block.rows if weights is None else (weights**2).sum())
         self._score += ones @ scores
         for i, term in enumerate(self._basis.terms(draws)):
             self._products[i] += self._operator.products(weighted, term)
             self._derivatives[i] += derivative_sum(term, ones)
         if self._norms is not None:
-            self._norms += self._block_norms(block, ones * ones)
+            self._norms += self._block_norms(block, None if weights is None else ones * ones)
 
-    def _on_common_scale(self, block: Block) -> FloatArray:
+    def _ones_like(self, draws: Array) -> Array:
+        """A one for every row, kept from block to block."""
+        if self._ones is None or self._ones.shape[0] != draws.shape[0]:
+            self._ones = namespace(draws).ones_like(draws[:, 0])
+        return self._ones
+
+    def _on_common_scale(self, block: Block) -> FloatArray | None:
         """The block's weights, after they and the sums came to the larger of their scales."""
+        if block.weights is None and self._log_scale == 0.0:
+            return None
         weights = np.ones(block.rows) if block.weights is None else block.weights
         self._rescale(block.log_scale)
         return weights * math.exp(block.log_scale - self._log_scale)
@@ -178,13 +181,14 @@ class SteinMoments:
         if self._norms is not None:
             self._norms *= factor**2
 
-    def _block_norms(self, block: Block, squares: Array) -> float:
+    def _block_norms(self, block: Block, squares: Array | None) -> float:
         """Sum of w^2 ||xi(x)||^2 over the rows, in the coordinates of the answer."""
         draws, scores = self._answer.apply(block.draws, block.scores)
         with np.errstate(over="ignore", invalid="ignore"):
-            total = float(namespace(scores).sum(squares @ (scores * scores)))
+            rows = WeighedRows.of(scores, squares)
+            total = float(namespace(scores).sum(rows.score_norms))
             for term in self._basis.terms(draws):
-                total += self._operator.squared_norm_sum(scores, squares, term)
+                total += self._operator.squared_norm_sum(rows, term)
         return total
 
     def merge(self, other: SteinMoments) -> Self:

@@ -10,6 +10,7 @@ how Phi_i is summed over rows, contracted with A_i, squared, and laid out.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Protocol
 
 from polystein._arrays import namespace
@@ -17,6 +18,37 @@ from polystein.errors import InputError
 from polystein.protocols import Array, Structure, Term
 
 EVERY = slice(None)
+
+
+@dataclass(frozen=True)
+class WeighedRows:
+    """Scores of a block with what sums of squared norms need of them.
+
+    ``squares`` are the squared weights w^2, None where all are 1;
+    ``weighted_scores`` are w^2 s and ``score_norms`` w^2 ||s||^2.
+    """
+
+    scores: Array
+    squares: Array | None
+    weighted_scores: Array
+    score_norms: Array
+
+    @classmethod
+    def of(cls, scores: Array, squares: Array | None) -> WeighedRows:
+        """Multiply out once what every order needs."""
+        weighted = scores if squares is None else scores * squares[:, None]
+        norms = (weighted * scores) @ namespace(scores).ones_like(scores[0, :])
+        return cls(scores, squares, weighted, norms)
+
+    def sum_of_squares(self, columns: Array | None) -> Array:
+        """Sum of w^2 times the squared norm of each row; of ones where columns is None."""
+        xp = namespace(self.scores)
+        if columns is None:
+            rows, dimension = self.scores.shape
+            return dimension * (rows if self.squares is None else xp.sum(self.squares))
+        if self.squares is None:
+            return flat_dot(columns, columns)
+        return xp.sum(self.squares @ (columns * columns))
 
 
 class Operator(Protocol):
@@ -43,8 +75,8 @@ class Operator(Protocol):
     def contract(self, scores: Array, term: Term, matrix: Array) -> Array:
         """<A_i, Phi_i(x)> for every row."""
 
-    def squared_norm_sum(self, scores: Array, squares: Array, term: Term) -> float:
-        """Sum over the rows of squared weights, `squares`, times ||Phi_i(x)||^2."""
+    def squared_norm_sum(self, rows: WeighedRows, term: Term) -> float:
+        """Sum over the rows of squared weights times ||Phi_i(x)||^2."""
 
     def stacked(self, scores: Array, term: Term, part: slice = EVERY) -> Array:
         """Rows `part` of Phi_i(x), laid out as a vector, for every row of scores."""
@@ -85,15 +117,16 @@ class FullOperator:
         products = xp.vecdot(scores @ matrix, term.values)
         return products + derivative_dot(term, xp.linalg.diagonal(matrix))
 
-    def squared_norm_sum(self, scores: Array, squares: Array, term: Term) -> float:
+    def squared_norm_sum(self, rows: WeighedRows, term: Term) -> float:
         """Sum of w^2 (||s||^2 ||phi||^2 + 2 <s phi, phi'> + ||phi'||^2)."""
-        xp = namespace(scores)
         values, factor, derivative = term
-        score_norms = (scores * scores) @ xp.ones_like(scores[0, :])
-        norms = xp.sum((squares * score_norms) @ (values * values))
-        products = scores * values
-        crossed = xp.sum(squares @ (products if derivative is None else products * derivative))
-        own = derivative_squares(term, squares)
+        norms = namespace(values).sum(rows.score_norms @ (values * values))
+        crossed = (
+            flat_dot(rows.weighted_scores, values)
+            if derivative is None
+            else flat_dot(rows.weighted_scores * values, derivative)
+        )
+        own = rows.sum_of_squares(derivative)
         return float(norms + (2.0 * factor) * crossed + factor**2 * own)
 
     def stacked(self, scores: Array, term: Term, part: slice = EVERY) -> Array:
@@ -141,10 +174,9 @@ class DiagonalOperator:
         """<a, s phi + phi'>."""
         return self.stacked(scores, term) @ matrix
 
-    def squared_norm_sum(self, scores: Array, squares: Array, term: Term) -> float:
+    def squared_norm_sum(self, rows: WeighedRows, term: Term) -> float:
         """Sum of w^2 ||s phi + phi'||^2."""
-        entries = self.stacked(scores, term)
-        return float(namespace(scores).sum(squares @ (entries * entries)))
+        return float(rows.sum_of_squares(self.stacked(rows.scores, term)))
 
     def stacked(self, scores: Array, term: Term, part: slice = EVERY) -> Array:
         """Entries of s phi + phi'."""
@@ -170,16 +202,13 @@ def derivative_dot(term: Term, vector: Array) -> Array:
 
 
 def derivative_sum(term: Term, weights: Array) -> Array:
-    """Weighted sum of phi_i' over the rows, one number a coordinate."""
-    xp = namespace(weights)
+    """Weighted sum of phi_i' over the rows: one number a coordinate, or one for all."""
     if term.derivative is None:
-        return (term.factor * xp.sum(weights)) * xp.ones_like(term.values[0, :])
+        return term.factor * namespace(weights).sum(weights)
     return term.factor * (weights @ term.derivative)
 
 
-def derivative_squares(term: Term, squares: Array) -> Array:
-    """Sum of squared weights times ||phi_i' / factor||^2."""
-    xp = namespace(squares)
-    if term.derivative is None:
-        return xp.sum(squares) * term.values.shape[1]
-    return xp.sum(squares @ (term.derivative * term.derivative))
+def flat_dot(first: Array, second: Array) -> Array:
+    """Sum of all products of two blocks."""
+    xp = namespace(first)
+    return xp.vecdot(xp.reshape(first, (-1,)), xp.reshape(second, (-1,)))

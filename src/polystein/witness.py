@@ -206,7 +206,7 @@ def _dual(
     weighted = scores * shares[:, None]
     terms, derivatives, diagonals = [], [], []
     for term in basis.terms(draws):
-        derivative = derivative_sum(term, shares)
+        derivative = derivative_sum(term, shares) * xp.ones_like(draws[0, :])
         terms.append(term.values)
         derivatives.append(derivative)
         diagonals.append(xp.sum(weighted * term.values, axis=0) + derivative)

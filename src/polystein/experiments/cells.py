@@ -106,6 +106,14 @@ class Replicate:
 Task: TypeAlias = Callable[[Replicate], Sequence[Row]]
 
 
+def number(row: Row, name: str) -> float:
+    """Return a field that must hold a number."""
+    value = row[name]
+    if not isinstance(value, int | float):
+        raise InputError(f"`{name}` must be a number in every row; got {value!r}")
+    return float(value)
+
+
 def _words(text: str) -> tuple[int, ...]:
     """128 bits of the text's SHA-256, as SeedSequence takes them."""
     digest = hashlib.sha256(text.encode()).digest()[:16]

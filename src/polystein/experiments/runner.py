@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
+import pickle
 import signal
 import threading
 import time
@@ -88,6 +89,7 @@ def run(
         The rows of ``replicates.csv``, which is written to `out` with ``run.json``.
     """
     _validate(cells, seed, jobs)
+    _validate_task(task)
     study = _Study(Store(Path(out), seed), task, progress)
     study.resume(cells)
     if study.chunks:
@@ -107,6 +109,17 @@ def _validate(cells: Sequence[Cell], seed: int, jobs: int | None) -> None:
         raise InputError(f"`seed` must be a non-negative integer; got {seed}")
     if jobs is not None and jobs < 1:
         raise InputError(f"`jobs` must be a positive integer; got {jobs}")
+
+
+def _validate_task(task: Task) -> None:
+    """Workers import the task by its name, so that a lambda or a closure is out of reach."""
+    try:
+        pickle.dumps(task)
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        raise InputError(
+            "`task` must be a function of a module, or a functools.partial of one; "
+            f"got {task!r}: {error}"
+        ) from error
 
 
 @dataclass

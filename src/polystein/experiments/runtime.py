@@ -10,10 +10,11 @@ from collections.abc import Sequence
 from statistics import median
 
 from polystein.experiments import published
-from polystein.experiments.cells import Cell, Replicate, Row, Scalar
+from polystein.experiments.cells import Cell, Replicate, Row, Scalar, number
 from polystein.experiments.methods import ORDERS
 from polystein.experiments.samplers import gaussian, gaussian_score
 from polystein.gof import lambda_psd_test
+from polystein.protocols import Weights
 from polystein.weights import ClosedForm, CrossEntropy
 
 STUDY = "runtime"
@@ -21,7 +22,7 @@ SIZES = (100, 300, 1000, 3000, 10_000)
 DIMENSIONS = (2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 QUICK_DIMENSIONS = (2, 16, 128, 1024)
 REPLICATES, QUICK_REPLICATES = 100, 5
-RULES = {"CrossEntropy": CrossEntropy(), "ClosedForm": ClosedForm()}
+RULES: dict[str, Weights] = {"CrossEntropy": CrossEntropy(), "ClosedForm": ClosedForm()}
 BY = ("sweep", "n", "d", "order", "weights")
 
 
@@ -68,19 +69,19 @@ def task(replicate: Replicate) -> list[Row]:
 
 def summarise(rows: Sequence[Row]) -> list[Row]:
     """Median seconds of every point, beside the published ones."""
-    known = {
+    known: dict[tuple[Scalar, ...], float] = {
         (point.sweep, point.n, point.dimension, point.order): point.median_seconds
         for point in published.runtimes()
     }
     groups: dict[tuple[Scalar, ...], list[float]] = {}
     for row in rows:
-        groups.setdefault(tuple(row[name] for name in BY), []).append(float(row["seconds"] or 0.0))
+        groups.setdefault(tuple(row[name] for name in BY), []).append(number(row, "seconds"))
     return [
         {
             **dict(zip(BY, key, strict=True)),
             "replicates": len(seconds),
             "median_seconds": median(seconds),
-            "published_median_seconds": known.get(key[:4]),  # type: ignore[call-overload]
+            "published_median_seconds": known.get(key[:4]),
         }
         for key, seconds in groups.items()
     ]

@@ -24,7 +24,7 @@ PAIR = GaussianPair(dimension=1, delta=0.1, variance=1.2)
 DRAWS = 10_000
 ORDERS = range(12)
 #: Beyond this order the variance rests on draws too rare to meet in a simulation.
-SIMULATED_ORDERS = range(7)
+SIMULATED_ORDERS = range(9)
 REPLICATES, QUICK_REPLICATES = 4000, 1000
 #: Slopes are compared from the first of these odd orders to the second.
 SLOPE = (5, 11)
@@ -45,7 +45,7 @@ def cells(replicates: int) -> list[Cell]:
         Cell.of(
             STUDY,
             replicates=replicates,
-            cost=15.0,
+            cost=8.0,
             n=DRAWS,
             d=PAIR.dimension,
             delta=PAIR.delta,

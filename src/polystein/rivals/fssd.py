@@ -31,7 +31,7 @@ from polystein.trial import TRAINING
 # Squared widths that the search starts from, in units of the squared median distance.
 WIDTH_FACTORS = 2.0 ** np.linspace(-3.0, 3.0, 5)
 # gamma in FSSD^2 / sqrt(sigma^2 + gamma), and where the search ends, as in the experiments
-# that FSSD-opt was published with; lengths are in units of the training rows' spread.
+# that FSSD-opt was published with. Lengths are in the unit of `Training`.
 REGULARISER = 1e-2
 TOLERANCE = 1e-4
 WIDTH_BOUNDS = (1e-1, 1e4)
@@ -100,9 +100,10 @@ def fssd_test(
     rows and from the best of five widths around the median heuristic, and goes
     uphill on FSSD^2 / sqrt(sigma^2 + gamma), where sigma^2 is the variance of
     sqrt(n) FSSD^2 under the alternative and gamma = 0.01, by L-BFGS-B with exact
-    gradients. It runs in units of the training rows' spread (the root of their
-    mean variance), so that the result does not depend on the unit of the draws;
-    the published experiments use the coordinates as they come.
+    gradients. As gamma and the bounds on the width are lengths, the search runs in
+    units of sqrt(spread of the draws / spread of the scores), so that the result does
+    not depend on the unit of the draws. For a standard normal target that unit is 1,
+    and the search is the published one, which uses the coordinates as they come.
 
     Under H0 the statistic tends to sum_i omega_i (Z_i^2 - 1) with standard normal
     Z_i, where omega are the eigenvalues of the covariance of tau, here that of the
@@ -185,23 +186,31 @@ class FiniteSet:
 class Training:
     """Training rows, and what they say of locations and width.
 
-    Lengths are in units of the rows' spread and counted from their mean, so that
-    squared distances lose no digits and the search no sense of scale.
+    Lengths are counted from the rows' mean, so that squared distances lose no
+    digits, and in units of sqrt(spread of the draws / spread of the scores), which
+    is 1 for a standard normal target.
     """
 
     def __init__(self, sample: Sample, rows: Callable[[], Iterable[Rows]]) -> None:
         self._sample, self._rows = sample, rows
-        moments = ColumnMoments(sample.layout.dimension)
+        moments, score_squares = ColumnMoments(sample.layout.dimension), 0.0
         for block in read_blocks(sample, rows()):
             moments.update(to_numpy(block.draws), None)
-        covariance = moments.scatter / moments.weight
+            score_squares += float(np.sum(to_numpy(block.scores) ** 2))
         self._mean, self._count = moments.mean, int(moments.weight)
-        self._spread = math.sqrt(float(np.trace(covariance)) / covariance.shape[0])
-        finite(self._spread, "the spread of the training rows")
-        if self._spread == 0.0:
-            raise DegenerateError("the training rows are all equal, so that no width can be chosen")
-        self._covariance = covariance / self._spread**2
-        self._median = median_of_rows(sample, rows(), self._count) / self._spread
+        self._unit = self._length_unit(float(np.trace(moments.scatter)), score_squares)
+        self._covariance = moments.scatter / (moments.weight * self._unit**2)
+        self._median = median_of_rows(sample, rows(), self._count) / self._unit
+
+    @staticmethod
+    def _length_unit(draw_squares: float, score_squares: float) -> float:
+        """(sum ||x - mean||^2 / sum ||s||^2)^(1/4)."""
+        finite(draw_squares, "the spread of the draws")
+        finite(score_squares, "the spread of the scores")
+        if draw_squares == 0.0 or score_squares == 0.0:
+            which = "`draws` are all equal" if draw_squares == 0.0 else "`scores` are all zero"
+            raise DegenerateError(f"{which} on the training rows, so that no width can be chosen")
+        return (draw_squares / score_squares) ** 0.25
 
     def guess(self, n_locations: int, rng: np.random.Generator) -> FiniteSet:
         """FSSD-rand: locations from a fitted Gaussian, the median heuristic's width."""
@@ -226,11 +235,11 @@ class Training:
     def _held(self) -> Pair:
         """All training rows, in the units of the search."""
         blocks = [
-            ((to_numpy(block.draws) - self._mean) / self._spread, to_numpy(block.scores))
+            ((to_numpy(block.draws) - self._mean) / self._unit, to_numpy(block.scores))
             for block in read_blocks(self._sample, self._rows())
         ]
         draws, scores = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
-        return draws, scores * self._spread
+        return draws, scores * self._unit
 
     def _box(self, draws: FloatArray) -> Pair:
         """Where locations may go, coordinate by coordinate."""
@@ -239,7 +248,7 @@ class Training:
 
     def _in_raw_units(self, locations: FloatArray, squared_width: float) -> FiniteSet:
         return FiniteSet(
-            self._mean + self._spread * locations, float(self._spread**2 * squared_width)
+            self._mean + self._unit * locations, float(self._unit**2 * squared_width)
         )
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.spatial.distance import pdist
 
 from polystein.errors import DegenerateError, InputError
+from polystein.moments import finite
 from polystein.protocols import FloatArray
 
 # Rows whose pairwise distances give the median: half a million distances.
@@ -131,7 +132,7 @@ def median_distance(draws: FloatArray) -> float:
     total = draws.shape[0]
     if total > MEDIAN_ROWS:
         draws = draws[np.random.default_rng(total).choice(total, MEDIAN_ROWS, replace=False)]
-    median = float(np.median(pdist(draws)))
+    median = finite(float(np.median(pdist(draws))), "the median of the distances")
     if median == 0.0:
         raise DegenerateError(
             "the median of the distances between `draws` is 0: at least half of the pairs are "

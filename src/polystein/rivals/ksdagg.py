@@ -30,7 +30,7 @@ def ksdagg_test(
     *,
     kernel: Family = "imq",
     bandwidths: Sequence[float] | None = None,
-    n_bootstrap: int = 500,
+    n_bootstrap: int = 2000,
     n_correction: int = 500,
     length: Length = "auto",
     rng: RNG = None,
@@ -76,7 +76,8 @@ def ksdagg_test(
     for those replicates. That gives the smallest level at which it rejects without a
     bisection: ``pvalue`` is (b + 1)/(B2 + 1), with b of the replicates at least
     as extreme as the draws. The paper's rule is b/B2, which may be 0 and is smaller by
-    less than 1/B2.
+    less than 1/B2. Replicates beyond all of the B1 count as extreme as anything can be,
+    so that the p-value stays above about L/(B1 + 1) at the worst: hence the large B1.
 
     The paper has independent rows only. For chains the multipliers are dependent
     and the V-statistic is used, as in `ksd_test`.

@@ -129,7 +129,8 @@ def projected_squares(means: FloatArray, matrix: FloatArray) -> FloatArray:
     values, vectors = np.linalg.eigh((matrix + matrix.T) / 2.0)
     kept = values > values[-1] * values.size * np.finfo(float).eps
     coordinates = means @ (vectors[:, kept] / np.sqrt(values[kept]))
-    return np.vecdot(coordinates, coordinates)
+    squares: FloatArray = np.vecdot(coordinates, coordinates)
+    return squares
 
 
 def _wild_means(

@@ -17,9 +17,9 @@ from polystein.protocols import RNG, Estimator, FloatArray, Progress
 from polystein.rivals.kernels import RadialKernel
 from polystein.sample import Sample
 
-# A block of 256 x 256 numbers takes half a megabyte: the few that are worked on at
-# once stay in a core's second-level cache, and still fill a matrix product.
-BLOCK_SIDE = 256
+# A block of 128 x 128 numbers takes 128 kB: the few that are worked on at once stay in
+# a core's second-level cache, and still fill a matrix product.
+BLOCK_SIDE = 128
 
 #: How long the multipliers of chains remember; "auto" estimates it.
 Length: TypeAlias = float | Literal["auto"] | None
@@ -51,9 +51,9 @@ class Pairs(NamedTuple):
 def stein_rows(draws: FloatArray, scores: FloatArray, centre: FloatArray) -> SteinRows:
     """Rows about a common centre, without which ||x||^2 + ||y||^2 - 2 x'y loses digits."""
     centred = draws - centre
-    return SteinRows(
-        centred, scores, np.vecdot(centred, centred), np.vecdot(centred, np.asarray(scores))
-    )
+    with np.errstate(over="ignore", invalid="ignore"):
+        squares, products = np.vecdot(centred, centred), np.vecdot(scores, centred)
+    return SteinRows(centred, scores, squares, products)
 
 
 def pairs(first: SteinRows, second: SteinRows) -> Pairs:
@@ -172,9 +172,8 @@ class Wild(NamedTuple):
 
     def unbiased_square(self, kernel: RadialKernel, form: float) -> float:
         """The U-statistic, from the V-statistic."""
-        return unbiased_square(
-            form, self.weights**2 @ stein_diagonal(kernel, self.rows), self.weights
-        )
+        diagonal = float(self.weights**2 @ stein_diagonal(kernel, self.rows))
+        return unbiased_square(form, diagonal, self.weights)
 
 
 def all_rows(sample: Sample) -> tuple[FloatArray, FloatArray]:
@@ -192,8 +191,9 @@ def normalised_weights(sample: Sample) -> FloatArray:
     """Importance weights that sum to 1; 1/n where there are none."""
     if sample.log_weights is None:
         return np.full(sample.layout.total, 1.0 / sample.layout.total)
-    weights: FloatArray = np.exp(sample.log_weights).reshape(-1)
-    return weights / weights.sum()
+    weights = np.exp(sample.log_weights).reshape(-1)
+    result: FloatArray = weights / weights.sum()
+    return result
 
 
 def resampling_seed(rng: RNG) -> int:

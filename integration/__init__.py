@@ -1,0 +1,1 @@
+"""Tests against other people's packages; ``pip install -e '.[test,integration]'`` first."""

@@ -1,0 +1,62 @@
+"""``polystein reproduce``: the paper's experiments, tables, figures and the verdict."""
+
+from __future__ import annotations
+
+import time
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from polystein.cli.session import progress_bar, session, writing
+from polystein.errors import InputError
+from polystein.experiments.reproduce import PAGE, STUDIES, Options, reproduce
+from polystein.experiments.verdict import known_causes
+
+OUT = Path("reproduction")
+
+
+class Study(StrEnum):
+    """What can be reproduced."""
+
+    EXPERIMENT1 = "experiment1"
+    EXPERIMENT2 = "experiment2"
+    RUNTIME = "runtime"
+    APPENDIX = "appendix"
+    SNR = "snr"
+    ALL = "all"
+
+
+def run_reproduce(
+    study: Annotated[Study, typer.Argument(help="Which part of the paper.")],
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Fewer replicates and dimensions: minutes, not hours.")
+    ] = False,
+    replicates: Annotated[
+        int | None, typer.Option(help="Replicates of each cell, instead of the paper's 200.")
+    ] = None,
+    jobs: Annotated[
+        int | None, typer.Option(help="Worker processes; one for each core unless told.")
+    ] = None,
+    out: Annotated[
+        Path, typer.Option(help="Directory for the results; a run that was stopped goes on there.")
+    ] = OUT,
+    seed: Annotated[int, typer.Option(help="Seed; the same seed gives the same tables.")] = 0,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+) -> None:
+    """Reproduce the paper's experiments and compare them with what was published.
+
+    Stop it at any time: the same command goes on where it was, and finished cells are
+    not run again.
+    """
+    with session(debug):
+        if replicates is not None and replicates < 1:
+            raise InputError(f"`--replicates` must be a positive integer; got {replicates}")
+        options = Options(out, seed, progress_bar, jobs, replicates, quick)
+        for name in STUDIES if study is Study.ALL else [study.value]:
+            started = time.monotonic()
+            with writing("--out", out):
+                section = reproduce(name, options)
+            print(f"{section}\n({name}: {time.monotonic() - started:.0f} s elapsed)\n")
+        print(f"Known causes of differences:\n\n{known_causes()}\n\nVerdict: {out / PAGE}")

@@ -1,0 +1,119 @@
+"""The verdict: Fisher's test and Holm's correction against their literal definitions."""
+
+from math import comb
+
+import numpy as np
+import pytest
+
+from polystein.experiments import published, verdict
+from polystein.experiments.cells import Row
+
+
+def literal_holm(pvalues: list[float]) -> list[float]:
+    """The smallest level at which the step-down procedure rejects each hypothesis."""
+    adjusted = []
+    for index in range(len(pvalues)):
+        levels = np.linspace(0.0, 1.0, 10_001)
+        rejecting = [level for level in levels if index in step_down(pvalues, level)]
+        adjusted.append(min(rejecting, default=1.0))
+    return adjusted
+
+
+def step_down(pvalues: list[float], level: float) -> set[int]:
+    rejected: set[int] = set()
+    for rank, index in enumerate(sorted(range(len(pvalues)), key=pvalues.__getitem__)):
+        if pvalues[index] > level / (len(pvalues) - rank):
+            break
+        rejected.add(index)
+    return rejected
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_holm_is_the_step_down_procedure(seed: int) -> None:
+    pvalues = (np.random.default_rng(seed).random(7) ** 3).tolist()
+    assert verdict.holm(pvalues) == pytest.approx(literal_holm(pvalues), abs=1.1e-4)
+
+
+def test_holm_of_ties_and_of_one() -> None:
+    assert verdict.holm([0.02, 0.02]).tolist() == [0.04, 0.04]
+    assert verdict.holm([0.3]).tolist() == [0.3]
+    assert verdict.holm([0.9, 0.8]).tolist() == [1.0, 1.0]
+
+
+def literal_fisher(a: int, n: int, b: int, m: int) -> float:
+    """Sum of the hypergeometric probabilities that do not exceed the observed one."""
+    total = a + b
+
+    def probability(x: int) -> float:
+        return comb(n, x) * comb(m, total - x) / comb(n + m, total)
+
+    possible = range(max(0, total - m), min(n, total) + 1)
+    observed = probability(a)
+    return sum(probability(x) for x in possible if probability(x) <= observed * (1.0 + 1e-9))
+
+
+@pytest.mark.parametrize(
+    "counts", [(5, 100, 20, 200), (98, 100, 176, 200), (0, 100, 9, 200), (100, 100, 200, 200)]
+)
+def test_fisher_is_the_exact_test(counts: tuple[int, int, int, int]) -> None:
+    assert verdict.fisher(*counts) == pytest.approx(literal_fisher(*counts))
+
+
+def published_as_rows(replicates: int, shift: int = 0) -> list[Row]:
+    """A run that found just what was published, or `shift` rejections more everywhere."""
+    return [
+        {
+            "sampler": cell.sampler,
+            "n": cell.n,
+            "d": cell.dimension,
+            "method": cell.method,
+            "order": cell.order,
+            "replicates": replicates,
+            "rejections": min(replicates, round(cell.rejection_rate * replicates) + shift),
+        }
+        for cell in published.experiment1()
+    ]
+
+
+def test_the_published_table_agrees_with_itself() -> None:
+    found = verdict.agreements(verdict.compare_experiment1(published_as_rows(200)))
+    assert [one.method for one in found] == [
+        "psd", "lambda_psd", "ksd_imq", "ksd_gauss", "fssd_opt", "rfsd",
+    ]  # fmt: skip
+    assert [len(one.comparisons) for one in found] == [140, 140, 28, 28, 28, 28]
+    for one in found:
+        assert one.agreeing == len(one.comparisons)
+        assert one.uncorrected == 0
+        assert one.mean_difference == pytest.approx(0.0, abs=1e-12)
+
+
+def test_a_wrong_table_is_seen() -> None:
+    rows = published_as_rows(200, shift=100)
+    comparisons = verdict.compare_experiment1(rows)
+    rfsd = next(one for one in verdict.agreements(comparisons) if one.method == "rfsd")
+    low = [one for one in rfsd.comparisons if one.published < 50]
+    assert len(low) > 5
+    assert all(one.difference == pytest.approx(0.5) for one in low)
+    assert rfsd.agreeing <= 28 - len(low)
+    assert rfsd.uncorrected >= len(low)
+    text = verdict.agreement_section(comparisons)
+    assert "Cells that differ after Holm's correction" in text
+    assert "- gaussian, d=2, RFSD: published" in text
+
+
+def test_signed_differences_keep_their_sign() -> None:
+    row: Row = {
+        "perturbation": 0.02, "n": 1000, "d": 50, "method": "psd", "order": 0,
+        "replicates": 100, "rejections": 33,
+    }  # fmt: skip
+    (one,) = verdict.compare_experiment2([row])
+    assert (one.published, one.published_replicates) == (46, 200)
+    assert one.difference == pytest.approx(0.33 - 0.23)
+    assert verdict.agreements([one])[0].mean_difference == pytest.approx(0.10)
+    assert "| PSD | 1 | 1 (100.0%) | 0 (0.0%) | +0.100 |" in verdict.agreement_section([one])
+
+
+def test_causes_are_named() -> None:
+    causes = verdict.known_causes()
+    for word in ("standard deviation", "100 elites", "retuned", "skewed"):
+        assert word in causes

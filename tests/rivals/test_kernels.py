@@ -1,0 +1,164 @@
+"""Kernels, their Stein kernels, and the median of the distances."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from polystein.errors import DegenerateError, InputError
+from polystein.rivals.kernels import (
+    MEDIAN_ROWS,
+    GaussianKernel,
+    IMQKernel,
+    Kernel,
+    fixed_kernel,
+    median_distance,
+)
+from polystein.rivals.pairs import (
+    pairs,
+    quadratic_forms,
+    stein_diagonal,
+    stein_kernel,
+    stein_rows,
+)
+from tests.conftest import Array, arbitrary_rows
+from tests.reference import kernels as literal
+
+KERNELS: dict[str, tuple[Kernel, literal.Kernel]] = {
+    "imq": (IMQKernel(), literal.imq()),
+    "imq-other": (IMQKernel(c=0.7, beta=-0.8), literal.imq(0.7, -0.8)),
+    "gaussian": (GaussianKernel(1.3), literal.gaussian(1.3)),
+}
+both = pytest.mark.parametrize(("kernel", "reference"), KERNELS.values(), ids=KERNELS)
+
+
+def difference_quotient(f: Callable[[Array], float], at: Array, step: float = 1e-5) -> Array:
+    """Central differences, one for each coordinate."""
+    units = step * np.eye(at.size)
+    return np.array([(f(at + unit) - f(at - unit)) / (2 * step) for unit in units])
+
+
+@both
+def test_the_literal_derivatives_are_those_of_the_kernel(
+    kernel: Kernel, reference: literal.Kernel
+) -> None:
+    x, y = arbitrary_rows(3, 3)[0][:2]
+    in_x = difference_quotient(lambda at: reference.value(at, y), x)
+    in_y = difference_quotient(lambda at: reference.value(x, at), y)
+    cross = sum(
+        float(difference_quotient(lambda at, i=i: reference.gradient_x(x, at)[i], y)[i])
+        for i in range(3)
+    )
+    assert reference.gradient_x(x, y) == pytest.approx(in_x, abs=1e-8)
+    assert reference.gradient_y(x, y) == pytest.approx(in_y, abs=1e-8)
+    assert reference.trace(x, y) == pytest.approx(cross, abs=1e-8)
+
+
+@both
+def test_stein_kernel_of_two_sets_is_the_literal_one(
+    kernel: Kernel, reference: literal.Kernel
+) -> None:
+    draws, scores = arbitrary_rows(25, 4)
+    rows = stein_rows(draws, scores, draws.mean(axis=0))
+    values = stein_kernel(kernel, pairs(rows.take(slice(0, 10)), rows.take(slice(10, 25))))
+    expected = literal.stein_matrix(reference, draws, scores)
+    assert values == pytest.approx(expected[:10, 10:], rel=1e-10, abs=1e-12)
+    assert stein_diagonal(kernel, rows) == pytest.approx(np.diagonal(expected), rel=1e-12)
+
+
+@both
+def test_digits_survive_draws_far_from_the_origin(
+    kernel: Kernel, reference: literal.Kernel
+) -> None:
+    draws, scores = arbitrary_rows(12, 2)
+    draws = np.round(draws, 6)
+    far = stein_rows(draws + 1e6, scores, (draws + 1e6).mean(axis=0))
+    values = stein_kernel(kernel, pairs(far, far))
+    assert values == pytest.approx(literal.stein_matrix(reference, draws, scores), abs=1e-8)
+
+
+@both
+@pytest.mark.parametrize("side", [1, 7, 16, 39, 40, 128])
+def test_quadratic_forms_are_literal_whatever_the_block(
+    kernel: Kernel, reference: literal.Kernel, side: int
+) -> None:
+    draws, scores = arbitrary_rows(40, 3)
+    factors = np.random.default_rng(1).normal(size=(40, 5))
+    rows = stein_rows(draws, scores, draws.mean(axis=0))
+    matrix = literal.stein_matrix(reference, draws, scores)
+    expected = [literal.v_statistic(matrix, column) for column in factors.T]
+    forms = quadratic_forms(rows, [kernel, kernel], factors, side=side)
+    assert forms[0] == pytest.approx(expected, rel=1e-10)
+    assert np.array_equal(forms[0], forms[1])
+
+
+def test_progress_counts_blocks_on_and_above_the_diagonal() -> None:
+    draws, scores = arbitrary_rows(25, 2)
+    rows = stein_rows(draws, scores, draws.mean(axis=0))
+    seen: list[tuple[int, int]] = []
+    quadratic_forms(rows, [IMQKernel()], np.ones((25, 1)), lambda *done: seen.append(done), side=10)
+    assert seen == [(done, 6) for done in range(1, 7)]
+
+
+@pytest.mark.parametrize("n", [6, 7, 41])
+def test_median_is_the_literal_one(n: int) -> None:
+    draws, _ = arbitrary_rows(n, 3)
+    assert median_distance(draws) == pytest.approx(literal.median_distance(draws), rel=1e-12)
+
+
+def test_median_bandwidth_is_the_deviation_of_the_gaussian() -> None:
+    """Two rows at distance 3 have the kernel exp(-9/(2 * 9)) = exp(-1/2)."""
+    draws = np.array([[0.0], [3.0]])
+    kernel = fixed_kernel(GaussianKernel(), draws)
+    assert kernel == GaussianKernel(bandwidth=3.0)
+    assert kernel.profile(np.array([9.0])).value[0] == pytest.approx(math.exp(-0.5))
+
+
+def test_median_of_many_rows_is_that_of_some_and_always_the_same() -> None:
+    draws = np.random.default_rng(0).standard_normal((3 * MEDIAN_ROWS, 2))
+    first, again = median_distance(draws), median_distance(draws.copy())
+    assert first == again
+    # The median distance of N(0, I) in two dimensions, sqrt(4 log 2).
+    assert first == pytest.approx(math.sqrt(4 * math.log(2)), rel=0.05)
+
+
+def test_a_width_that_is_given_stays() -> None:
+    draws, _ = arbitrary_rows(10, 2)
+    for kernel in (IMQKernel(), GaussianKernel(0.5)):
+        assert fixed_kernel(kernel, draws) is kernel
+
+
+def test_equal_rows_have_no_median() -> None:
+    with pytest.raises(DegenerateError, match="median of the distances"):
+        fixed_kernel(GaussianKernel(), np.ones((30, 2)))
+
+
+@pytest.mark.parametrize("c", [0.0, -1.0, math.nan, math.inf, "1", True])
+def test_c_must_be_positive(c: Any) -> None:
+    with pytest.raises(InputError, match=r"`c` must be a positive number; got"):
+        IMQKernel(c=c)
+
+
+@pytest.mark.parametrize("beta", [0.0, 0.5, math.nan, -math.inf, None])
+def test_beta_must_be_negative(beta: Any) -> None:
+    with pytest.raises(InputError, match=r"`beta` must be a negative number; got"):
+        IMQKernel(beta=beta)
+
+
+@pytest.mark.parametrize("bandwidth", [0.0, -2.0, math.nan, math.inf, "mean", None])
+def test_bandwidth_must_be_positive_or_the_median(bandwidth: Any) -> None:
+    with pytest.raises(InputError, match=r"`bandwidth` must be a positive number or 'median'; got"):
+        GaussianKernel(bandwidth=bandwidth)
+
+
+def test_a_kernel_without_a_width_cannot_be_evaluated() -> None:
+    with pytest.raises(InputError, match="`bandwidth` must be a number"):
+        GaussianKernel().profile(np.zeros(1))
+
+
+@pytest.mark.parametrize("kernel", ["imq", None, IMQKernel])
+def test_other_kernels_are_refused(kernel: Any) -> None:
+    with pytest.raises(InputError, match="`kernel` must be an IMQKernel or a GaussianKernel"):
+        fixed_kernel(kernel, np.zeros((2, 1)))

@@ -1,0 +1,101 @@
+"""Rows that repeat: an error for methods that need independent rows."""
+
+import re
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import polystein as ps
+from polystein.duplicates import forbid_duplicates
+from polystein.errors import InputError
+from tests.conftest import arbitrary_rows
+from tests.statistical.samplers import correlated_gaussian, metropolis_step
+from tests.statistical.samplers import run as run_sampler
+
+
+def resampled(n: int, d: int, seed: int = 0) -> Any:
+    rng = np.random.default_rng(seed)
+    return rng.standard_normal((n, d))[rng.integers(n, size=n)]
+
+
+TESTS: list[Any] = [
+    lambda draws: ps.psd_test(draws, lambda x: -x, order=1, rng=0),
+    lambda draws: ps.lambda_psd_test(draws, lambda x: -x, order=1, rng=0),
+    lambda draws: ps.check(draws, lambda x: -x, iid=True, rng=0),
+    lambda draws: ps.psd_bootstrap_test(draws, lambda x: -x, order=1, n_bootstrap=9, rng=0),
+]
+
+
+@pytest.mark.parametrize("test", TESTS)
+@pytest.mark.parametrize("d", [1, 16])
+def test_resampled_draws_are_refused(test: Any, d: int) -> None:
+    draws = resampled(1000, d)
+    repeats = 1000 - len(np.unique(draws, axis=0))
+    with pytest.raises(InputError, match=f"{repeats} of 1000 rows repeat another row") as caught:
+        test(draws)
+    message = str(caught.value)
+    for words in ("`draws` must be independent rows", "log_weights=", "keep its order",
+                  "(chain, draw, d)", "BlockSplit()", "InitialSequence()", "check"):  # fmt: skip
+        assert words in message
+
+
+@pytest.mark.parametrize("test", TESTS)
+def test_a_metropolis_chain_posing_as_independent_rows_is_refused(test: Any) -> None:
+    target = correlated_gaussian()
+    rng = np.random.default_rng(1)
+    chain = run_sampler(rng, target, metropolis_step(1.0), 1, 6000, thin=1, burn=0)[0]
+    with pytest.raises(InputError, match="rows repeat another row"):
+        test(chain)
+    # In its order it is welcome.
+    assert 0.0 < ps.check(chain, target.score).pvalue <= 1.0
+
+
+@pytest.mark.parametrize("decimals", [None, 3])
+def test_accidental_ties_in_one_dimension_pass(decimals: int | None) -> None:
+    """Single precision, or three decimals, in one dimension: ties by rounding alone."""
+    draws = np.random.default_rng(2).standard_normal((20_000 if decimals is None else 500, 1))
+    draws = 0.3 + 1e-3 * draws if decimals is None else draws
+    draws = draws.astype(np.float32) if decimals is None else draws.round(decimals)
+    assert len(np.unique(draws)) < len(draws)
+    assert ps.psd_test(draws, lambda x: -x, order=1, rng=0).n_test > 0
+
+
+def test_a_few_repeats_pass_and_more_do_not() -> None:
+    """One row in a hundred may repeat in several dimensions."""
+    draws, scores = arbitrary_rows(1000, 2)
+    for repeats in (10, 11):
+        draws[-repeats:] = draws[:repeats]
+        sample = ps.Sample(draws, scores)
+        if repeats == 10:
+            forbid_duplicates(sample)
+            continue
+        with pytest.raises(InputError, match="11 of 1000 rows"):
+            forbid_duplicates(sample)
+
+
+def test_rows_that_share_coordinates_are_not_repeats() -> None:
+    """A lattice, with every value many times over but no row twice, however permuted."""
+    side = np.arange(30.0)
+    draws = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
+    forbid_duplicates(ps.Sample(draws, -draws))
+    swapped = np.concatenate([draws, draws[:, ::-1] + 0.5])
+    forbid_duplicates(ps.Sample(swapped, -swapped))
+
+
+def test_repeats_are_found_in_every_library_across_blocks_and_chains(xp: ModuleType) -> None:
+    draws, scores = arbitrary_rows(500, 3)
+    twice = xp.asarray(np.stack([draws, draws])), xp.asarray(np.stack([scores, scores]))
+    with pytest.raises(InputError, match="500 of 1000 rows repeat"):
+        forbid_duplicates(ps.Sample(*twice))
+
+
+def test_splits_that_keep_time_do_not_ask() -> None:
+    draws = resampled(1000, 2)
+    options: Any = {"order": 1, "variance": ps.InitialSequence(), "rng": 0}
+    for split in (ps.BlockSplit(), ps.BlockSplit(gap=5)):
+        assert ps.psd_test(draws, lambda x: -x, split=split, **options).pvalue > 0.0
+    chains = draws.reshape(2, 500, 2)
+    result = ps.psd_test(chains, lambda x: -x, split=ps.ChainSplit(), **options)
+    assert re.match(r"ChainSplit\(", result.settings["split"])
