@@ -15,6 +15,7 @@ from rich.table import Table
 
 import polystein
 from polystein.cli.load import load_sample
+from polystein.cli.reproduce import run_reproduce
 from polystein.cli.session import ExitCode, progress_bar, session, writing
 from polystein.errors import InputError
 from polystein.experiments import demo as demonstration
@@ -49,6 +50,16 @@ class Alternative(StrEnum):
     GREATER = "greater"
 
 
+Draws = Annotated[
+    Path, typer.Argument(help="Draws: .npy, .npz (keys draws, scores), .csv or .parquet.")
+]
+Scores = Annotated[
+    Path | None,
+    typer.Argument(help="Scores, grad log p, of the same shape. Not needed with a .npz."),
+]
+Alpha = Annotated[float, typer.Option(help="Level of the test.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+Html = Annotated[Path | None, typer.Option(help="Also write a page to this file.")]
 Seed = Annotated[int, typer.Option(help="Seed of every random choice; the same seed repeats it.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 
@@ -73,16 +84,11 @@ def _options(
 
 @app.command("test")
 def run_test(
-    draws: Annotated[
-        Path, typer.Argument(help="Draws: .npy, .npz (keys draws, scores), .csv or .parquet.")
-    ],
-    scores: Annotated[
-        Path | None,
-        typer.Argument(help="Scores, grad log p, of the same shape. Not needed with a .npz."),
-    ] = None,
+    draws: Draws,
+    scores: Scores = None,
     order: Annotated[int, typer.Option(help="Highest power in the test function.")] = 4,
     method: Annotated[Method, typer.Option(help="Which test.")] = Method.LAMBDA_PSD,
-    alpha: Annotated[float, typer.Option(help="Level of the test.")] = LEVEL,
+    alpha: Alpha = LEVEL,
     seed: Seed = 0,
     alternative: Annotated[
         Alternative | None,
@@ -91,8 +97,8 @@ def run_test(
     standardise: Annotated[
         bool, typer.Option("--standardise", help="Centre and scale by the training draws first.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
-    html: Annotated[Path | None, typer.Option(help="Also write a page to this file.")] = None,
+    as_json: Json = False,
+    html: Html = None,
     debug: Debug = False,
 ) -> None:
     """Test whether draws come from the target that their scores belong to.
@@ -102,16 +108,36 @@ def run_test(
     Exit codes: 0 not rejected, 1 rejected, 2 bad input, 3 internal error, 130 interrupted.
     """
     with session(debug):
-        _check_options(method, alternative, standardise, alpha, seed)
+        _check_level_and_seed(alpha, seed)
+        _check_options(method, alternative, standardise)
         sample = load_sample(draws, scores)
         result = _run(sample, method, order, alternative, standardise, seed)
-        print(_as_json(result, alpha, seed) if as_json else render(result, alpha))
-        if html is not None:
-            with writing("--html", html):
-                write_page(result, html, alpha)
-        raise typer.Exit(
-            int(ExitCode.REJECTED if rejected(result, alpha) else ExitCode.NOT_REJECTED)
-        )
+        _conclude(result, alpha, seed, as_json, html)
+
+
+@app.command("check")
+def run_check(
+    draws: Draws,
+    scores: Scores = None,
+    iid: Annotated[
+        bool, typer.Option("--iid", help="Rows are independent draws, not a chain in time order.")
+    ] = False,
+    alpha: Alpha = LEVEL,
+    seed: Seed = 0,
+    as_json: Json = False,
+    html: Html = None,
+    debug: Debug = False,
+) -> None:
+    """Check MCMC draws: safe for autocorrelated chains, nothing to tune.
+
+    Draws of shape (chain, draw, d) are chains in time order, (draw, d) is one chain.
+
+    Exit codes: 0 not rejected, 1 rejected, 2 bad input, 3 internal error, 130 interrupted.
+    """
+    with session(debug):
+        _check_level_and_seed(alpha, seed)
+        result = polystein.check(load_sample(draws, scores), iid=iid, rng=seed)
+        _conclude(result, alpha, seed, as_json, html)
 
 
 @app.command("demo")
@@ -136,14 +162,28 @@ def run_demo(
         print(f"Plot: {_save_plot(figure, out)}")
 
 
-def _check_options(
-    method: Method, alternative: Alternative | None, standardise: bool, alpha: float, seed: int
-) -> None:
-    """Refuse before files are read what cannot go together."""
+app.command("reproduce")(run_reproduce)
+
+
+def _conclude(result: GofResult, alpha: float, seed: int, as_json: bool, html: Path | None) -> None:
+    """Print the result, write the page, and exit with the verdict."""
+    print(_as_json(result, alpha, seed) if as_json else render(result, alpha))
+    if html is not None:
+        with writing("--html", html):
+            write_page(result, html, alpha)
+    raise typer.Exit(int(ExitCode.REJECTED if rejected(result, alpha) else ExitCode.NOT_REJECTED))
+
+
+def _check_level_and_seed(alpha: float, seed: int) -> None:
+    """Refuse before files are read what no test can use."""
     if not 0.0 < alpha < 1.0:
         raise InputError(f"`--alpha` must be a level strictly between 0 and 1; got {alpha:g}")
     if seed < 0:
         raise InputError(f"`--seed` must be a non-negative integer; got {seed}")
+
+
+def _check_options(method: Method, alternative: Alternative | None, standardise: bool) -> None:
+    """Refuse before files are read what cannot go together."""
     if method is Method.PSD_BOOTSTRAP and standardise:
         raise InputError("`--standardise` needs training draws, which psd-bootstrap has not")
     if method is Method.PSD_BOOTSTRAP and alternative is Alternative.TWO_SIDED:

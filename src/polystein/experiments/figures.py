@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from polystein.experiments.cells import Row, number
 from polystein.experiments.methods import LABELS, LEVEL, Method
-from polystein.experiments.snr import SLOPE
+from polystein.experiments.snr import PAIR, SLOPE
 from polystein.experiments.summary import PUBLISHED_LINE, TEXT_LINE
 from polystein.report.plots import new_figure
 
@@ -97,8 +97,9 @@ def _grid(summary: Sequence[Row], x: str) -> Figure:
 def _curves(rows: Sequence[Row], x: str) -> Iterable[tuple[str, Method, list[Row]]]:
     """One curve for each method and order, or for each method if the order is the abscissa."""
     if x == "order":
-        for name in ("psd", "lambda_psd"):
-            yield LABELS[name], Method(name, 1), [row for row in rows if row["method"] == name]
+        # Here the colour is free to tell the methods apart.
+        for name, colour in (("psd", 0), ("lambda_psd", 2)):
+            yield LABELS[name], Method(name, colour), [row for row in rows if row["method"] == name]
         return
     for method in _methods(rows):
         yield method.label, method, _of(rows, method)
@@ -141,6 +142,10 @@ def runtime_figure(summary: Sequence[Row], sweep: str) -> Figure:
 def snr_figure(summary: Sequence[Row]) -> Figure:
     """SNR^2 against the order: what PSD loses, and lambda-PSD keeps."""
     figure = new_figure(11.5, 4.6)
+    figure.suptitle(
+        f"Target N(0, I), sampler N({PAIR.delta:g}, {PAIR.variance:g} I), d = {PAIR.dimension}",
+        fontsize=11,
+    )
     left, right = figure.subplots(1, 2)
     _draw_u_statistic(left, summary)
     _draw_per_draw(right, summary)

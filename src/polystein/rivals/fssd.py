@@ -123,7 +123,10 @@ def fssd_test(
     >>> ps.fssd_test(draws, lambda x: -x, rng=1).pvalue < 0.01
     True
     """
-    J, steps = positive_integer(n_locations, "n_locations"), positive_integer(max_steps, "max_steps")
+    J, steps = (
+        positive_integer(n_locations, "n_locations"),
+        positive_integer(max_steps, "max_steps"),
+    )
     simulations = positive_integer(n_simulations, "n_simulations")
     split = RandomSplit(train)
     sample, streams, notes = as_sample(draws, scores), Streams(rng), Notes()
@@ -247,9 +250,7 @@ class Training:
         return draws.min(axis=0) - reach, draws.max(axis=0) + reach
 
     def _in_raw_units(self, locations: FloatArray, squared_width: float) -> FiniteSet:
-        return FiniteSet(
-            self._mean + self._unit * locations, float(self._unit**2 * squared_width)
-        )
+        return FiniteSet(self._mean + self._unit * locations, float(self._unit**2 * squared_width))
 
 
 def ascend(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from polystein._arrays import to_numpy
 from polystein.blocks import read_blocks
 from polystein.errors import DependenceWarning, InputError
 from polystein.protocols import FloatArray, Rows
-from polystein.result import Notes
+from polystein.result import GofResult, Notes
 from polystein.rivals.kernels import MEDIAN_ROWS, median_distance
 from polystein.sample import Sample
 
@@ -59,3 +60,8 @@ def median_of_rows(sample: Sample, rows: Iterable[Rows], count: int) -> float:
         kept.append(to_numpy(block.draws)[-offset % stride :: stride])
         offset += block.rows
     return median_distance(np.concatenate(kept))
+
+
+def with_warnings(result: GofResult, notes: Notes) -> GofResult:
+    """The result with the messages of the warnings."""
+    return replace(result, warnings=notes.messages)
