@@ -26,9 +26,10 @@ def main() -> int:
     options = arguments()
     fix_threads(options.threads)
 
-    from benchmarks import core, harness
+    from benchmarks import core, harness, rivals
 
-    cases = [case for case in core.CASES if case.name.startswith(options.only or "")]
+    every = [*core.CASES, *rivals.CASES]
+    cases = [case for case in every if case.name.startswith(options.only or "")]
     if not cases:
         print(f"no case begins with {options.only!r}; see --list", file=sys.stderr)
         return 2

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 import polystein as ps
-from benchmarks.harness import Case, Target, compared
+from benchmarks.harness import Case, Side, Target, compared
 
 ROWS, DIMENSION, ORDER = 10_000, 16, 4
 
@@ -20,7 +20,9 @@ def dependence(weights: ps.ClosedForm | ps.CrossEntropy) -> Case:
         draws = np.random.default_rng(20).standard_normal((ROWS, DIMENSION))
         scores = -draws
 
-        def test(split: ps.BlockSplit | ps.RandomSplit, variance: ps.InitialSequence | ps.IID):
+        def test(
+            split: ps.BlockSplit | ps.RandomSplit, variance: ps.InitialSequence | ps.IID
+        ) -> Side:
             return lambda seed: ps.lambda_psd_test(
                 draws, scores, order=ORDER, weights=weights, split=split, variance=variance,
                 rng=seed,

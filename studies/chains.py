@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 import polystein as ps
-from tests.statistical.chains import CELLS, FAULTS, OTHERS, SIZES, Cell, outcome
+from tests.statistical.chains import CELLS, FAULTS, OTHERS, SIZES, Cell, Outcome, outcome
 
 TABLE = Path(__file__).with_suffix(".csv")
 COLUMNS = [
@@ -29,6 +29,7 @@ COLUMNS = [
     "ess_least",
     "ess_median",
     "heavy_tail_warnings",
+    "decisions",
     "polystein",
     "commit",
 ]
@@ -57,9 +58,15 @@ def measured(position: int) -> Row:
         "ess_least": f"{result.ess.min():.0f}",
         "ess_median": f"{np.median(result.ess):.0f}",
         "heavy_tail_warnings": str(result.heavy_tails),
+        "decisions": marks(result),
         "polystein": ps.__version__,
         "commit": commit(),
     }
+
+
+def marks(result: Outcome) -> str:
+    """One character a replicate: x where it was rejected."""
+    return "".join("x" if rejected else "." for rejected in result.rejected)
 
 
 def commit() -> str:

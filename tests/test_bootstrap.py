@@ -55,9 +55,7 @@ def test_independent_rows(xp: ModuleType, order: int, estimator: Any, structure:
         rng=4,
     )
     signs = drawn(39, (25,), 4, None)
-    observed, _, pvalue = literal.wild_bootstrap(
-        draws, scores, order, signs, estimator, structure
-    )
+    observed, _, pvalue = literal.wild_bootstrap(draws, scores, order, signs, estimator, structure)
     assert result.statistic == pytest.approx(observed, rel=1e-11)
     assert result.pvalue == pytest.approx(pvalue, rel=1e-13)
 
@@ -147,9 +145,7 @@ def test_parts_that_fit_the_memory_change_nothing(
 
 
 @pytest.mark.parametrize("chains", [False, True])
-def test_the_size_of_blocks_changes_nothing(
-    monkeypatch: pytest.MonkeyPatch, chains: bool
-) -> None:
+def test_the_size_of_blocks_changes_nothing(monkeypatch: pytest.MonkeyPatch, chains: bool) -> None:
     draws = np.random.default_rng(1).standard_normal((2, 150, 3) if chains else (300, 3))
     options: Any = {"order": 2, "n_bootstrap": 99, "rng": 5}
     before = ps.psd_bootstrap_test(draws, -draws, **options)

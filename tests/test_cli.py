@@ -492,8 +492,9 @@ def test_demo_refuses_what_it_cannot_do(run: Run, options: list[str]) -> None:
 
 
 def test_every_command_explains_itself(run: Run) -> None:
-    assert {command.name for command in commands.app.registered_commands} == {"test", "demo"}
-    for name in ("test", "demo"):
+    names = {"test", "check", "demo", "reproduce"}
+    assert {command.name for command in commands.app.registered_commands} == names
+    for name in sorted(names):
         done = run(name, "--help")
         assert done.code == 0
         assert "--seed" in done.out

@@ -25,10 +25,13 @@ from polystein.result import GofResult
 from polystein.rivals import (
     GaussianKernel,
     IMQKernel,
+    fssd_test,
     ksd,
     ksd_test,
     ksdagg_test,
     nystrom_ksd_test,
+    psd_l2_test,
+    rfsd_test,
 )
 from polystein.sample import Sample
 from polystein.split import BlockSplit, ChainSplit, RandomSplit
@@ -61,6 +64,7 @@ __all__ = [
     "Uniform",
     "__version__",
     "check",
+    "fssd_test",
     "ksd",
     "ksd_test",
     "ksdagg_test",
@@ -70,6 +74,8 @@ __all__ = [
     "o_psd",
     "psd",
     "psd_bootstrap_test",
+    "psd_l2_test",
     "psd_test",
+    "rfsd_test",
     "theory",
 ]

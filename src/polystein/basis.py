@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from polystein._arrays import namespace
 from polystein.errors import InputError
 from polystein.protocols import Array, Term
 
@@ -47,3 +49,71 @@ class Monomial:
             yield Term(values, float(i), previous)
             if i < self.order:
                 previous, values = values, values * draws
+
+
+@dataclass(frozen=True)
+class Hermite:
+    """Orthonormal Hermite polynomials, h_k(x) = He_k(x)/sqrt(k!), for k = 1, ..., Q.
+
+    For draws in standardised coordinates: under a Gaussian target they are
+    uncorrelated, so that the features say different things.
+
+    Parameters
+    ----------
+    order : int
+        The paper's Q.
+    """
+
+    order: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "order", validate_order(self.order))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names ``H1``, ``H2``, ... of the polynomials."""
+        return tuple(f"H{k}" for k in range(1, self.order + 1))
+
+    def terms(self, draws: Array) -> Iterator[Term]:
+        """Yield h_k by their recurrence, with h_k' = sqrt(k) h_(k-1)."""
+        before, values = None, draws
+        for k in range(1, self.order + 1):
+            yield Term(values, math.sqrt(k), before)
+            below = 1.0 if before is None else before
+            before, values = values, (draws * values - math.sqrt(k) * below) / math.sqrt(k + 1)
+
+
+@dataclass(frozen=True)
+class BoundedHermite:
+    """Hermite functions g_k(x) = h_k(x) exp(-x^2/4), for k = 1, ..., Q.
+
+    Bounded with bounded derivatives, so that Stein's identity and a variance need
+    no more than a score with two moments, whatever the tails of the draws. For
+    draws in standardised coordinates.
+
+    Parameters
+    ----------
+    order : int
+        The paper's Q.
+    """
+
+    order: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "order", validate_order(self.order))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names ``G1``, ``G2``, ... of the functions."""
+        return tuple(f"G{k}" for k in range(1, self.order + 1))
+
+    def terms(self, draws: Array) -> Iterator[Term]:
+        """Yield g_k by their recurrence, with g_k' = sqrt(k) g_(k-1) - x g_k / 2."""
+        envelope = namespace(draws).exp(-0.25 * draws * draws)
+        before, values = envelope, draws * envelope
+        for k in range(1, self.order + 1):
+            yield Term(values, 1.0, math.sqrt(k) * before - 0.5 * draws * values)
+            before, values = (
+                values,
+                (draws * values - math.sqrt(k) * before) / math.sqrt(k + 1),
+            )

@@ -19,16 +19,16 @@ def rows_of(path: Path) -> list[dict[str, str]]:
 
 
 def test_experiment1_from_the_command_line(tmp_path: Path) -> None:
-    arguments = ["--quick", "--replicates", "2", "--jobs", "2", "--seed", "1", "--debug"]
+    arguments = ["--quick", "--replicates", "1", "--jobs", "2", "--seed", "1", "--debug"]
     done = CliRunner().invoke(app, ["reproduce", "experiment1", *arguments, "--out", str(tmp_path)])
     assert done.exit_code == 0, done.output
     summary = rows_of(tmp_path / "experiment1.csv")
     assert len(summary) == 4 * 3 * 14
-    assert {row["replicates"] for row in summary} == {"2"}
+    assert {row["replicates"] for row in summary} == {"1"}
     for name in ("figure1.png", "figure2.png"):
         assert (tmp_path / name).read_bytes().startswith(b"\x89PNG")
     page = (tmp_path / "verdict.md").read_text("utf-8")
-    for text in ("| λ-PSD | 60 |", "2 replicates, seed 1, quick grid", "Known causes"):
+    for text in ("| λ-PSD | 60 |", "1 replicate, seed 1, quick grid", "Known causes"):
         assert text in page
     assert "| λ-PSD | 60 |" in done.output
     assert f"Verdict: {tmp_path / 'verdict.md'}" in done.output
@@ -43,7 +43,8 @@ def test_snr_and_appendix_share_a_page(tmp_path: Path) -> None:
     assert second in page
     assert page.index(second) < page.index(first)
     assert {path.name for path in tmp_path.iterdir()} == {
-        "appendix.csv", "appendix.png", "snr.csv", "snr.png", "verdict.md", "work",
+        "appendix.csv", "appendix.json", "appendix.png", "snr.csv", "snr.json",
+        "snr.png", "verdict.md", "work",
     }  # fmt: skip
     assert len(rows_of(tmp_path / "appendix.csv")) == 4 * 9 * 2
 

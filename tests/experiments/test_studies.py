@@ -14,7 +14,6 @@ from polystein.experiments.methods import ALL_METHODS, RIVALS, Method, z_tests
 from polystein.experiments.samplers import laplace
 from polystein.experiments.summary import PUBLISHED_LINE, TEXT_LINE, summarise
 
-
 # On purpose, draws are tested here that a warning is in place for.
 pytestmark = pytest.mark.filterwarnings("ignore::polystein.PolysteinWarning")
 

@@ -76,7 +76,9 @@ def batch_means_variance(chains: Sequence[Array], length: int) -> float:
     for chain in chains:
         start = len(chain) % length
         while start < len(chain):
-            means.append(math.fsum(float(value) for value in chain[start : start + length]) / length)
+            means.append(
+                math.fsum(float(value) for value in chain[start : start + length]) / length
+            )
             start += length
     middle = math.fsum(means) / len(means)
     spread = math.fsum((value - middle) ** 2 for value in means) / (len(means) - 1)

@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 import polystein as ps
 from polystein.protocols import Layout, Partition
@@ -43,12 +44,19 @@ class Cell(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What a cell came to."""
+    """What a cell came to, replicate by replicate."""
 
-    replicates: int
-    rejections: int
+    rejected: NDArray[np.bool_]
     ess: Array
     heavy_tails: int
+
+    @property
+    def replicates(self) -> int:
+        return len(self.rejected)
+
+    @property
+    def rejections(self) -> int:
+        return int(self.rejected.sum())
 
     @property
     def rate(self) -> float:
@@ -63,8 +71,7 @@ def outcome(cell: Cell, replicates: int | None = None) -> Outcome:
         for replicate, draws in zip(range(count), chains_of(cell), strict=False)
     ]
     return Outcome(
-        count,
-        sum(result.pvalue < LEVEL for result in results),
+        np.array([result.pvalue < LEVEL for result in results]),
         np.array([result.ess for result in results]),
         sum(any("heavy tail" in text for text in result.warnings) for result in results),
     )

@@ -145,9 +145,7 @@ def mala_step(size: float) -> Step:
 
     def step(rng: Generator, target: Target, old: State) -> State:
         noise = rng.standard_normal(old.draws.shape)
-        new = state_at(
-            target, old.draws + drift(target, old) + size * noise @ target.scale.T
-        )
+        new = state_at(target, old.draws + drift(target, old) + size * noise @ target.scale.T)
         back = (old.draws - new.draws - drift(target, new)) / size
         back = np.linalg.solve(target.scale, back.T).T
         forth = 0.5 * (np.vecdot(noise, noise) - np.vecdot(back, back))

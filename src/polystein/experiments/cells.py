@@ -85,7 +85,7 @@ class Replicate:
     --------
     >>> cell = Cell.of("size", replicates=2, d=2)
     >>> int(Replicate(cell, 1, seed=0).generator("draws").integers(1000))
-    552
+    303
     """
 
     cell: Cell

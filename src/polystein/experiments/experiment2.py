@@ -13,7 +13,7 @@ STUDY = "experiment2"
 #: Standard deviations of the noise on B, though the heading of Table 1 says sigma^2.
 PERTURBATIONS = (0.0, 0.02, 0.04, 0.06)
 CHAINS, SWEEPS = 1000, 2000
-REPLICATES, QUICK_REPLICATES = 200, 6
+REPLICATES, QUICK_REPLICATES = 200, 5
 BY = ("perturbation", "n", "d", "method", "order")
 #: The rows of Table 1. At order 0 lambda-PSD is PSD, and the table leaves it out.
 METHODS = (

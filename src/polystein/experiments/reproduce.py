@@ -183,6 +183,8 @@ STUDIES: dict[str, Callable[[Options], str]] = {
 def reproduce(study: str, options: Options) -> str:
     """Run one study of `STUDIES`; return its section, which also goes to the page."""
     section = STUDIES[study](options)
+    metadata = (options.folder(study) / METADATA).read_text(encoding="utf-8")
+    write_text(options.out / f"{study}.json", metadata)
     write_text(options.folder(study) / _SECTION, section)
     write_text(options.out / PAGE, page(options))
     return section
@@ -224,10 +226,12 @@ def table1(summary: Sequence[Row]) -> str:
 def _how(options: Options, study: str, replicates: int) -> str:
     """How the numbers came about."""
     saved = json.loads((options.folder(study) / METADATA).read_text(encoding="utf-8"))
+    many = "s" if replicates > 1 else ""
+    grid = ", quick grid" if options.quick else ""
     return (
-        f"{replicates} replicates, seed {options.seed}{', quick grid' if options.quick else ''}, "
-        f"commit {', '.join(saved['commits'])}; {saved['worker_seconds'] / 60:.1f} minutes of "
-        "one core."
+        f"{replicates} replicate{many}, seed {options.seed}{grid}, commit "
+        f"{', '.join(saved['commits'])}; {saved['processor_seconds'] / 60:.1f} minutes of "
+        "processor time."
     )
 
 

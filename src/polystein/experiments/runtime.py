@@ -21,7 +21,7 @@ STUDY = "runtime"
 SIZES = (100, 300, 1000, 3000, 10_000)
 DIMENSIONS = (2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 QUICK_DIMENSIONS = (2, 16, 128, 1024)
-REPLICATES, QUICK_REPLICATES = 100, 5
+REPLICATES, QUICK_REPLICATES = 100, 3
 RULES: dict[str, Weights] = {"CrossEntropy": CrossEntropy(), "ClosedForm": ClosedForm()}
 BY = ("sweep", "n", "d", "order", "weights")
 

@@ -123,7 +123,7 @@ class Store:
             "replicates": sorted({cell.replicates for cell in found}),
             "commits": sorted({one.commit or "unknown" for one in found.values()}),
             "versions": versions(),
-            "worker_seconds": round(sum(one.seconds for one in found.values()), 1),
+            "processor_seconds": round(sum(one.seconds for one in found.values()), 1),
         }
 
     def _identity(self, cell: Cell) -> dict[str, Any]:

@@ -1,0 +1,200 @@
+"""FSSD: the literal formula, its gradient, its null law, or an error."""
+
+import warnings
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import chi2, ks_1samp
+
+import polystein as ps
+from polystein._random import Streams
+from polystein.blocks import every_row
+from polystein.errors import DegenerateError, DependenceWarning, InputError
+from polystein.rivals.finite_set import REGULARISER, FiniteSet, PowerCriterion
+from polystein.rivals.fssd import exceedances, statistic_and_spectrum
+from polystein.sample import Sample
+from tests.conftest import Array, arbitrary_rows, row_numbers
+from tests.reference import fssd as literal
+from tests.rivals.rows import plausible_rows
+
+
+def settings_of(result: ps.GofResult) -> FiniteSet:
+    return FiniteSet(np.array(result.settings["locations"]), result.settings["squared_width"])
+
+
+def test_features_are_the_literal_ones() -> None:
+    draws, scores = arbitrary_rows(7, 3)
+    chosen = FiniteSet(arbitrary_rows(4, 3, seed=1)[0], 1.7)
+    expected = literal.taus(draws, scores, chosen.locations, 1.7)
+    np.testing.assert_allclose(chosen.features(draws, scores), expected, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("optimise", [True, False])
+def test_the_statistic_is_the_literal_one(xp: ModuleType, optimise: bool) -> None:
+    draws, scores = plausible_rows(60, 2)
+    result = ps.fssd_test(
+        xp.asarray(draws), xp.asarray(scores), n_locations=3, optimise=optimise, rng=4
+    )
+    rows = np.arange(60)
+    if optimise:
+        partition = ps.RandomSplit(0.2).partition(Sample(draws, scores).layout, Streams(4).split)
+        rows = row_numbers(partition.rows("test"))
+    chosen = settings_of(result)
+    features = literal.taus(draws[rows], scores[rows], chosen.locations, chosen.squared_width)
+    statistic = len(rows) * literal.unbiased_square(features)
+    assert result.statistic == pytest.approx(statistic, rel=1e-10, abs=1e-12)
+    assert (result.n_train, result.n_test) == ((12, 48) if optimise else (0, 60))
+    assert result.settings["optimise"] is optimise
+    normals = Streams(4).resampling.standard_normal((2000, 6))
+    assert result.pvalue == literal.pvalue(features, normals)
+    assert 0.001 < result.pvalue < 0.999
+
+
+@pytest.mark.parametrize("n", [5, 40])
+def test_statistic_and_spectrum_with_fewer_rows_than_features_and_with_more(n: int) -> None:
+    draws, scores = arbitrary_rows(n, 2)
+    sample = Sample(draws, scores)
+    chosen = FiniteSet(arbitrary_rows(4, 2, seed=1)[0], 0.8)
+    features = literal.taus(draws, scores, chosen.locations, 0.8)
+    statistic, spectrum = statistic_and_spectrum(sample, every_row(sample), n, chosen)
+    assert statistic == pytest.approx(n * literal.unbiased_square(features), rel=1e-10)
+    expected = np.linalg.eigvalsh(np.cov(features.T))[-len(spectrum) :]
+    np.testing.assert_allclose(spectrum, expected, rtol=1e-9, atol=1e-14)
+
+
+def test_the_null_law_is_a_weighted_sum_of_centred_chi_squares() -> None:
+    """With one weight P(omega (Z^2 - 1) >= t) is known."""
+    larger = exceedances(2.0, np.array([0.5]), 400_000, np.random.default_rng(0))
+    share = float(chi2.sf(5.0, 1))
+    assert abs(larger - 400_000 * share) < 4.0 * np.sqrt(400_000 * share * (1 - share))
+
+
+# The criterion
+
+
+def random_place(seed: int) -> tuple[PowerCriterion, Array, Array, Array, float]:
+    draws, scores = arbitrary_rows(15, 3, seed=seed)
+    locations = arbitrary_rows(4, 3, seed=seed + 100)[0]
+    return PowerCriterion(draws, scores), draws, scores, locations, 0.5 + seed
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_criterion_is_the_literal_one(seed: int) -> None:
+    criterion, draws, scores, locations, width = random_place(seed)
+    expected = literal.power_criterion(literal.taus(draws, scores, locations, width), REGULARISER)
+    assert criterion(width, locations)[0] == pytest.approx(expected, rel=1e-10)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_gradient_is_that_of_finite_differences(seed: int) -> None:
+    criterion, _, _, locations, width = random_place(seed)
+    _, by_width, by_locations = criterion(width, locations)
+
+    def slope(step: Array, by: float) -> float:
+        """Central differences at two steps, extrapolated: the error is of the fourth order."""
+        rates = []
+        for size in (1e-3, 5e-4):
+            forth = criterion(width + size * by, locations + size * step)[0]
+            back = criterion(width - size * by, locations - size * step)[0]
+            rates.append((forth - back) / (2 * size))
+        return (4 * rates[1] - rates[0]) / 3
+
+    units = np.eye(locations.size).reshape(-1, *locations.shape)
+    numerical = np.array([slope(unit, 0.0) for unit in units]).reshape(locations.shape)
+    size = float(np.abs(by_locations).max())
+    assert size > 1e-4
+    np.testing.assert_allclose(by_locations, numerical, rtol=1e-6, atol=1e-6 * size)
+    assert by_width == pytest.approx(slope(np.zeros_like(locations), 1.0), rel=1e-6, abs=1e-9)
+
+
+def test_the_search_goes_uphill() -> None:
+    """On the training rows the trained set beats every width of the grid it started from."""
+    draws = np.random.default_rng(3).laplace(scale=0.5**0.5, size=(1000, 2))
+    sample = Sample(draws, -draws)
+    partition = ps.RandomSplit(0.2).partition(sample.layout, Streams(9).split)
+    training = draws[row_numbers(partition.rows("witness", "weights"))]
+    criterion = PowerCriterion(training, -training)
+    powers = []
+    for steps in (1, 5, 40):
+        chosen = settings_of(ps.fssd_test(draws, -draws, max_steps=steps, rng=9))
+        powers.append(criterion(chosen.squared_width, chosen.locations)[0])
+    assert powers[0] < powers[1] < powers[2]
+
+
+# What the result may depend on
+
+
+def test_the_result_does_not_depend_on_unit_and_origin() -> None:
+    draws, scores = plausible_rows(300, 3)
+    raw = ps.fssd_test(draws, scores, rng=2)
+    moved = ps.fssd_test(1000.0 * draws + 3e6, scores / 1000.0, rng=2)
+    assert moved.pvalue == raw.pvalue
+    assert moved.statistic == pytest.approx(raw.statistic / 1e6, rel=1e-4)
+
+
+def test_a_seed_reproduces_the_result_and_another_changes_it() -> None:
+    draws, scores = plausible_rows(100, 2)
+    first, again, other = (ps.fssd_test(draws, scores, rng=seed) for seed in (1, 1, 2))
+    assert first == again
+    assert other.statistic != first.statistic
+
+
+def test_p_values_are_never_zero() -> None:
+    draws = np.random.default_rng(0).normal(3.0, 1.0, (200, 2))
+    assert ps.fssd_test(draws, lambda x: -x, n_simulations=99, rng=0).pvalue == 0.01
+
+
+def test_p_values_without_training_are_uniform_under_the_null() -> None:
+    pvalues = []
+    for seed in range(200):
+        draws = np.random.default_rng([seed, 5]).standard_normal((300, 2))
+        pvalues.append(ps.fssd_test(draws, -draws, optimise=False, rng=seed).pvalue)
+    assert ks_1samp(pvalues, lambda p: p).pvalue > 0.001
+
+
+def test_chains_emit_a_warning_and_count_as_rows() -> None:
+    draws, scores = plausible_rows(120, 2)
+    chains = draws.reshape(3, 40, 2), scores.reshape(3, 40, 2)
+    with pytest.warns(DependenceWarning, match="3 time-ordered chains, but `fssd_test`") as caught:
+        result = ps.fssd_test(*chains, rng=1)
+    assert caught[0].filename == __file__
+    assert result.warnings == (str(caught[0].message),)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        alone = ps.fssd_test(draws, scores, rng=1)
+    assert alone.statistic == pytest.approx(result.statistic, rel=1e-8)
+
+
+# Errors
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"n_locations": 0}, "`n_locations` must be a positive integer; got 0"),
+        ({"n_locations": 2.5}, "`n_locations` must be a positive integer; got 2.5"),
+        ({"max_steps": 0}, "`max_steps` must be a positive integer; got 0"),
+        ({"n_simulations": True}, "`n_simulations` must be a positive integer; got True"),
+        ({"train": 1.0}, "`train` must be a share strictly between 0 and 1; got 1.0"),
+        ({"rng": -1}, "`rng` must be a non-negative int"),
+    ],
+)
+def test_bad_options_are_named(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        ps.fssd_test(*plausible_rows(50, 2), **options)
+
+
+def test_bad_rows_are_named() -> None:
+    draws, scores = plausible_rows(50, 2)
+    with pytest.raises(InputError, match="`log_weights` must be None for `fssd_test`"):
+        ps.fssd_test(ps.Sample(draws, scores, log_weights=np.zeros(50)))
+    with pytest.raises(InputError, match="`draws` must have at least 2 rows; got 1"):
+        ps.fssd_test(np.ones((1, 1)), np.ones((1, 1)), optimise=False)
+    with pytest.raises(InputError, match="repeat another row"):
+        ps.fssd_test(np.repeat(draws, 2, axis=0), np.repeat(scores, 2, axis=0))
+    with pytest.raises(DegenerateError, match="`scores` are all zero"):
+        ps.fssd_test(draws, np.zeros_like(draws))
+    with pytest.raises(DegenerateError, match="`draws` are all equal"):
+        ps.fssd_test(np.zeros((50, 2)), scores, optimise=False)

@@ -1,0 +1,153 @@
+"""RFSD: the literal formula, its bootstrap, or an error."""
+
+import warnings
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.stats import beta as beta_law
+from scipy.stats import kstest
+
+import polystein as ps
+from polystein._random import Streams
+from polystein.errors import DegenerateError, DependenceWarning, InputError
+from polystein.multipliers import multipliers
+from polystein.rivals.rfsd import draw_locations, exponents, log_kurtosis
+from tests.reference import rfsd as literal
+from tests.rivals.rows import plausible_rows
+
+
+@pytest.mark.parametrize("dimension", [1, 2, 4])
+def test_statistic_and_replicates_are_the_literal_ones(xp: ModuleType, dimension: int) -> None:
+    draws, scores = plausible_rows(25, dimension, seed=5)
+    result = ps.rfsd_test(
+        xp.asarray(draws), xp.asarray(scores), n_features=3, n_bootstrap=49, rng=5
+    )
+    place = np.array(result.settings["locations"]), result.settings["c"]
+    unit = np.exp(result.settings["log_unit"])
+    observed = literal.squared_discrepancy(draws, scores, *place)
+    assert result.statistic * unit == pytest.approx(25 * observed, rel=1e-10)
+    signs = multipliers(49, int(Streams(5).resampling.integers(2**63)), None).draw(0, 25)
+    replicates = [literal.squared_discrepancy(draws, scores, *place, row) for row in signs]
+    larger = sum(replicate >= observed for replicate in replicates)
+    assert 0 < larger < 49
+    assert result.pvalue == (larger + 1) / 50
+
+
+@pytest.mark.parametrize("dimension", [1, 2, 16])
+def test_exponents_are_the_published_ones(dimension: int) -> None:
+    xi, beta = exponents(dimension)
+    assert beta == pytest.approx(literal.exponent(dimension), rel=1e-12)
+    # nu is proportional to Phi^xi, a t density with 1/2 degree of freedom.
+    assert -2 * xi * beta == pytest.approx(dimension + 0.5, rel=1e-12)
+
+
+def chosen_scale(n: int, dimension: int, count: int) -> tuple[float, float]:
+    """c' and the published one, in units of the largest spread."""
+    draws, scores = plausible_rows(n, dimension)
+    spread = np.sqrt(np.linalg.eigvalsh(np.atleast_2d(np.cov(draws.T, bias=True)))[-1])
+    chosen = draw_locations(ps.Sample(draws, scores), count, np.random.default_rng(0))
+    return chosen.c / spread, literal.published_scale(draws) / spread
+
+
+def test_the_scale_is_the_published_one_where_features_are_tame() -> None:
+    scale, published = chosen_scale(200, 1, 10)
+    assert scale == pytest.approx(published, rel=1e-10)
+
+
+@pytest.mark.parametrize("dimension", [2, 8])
+def test_the_scale_is_the_smallest_that_tames_the_features(dimension: int) -> None:
+    scale, published = chosen_scale(200, dimension, 10)
+    assert scale > published
+    assert log_kurtosis(scale, dimension, 10) == pytest.approx(np.log(200) / 3, rel=1e-9)
+
+
+@pytest.mark.parametrize(("dimension", "c"), [(1, 2.0), (2, 9.8), (16, 60.0)])
+def test_the_kurtosis_is_that_of_the_feature_to_second_order(dimension: int, c: float) -> None:
+    """By quadrature over normal draws, with slope and curvature by finite differences."""
+    b = beta_law(dimension / 2, 0.25).ppf(0.1)
+    place = c * np.sqrt(b / (1 - b))
+
+    def log_phi(x: float) -> float:
+        return float(literal.exponent(dimension) * np.log(1 + (x - place) ** 2 / c**2))
+
+    h = 1e-3 * c
+    slope = (log_phi(h) - log_phi(-h)) / (2 * h)
+    curvature = (log_phi(h) - 2 * log_phi(0.0) + log_phi(-h)) / h**2
+
+    def moment(power: int) -> float:
+        def density(x: float) -> float:
+            return float(np.exp(power * (slope * x + curvature * x**2 / 2) - x**2 / 2))
+
+        return float(quad(density, -40.0, 40.0, limit=200)[0] / np.sqrt(2 * np.pi))
+
+    expected = np.log(moment(4) / moment(2) ** 2)
+    assert log_kurtosis(c, dimension, 10) == pytest.approx(expected, rel=1e-3)
+
+
+def test_locations_follow_the_t_density() -> None:
+    """Along one coordinate a multivariate t is a t with the same degrees of freedom."""
+    draws, scores = plausible_rows(50, 3)
+    chosen = draw_locations(ps.Sample(draws, scores), 4000, np.random.default_rng(0))
+    first = (chosen.locations[:, 0] - draws[:, 0].mean()) / (chosen.c / np.sqrt(0.5))
+    assert kstest(first, "t", args=(0.5,)).pvalue > 0.001
+
+
+def test_high_dimension_neither_underflows_nor_overflows() -> None:
+    draws = np.random.default_rng(0).standard_normal((400, 300))
+    assert 0.0 < ps.rfsd_test(draws, -draws, n_bootstrap=99, rng=0).statistic < np.inf
+    shifted = ps.rfsd_test(draws + 1.0, -draws - 1.0, n_bootstrap=99, rng=0)
+    assert shifted.pvalue == 0.01
+
+
+def test_the_result_does_not_depend_on_unit_and_origin() -> None:
+    draws, scores = plausible_rows(200, 3)
+    raw = ps.rfsd_test(draws, scores, rng=2)
+    moved = ps.rfsd_test(1000.0 * draws + 3e6, scores / 1000.0, rng=2)
+    assert moved.pvalue == raw.pvalue
+    assert moved.statistic == pytest.approx(raw.statistic / 1e6, rel=1e-5)
+
+
+def test_a_seed_reproduces_the_result_and_another_changes_it() -> None:
+    draws, scores = plausible_rows(60, 2)
+    first, again, other = (ps.rfsd_test(draws, scores, rng=seed) for seed in (1, 1, 2))
+    assert first == again
+    assert other.statistic != first.statistic
+
+
+def test_chains_emit_a_warning_and_count_as_rows() -> None:
+    draws, scores = plausible_rows(120, 2)
+    chains = draws.reshape(3, 40, 2), scores.reshape(3, 40, 2)
+    with pytest.warns(DependenceWarning, match="3 time-ordered chains, but `rfsd_test`") as caught:
+        result = ps.rfsd_test(*chains, rng=1)
+    assert caught[0].filename == __file__
+    assert result.warnings == (str(caught[0].message),)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        alone = ps.rfsd_test(draws, scores, rng=1)
+    assert alone.statistic == pytest.approx(result.statistic, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"n_features": 0}, "`n_features` must be a positive integer; got 0"),
+        ({"n_bootstrap": 0}, "`n_bootstrap` must be a positive integer; got 0"),
+        ({"rng": "a"}, "`rng` must be a non-negative int"),
+    ],
+)
+def test_bad_options_are_named(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        ps.rfsd_test(*plausible_rows(50, 2), **options)
+
+
+def test_bad_rows_are_named() -> None:
+    draws, scores = plausible_rows(50, 2)
+    with pytest.raises(InputError, match="`log_weights` must be None for `rfsd_test`"):
+        ps.rfsd_test(ps.Sample(draws, scores, log_weights=np.zeros(50)))
+    with pytest.raises(InputError, match="`draws` must have at least 2 rows; got 1"):
+        ps.rfsd_test(np.ones((1, 1)), np.ones((1, 1)))
+    with pytest.raises(DegenerateError, match="median of the distances"):
+        ps.rfsd_test(np.ones((50, 2)), scores)
