@@ -99,7 +99,9 @@ def psd_bootstrap_test(
     validate_bootstrap(n_bootstrap)
     basis = Monomial(order)
     sample = as_sample(draws, scores)
-    estimator = _chosen_estimator(estimator, sample)
+    estimator = chosen_estimator(estimator, sample)
+    if sample.layout.total < 2:
+        raise InputError(f"`draws` must have at least 2 rows; got {sample.layout.total}")
     mean = stein_mean(sample, every_row(sample), basis, structure, norms=True)
     diagonal = mean.squared_norms or 0.0
     if diagonal == 0.0:
@@ -255,9 +257,8 @@ def validate_bootstrap(n_bootstrap: int) -> None:
         raise InputError(f"`n_bootstrap` must be a positive integer; got {n_bootstrap!r}")
 
 
-def _chosen_estimator(estimator: Estimator | None, sample: Sample) -> Estimator:
+def chosen_estimator(estimator: Estimator | None, sample: Sample) -> Estimator:
+    """The estimator asked for; by default "u" for independent rows and "v" for chains."""
     if estimator not in (None, "u", "v"):
         raise InputError(f"`estimator` must be 'u' or 'v'; got {estimator!r}")
-    if sample.layout.total < 2:
-        raise InputError(f"`draws` must have at least 2 rows; got {sample.layout.total}")
     return estimator or ("v" if sample.layout.time_ordered else "u")

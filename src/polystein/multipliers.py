@@ -16,7 +16,11 @@ from polystein.protocols import FloatArray, Source
 
 
 class Multipliers(Protocol):
-    """A stream of multipliers for rows in time order; two of one seed are the same."""
+    """A stream of multipliers for rows in time order.
+
+    Two of one seed are the same, however the rows are cut into blocks: numbers are
+    drawn row after row.
+    """
 
     def draw(self, chain: int, rows: int) -> FloatArray:
         """Multipliers, of shape (count, rows), of the next rows of a chain."""
@@ -29,10 +33,10 @@ class Signs:
         self._count, self._rng = count, np.random.default_rng(seed)
 
     def draw(self, chain: int, rows: int) -> FloatArray:
-        """Unpack random bytes into signs."""
-        packed = self._rng.integers(0, 256, size=(self._count, (rows + 7) // 8), dtype=np.uint8)
-        bits = np.unpackbits(packed, axis=1, count=rows)
-        return np.subtract(bits, 0.5, dtype=np.float64) * 2.0
+        """Unpack random 64-bit words into signs."""
+        words = self._rng.bit_generator.random_raw((rows, (self._count + 63) // 64))
+        bits = np.unpackbits(words.view(np.uint8), axis=1, count=self._count)
+        return np.subtract(bits.T, 0.5, dtype=np.float64) * 2.0
 
 
 class Autoregressive:
@@ -47,24 +51,24 @@ class Autoregressive:
     def __init__(self, count: int, seed: int, length: float) -> None:
         self._count, self._rng = count, np.random.default_rng(seed)
         self._memory = math.exp(-1.0 / length)
-        self._chain, self._last = -1, np.empty((count, 1))
+        self._chain, self._last = -1, np.empty((1, count))
 
     def draw(self, chain: int, rows: int) -> FloatArray:
         """Continue the chain's multipliers, or start those of a new chain."""
         if chain != self._chain:
             self._chain = chain
-            self._last = self._rng.standard_normal((self._count, 1))
+            self._last = self._rng.standard_normal((1, self._count))
         # Imported here: scipy.signal takes longer to load than the rest of the package.
         from scipy.signal import lfilter
 
-        fresh = self._rng.standard_normal((self._count, rows))
+        fresh = self._rng.standard_normal((rows, self._count))
         scale = math.sqrt(1.0 - self._memory**2)
         values, _ = lfilter(
-            [scale], [1.0, -self._memory], fresh, axis=1, zi=self._memory * self._last
+            [scale], [1.0, -self._memory], fresh, axis=0, zi=self._memory * self._last
         )
         result: FloatArray = values
-        self._last = result[:, -1:]
-        return result
+        self._last = result[-1:]
+        return result.T
 
 
 def multipliers(count: int, seed: int, length: float | None) -> Multipliers:

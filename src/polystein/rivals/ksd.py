@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from polystein.bootstrap import bootstrap_result, validate_bootstrap
+from polystein.bootstrap import bootstrap_result, chosen_estimator, validate_bootstrap
 from polystein.errors import InputError
 from polystein.moments import finite
 from polystein.protocols import RNG, Array, Estimator, Progress
@@ -14,7 +14,6 @@ from polystein.rivals.pairs import (
     Length,
     Wild,
     all_rows,
-    chosen_estimator,
     normalised_weights,
     quadratic_forms,
     stein_diagonal,

@@ -13,7 +13,7 @@ from polystein._random import Streams
 from polystein.errors import DegenerateError, InputError
 from polystein.moments import finite
 from polystein.multipliers import dependence_length, multipliers
-from polystein.protocols import RNG, Estimator, FloatArray, Progress
+from polystein.protocols import RNG, FloatArray, Progress
 from polystein.rivals.kernels import RadialKernel
 from polystein.sample import Sample
 
@@ -209,10 +209,3 @@ def unbiased_square(form: float, diagonal: float, weights: FloatArray) -> float:
             "the unbiased estimate of KSD^2 needs at least two rows of positive weight"
         )
     return (form - diagonal) / left
-
-
-def chosen_estimator(estimator: Estimator | None, sample: Sample) -> Estimator:
-    """The estimator asked for; by default "u" for independent rows and "v" for chains."""
-    if estimator not in (None, "u", "v"):
-        raise InputError(f"`estimator` must be 'u' or 'v'; got {estimator!r}")
-    return estimator or ("v" if sample.layout.time_ordered else "u")
