@@ -26,9 +26,10 @@ def main() -> int:
     options = arguments()
     fix_threads(options.threads)
 
-    from benchmarks import core, harness, rivals
+    from benchmarks import chains, core, harness, rivals, rivals_linear
 
-    every = [*core.CASES, *rivals.CASES]
+    modules = (core, chains, rivals, rivals_linear)
+    every = [case for module in modules for case in module.CASES]
     cases = [case for case in every if case.name.startswith(options.only or "")]
     if not cases:
         print(f"no case begins with {options.only!r}; see --list", file=sys.stderr)

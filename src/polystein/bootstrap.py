@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Literal
 
 import numpy as np
@@ -10,6 +11,7 @@ from polystein._arrays import to_numpy
 from polystein._random import Streams
 from polystein.basis import Monomial
 from polystein.blocks import every_row, read_blocks
+from polystein.duplicates import forbid_duplicates
 from polystein.errors import DegenerateError, InputError
 from polystein.moments import finite, stein_mean
 from polystein.multipliers import dependence_length, multipliers
@@ -25,7 +27,7 @@ from polystein.protocols import (
     Structure,
 )
 from polystein.result import GofResult
-from polystein.sample import Sample, ScoreFunction, as_sample
+from polystein.sample import Sample, ScoreFunction, as_sample, weights_ess
 from polystein.stein import Operator, operator_for
 
 # Bytes that the sums of all replicates may take; more features than fit are
@@ -102,6 +104,8 @@ def psd_bootstrap_test(
     estimator = chosen_estimator(estimator, sample)
     if sample.layout.total < 2:
         raise InputError(f"`draws` must have at least 2 rows; got {sample.layout.total}")
+    if not sample.layout.time_ordered:
+        forbid_duplicates(sample)
     mean = stein_mean(sample, every_row(sample), basis, structure, norms=True)
     diagonal = mean.squared_norms or 0.0
     if diagonal == 0.0:
@@ -146,17 +150,25 @@ def bootstrap_result(
     settings: dict[str, Any],
 ) -> GofResult:
     """A result whose p-value is (b + 1)/(B + 1)."""
-    weights = None if sample.log_weights is None else np.exp(sample.log_weights)
     total = sample.layout.total
     return GofResult(
         statistic=statistic,
         pvalue=(larger + 1) / (n_bootstrap + 1),
         alternative="greater",
         method=method,
-        ess=float(total if weights is None else weights.sum() ** 2 / (weights**2).sum()),
+        ess=_effective_draws(sample),
         n_test=total,
         settings={"dimension": sample.layout.dimension, "n_bootstrap": n_bootstrap, **settings},
     )
+
+
+def _effective_draws(sample: Sample) -> float:
+    """Kish's size of weighted rows; for chains a bootstrap does not know it."""
+    if sample.layout.time_ordered:
+        return math.nan
+    if sample.log_weights is None:
+        return float(sample.layout.total)
+    return weights_ess(sample.log_weights)
 
 
 def wild_replicates(

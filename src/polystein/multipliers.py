@@ -104,17 +104,21 @@ def dependence_length(source: Source, length: float | Literal["auto"] | None) ->
 def _lag_one(source: Source) -> float:
     """Largest lag-one autocorrelation of the columns s_j and s_j x_j."""
 
-    def blocks() -> Iterator[FloatArray]:
+    def blocks() -> Iterator[tuple[int, FloatArray]]:
         for block in read_blocks(source, every_row(source)):
             draws, scores = to_numpy(block.draws), to_numpy(block.scores)
-            yield np.concatenate([scores, scores * draws], axis=1)
+            yield block.chain, np.concatenate([scores, scores * draws], axis=1)
 
     moments = ColumnMoments(2 * source.layout.dimension, joint=False)
-    for columns in blocks():
+    for _, columns in blocks():
         moments.update(columns, None)
     lagged = np.zeros_like(moments.mean)
-    for columns in blocks():
+    before, last = -1, lagged
+    for chain, columns in blocks():
         centred = columns - moments.mean
         lagged += np.einsum("ij,ij->j", centred[1:], centred[:-1])
+        # The product across the cut between two blocks of the same chain.
+        lagged += centred[0] * last if chain == before else 0.0
+        before, last = chain, centred[-1]
     varies = moments.scatter > 0.0
     return float(np.max(lagged[varies] / moments.scatter[varies], initial=0.0))

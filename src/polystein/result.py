@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import sys
 import warnings
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -130,10 +131,13 @@ class Notes:
         """The texts, in the order in which they came."""
         return tuple(str(item) for item in self._items)
 
-    def emit(self, stacklevel: int = 3) -> None:
-        """Emit everything, pointing at the caller of the public function."""
+    def emit(self) -> None:
+        """Emit everything, pointing at the line outside of the package that called it."""
+        frame, level = sys._getframe(), 1
+        while frame.f_back and frame.f_globals.get("__name__", "").startswith("polystein."):
+            frame, level = frame.f_back, level + 1
         for item in self._items:
-            warnings.warn(item, stacklevel=stacklevel)
+            warnings.warn(item, stacklevel=level)
 
 
 def tail_probability(statistic: float, df: float, alternative: Alternative) -> float:

@@ -105,6 +105,12 @@ def as_sample(draws: Array | Sample, scores: Array | ScoreFunction | None) -> Sa
     return Sample(draws, scores)
 
 
+def weights_ess(log_weights: FloatArray) -> float:
+    """Effective sample size (sum w)^2 / sum w^2 of the importance weights."""
+    weights = np.exp(log_weights)
+    return float(weights.sum() ** 2 / (weights**2).sum())
+
+
 def _as_double(array: Array) -> Array:
     xp = namespace(array)
     if array.dtype == xp.float64:

@@ -27,11 +27,12 @@ def pareto_index(values: FloatArray) -> tuple[float, float]:
         return -np.inf, 0.0
     ordered = np.partition(values, values.size - count - 1)[values.size - count - 1 :]
     ordered.sort()
-    exceedances = ordered[1:] - ordered[0]
-    if not exceedances[-1] > 0.0:
+    # A chain that stays repeats its values, at the threshold too.
+    exceedances = ordered[ordered > ordered[0]] - ordered[0]
+    if exceedances.size < _FEWEST_EXCEEDANCES:
         return -np.inf, 0.0
     index = _fitted_index(exceedances)
-    return index, (1.0 + max(0.0, index)) / float(np.sqrt(count))
+    return index, (1.0 + max(0.0, index)) / float(np.sqrt(exceedances.size))
 
 
 def _fitted_index(exceedances: FloatArray) -> float:

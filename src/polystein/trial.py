@@ -43,7 +43,7 @@ from polystein.protocols import (
     Witness,
 )
 from polystein.result import Component, GofResult, Notes, tail_probability
-from polystein.sample import Sample
+from polystein.sample import Sample, weights_ess
 from polystein.tails import LARGEST_INDEX, SUSPICIOUS_SHARE, pareto_index
 from polystein.witness import feature_moments, fit_witness, project
 
@@ -79,7 +79,7 @@ class Trial:
         self._note_dependence(notes)
         seeds = [seed] if repeats == 1 else seed.spawn(repeats)
         results = [algorithm(Stage.start(self, Streams(child), notes)) for child in seeds]
-        notes.emit(stacklevel=4)
+        notes.emit()
         result = replace(combined(results), warnings=notes.messages)
         return result
 
@@ -225,7 +225,7 @@ class Stage:
 def test_columns(
     sample: Sample, partition: Partition, witness: Witness, chosen: FloatArray, variance: Variance
 ) -> tuple[LongRun, FloatArray]:
-    """Long-run mean and covariance of u and of each feature over the test rows, and u."""
+    """Long-run mean and covariance of u and of each feature over the test rows, and w u."""
     accumulator = variance.accumulator(sample.layout, 1 + chosen.shape[0])
     kept = []
     for block in read_blocks(sample, partition.rows("test")):
@@ -233,7 +233,7 @@ def test_columns(
         column = features @ chosen
         columns = np.concatenate([column[:, None], features], axis=1)
         accumulator.update(columns, block.weights, block.chain, block.start)
-        kept.append(column)
+        kept.append(column if block.weights is None else block.weights * column)
     return accumulator.finalise(), np.concatenate(kept)
 
 
@@ -302,9 +302,3 @@ def require_weight(sample: Sample, partition: Partition) -> None:
                 f"`log_weights` must leave at least {least} rows of positive weight for the role "
                 f"{role!r}; got {positive}"
             )
-
-
-def weights_ess(log_weights: FloatArray) -> float:
-    """Effective sample size (sum w)^2 / sum w^2 of the importance weights."""
-    weights = np.exp(log_weights)
-    return float(weights.sum() ** 2 / (weights**2).sum())

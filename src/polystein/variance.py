@@ -135,7 +135,8 @@ class BatchMeans:
         marginal = np.maximum(influence.marginal, np.finfo(float).tiny)
         time = max(1.0, float(np.max(variance / marginal)))
         wanted = math.ceil(self._autocorrelation_times * time)
-        return max(1, min(wanted, influence.total // self._fewest_batches))
+        shortest = min(int(chain.shape[0]) for chain in influence.chains)
+        return max(1, min(wanted, influence.total // self._fewest_batches, shortest))
 
 
 class _Influence(NamedTuple):

@@ -51,7 +51,10 @@ class Alternative(StrEnum):
 
 
 Draws = Annotated[
-    Path, typer.Argument(help="Draws: .npy, .npz (keys draws, scores), .csv or .parquet.")
+    Path,
+    typer.Argument(
+        help="Draws: .npy, .npz (keys draws, scores, log_weights if any), .csv or .parquet."
+    ),
 ]
 Scores = Annotated[
     Path | None,

@@ -17,14 +17,17 @@ from polystein.errors import InputError, MissingExtraError
 from polystein.protocols import Array
 from polystein.sample import Sample
 
+# A key that is none of these would be left out of the answer without a word.
+_KEYS = {"draws", "scores", "log_weights"}
 _PICKLES = {".pkl", ".pickle", ".pt", ".pth", ".joblib", ".dill"}
 
 
 class Table(NamedTuple):
-    """Numbers, and the columns' names if the file has them."""
+    """Numbers, and the columns' names and importance weights if the file has them."""
 
     values: Array
     names: tuple[str, ...] | None = None
+    log_weights: Array | None = None
 
 
 def load_sample(draws: Path, scores: Path | None) -> Sample:
@@ -37,7 +40,7 @@ def load_sample(draws: Path, scores: Path | None) -> Sample:
     left, right = load_table(draws, "draws"), load_table(scores or draws, "scores")
     if left.names and right.names and left.names != right.names:
         _check_same_order(left.names, right.names)
-    return Sample(left.values, right.values, names=left.names)
+    return Sample(left.values, right.values, names=left.names, log_weights=left.log_weights)
 
 
 def load_table(path: Path, argument: str) -> Table:
@@ -72,7 +75,7 @@ def _check_same_order(draws: tuple[str, ...], scores: tuple[str, ...]) -> None:
 def _read_numpy(path: Path, argument: str) -> Table:
     try:
         with path.open("rb") as stream:
-            return Table(_numpy_array(stream, path, argument))
+            return _numpy_table(stream, path, argument)
     except InputError:
         raise
     except (ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
@@ -82,17 +85,22 @@ def _read_numpy(path: Path, argument: str) -> Table:
         ) from error
 
 
-def _numpy_array(stream: BinaryIO, path: Path, argument: str) -> Array:
-    """Return a .npy file's array, or that of the right key of a .npz file."""
+def _numpy_table(stream: BinaryIO, path: Path, argument: str) -> Table:
+    """A .npy file's array, or that of the right key of a .npz file with its log-weights."""
     loaded = np.load(stream, allow_pickle=False)
     if isinstance(loaded, np.ndarray):
-        return loaded
+        return Table(loaded)
     with loaded:
-        if argument not in loaded.files:
+        keys = sorted(loaded.files)
+        if argument not in keys:
+            raise InputError(f"`{argument}` must be a key of {path}; got the keys {keys}")
+        if not _KEYS.issuperset(keys):
             raise InputError(
-                f"`{argument}` must be a key of {path}; got the keys {sorted(loaded.files)}"
+                f"`{argument}`: the keys of {path} must be {', '.join(sorted(_KEYS))}, of which "
+                f"only log_weights may be missing; got {keys}"
             )
-        return loaded[argument]
+        log_weights = loaded["log_weights"] if "log_weights" in loaded.files else None
+        return Table(loaded[argument], log_weights=log_weights)
 
 
 def _read_csv(path: Path, argument: str) -> Table:

@@ -93,8 +93,8 @@ def meaning(result: GofResult, alpha: float = LEVEL) -> str:
     """What the p-value says, for readers who do not live with p-values."""
     if not rejected(result, alpha):
         return (
-            "This does not show that the draws are right: a fault that this test cannot see, "
-            "or that needs more draws to be seen, looks the same."
+            "This is no proof: small faults need more draws to show, and a mode that no draw "
+            "visited, or a chain shuffled out of its order, shows in no score test."
         )
     return (
         "Draws from the target would give a statistic this far out in "

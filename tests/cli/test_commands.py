@@ -1,90 +1,22 @@
 """The command line, from its entry point: exit codes, files, output."""
 
-import io
 import json
 import os
-import pickle
 import signal
 import subprocess
 import sys
 import warnings
-from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet
 import pytest
 
 import polystein
 from polystein.cli import app as commands
-from polystein.cli import main
 from polystein.cli.session import progress_bar
-from polystein.experiments.samplers import gaussian, laplace
+from polystein.experiments.samplers import laplace
 from polystein.result import SCHEMA_VERSION
-
-
-class Outcome(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-Run = Callable[..., Outcome]
-
-
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
-    """Call the entry point in a directory of its own."""
-    monkeypatch.chdir(tmp_path)
-    # Rich asks these for the width of the screen and for colours.
-    monkeypatch.setenv("COLUMNS", "100")
-    for name in ("FORCE_COLOR", "TTY_COMPATIBLE", "GITHUB_ACTIONS"):
-        monkeypatch.delenv(name, raising=False)
-
-    def call(*arguments: str | Path) -> Outcome:
-        monkeypatch.setattr(sys, "argv", ["polystein", *map(str, arguments)])
-        with pytest.raises(SystemExit) as stop:
-            main()
-        captured = capsys.readouterr()
-        return Outcome(int(stop.value.code or 0), captured.out, captured.err)
-
-    return call
-
-
-@pytest.fixture
-def good() -> np.ndarray:
-    return gaussian(np.random.default_rng(0), 400, 3)
-
-
-@pytest.fixture
-def bad() -> np.ndarray:
-    return gaussian(np.random.default_rng(0), 400, 3) + 1.0
-
-
-def save_csv(path: Path, array: np.ndarray, header: str = "") -> None:
-    np.savetxt(path, array, delimiter=",", header=header, comments="")
-
-
-def save_parquet(path: Path, array: np.ndarray) -> None:
-    columns = {f"p{index}": column for index, column in enumerate(array.T)}
-    pyarrow.parquet.write_table(pa.table(columns), path)
-
-
-SAVERS: dict[str, Callable[[Path, np.ndarray], None]] = {
-    ".npy": np.save,
-    ".csv": save_csv,
-    ".parquet": save_parquet,
-}
-
-
-def save_pair(suffix: str, draws: np.ndarray) -> tuple[str, str]:
-    """Write draws and the scores of N(0, I) into the current directory."""
-    SAVERS[suffix](Path(f"draws{suffix}"), draws)
-    SAVERS[suffix](Path(f"scores{suffix}"), -draws)
-    return f"draws{suffix}", f"scores{suffix}"
-
+from tests.cli.files import Outcome, Run, save_pair
 
 # Exit codes
 
@@ -183,168 +115,6 @@ def test_without_the_extra_one_line_names_it() -> None:
     assert done.stderr == (
         "polystein: the command line needs typer: pip install 'polystein[cli]'\n"
     )
-
-
-# Files
-
-
-@pytest.mark.parametrize("suffix", SAVERS)
-def test_every_file_type_gives_the_same_result(run: Run, good: np.ndarray, suffix: str) -> None:
-    expected = polystein.lambda_psd_test(good, -good, order=4, rng=3)
-    done = run("test", *save_pair(suffix, good), "--seed", "3", "--json")
-    # np.savetxt writes 18 digits after the point: nothing is lost.
-    assert json.loads(done.out)["statistic"] == pytest.approx(expected.statistic, rel=1e-12)
-
-
-def test_npz_holds_draws_and_scores(run: Run, bad: np.ndarray) -> None:
-    np.savez("both.npz", draws=bad, scores=-bad)
-    assert run("test", "both.npz").code == 1
-
-
-def test_a_file_of_each_type_may_be_mixed(run: Run, bad: np.ndarray) -> None:
-    np.savez("draws.npz", draws=bad)
-    save_csv(Path("scores.csv"), -bad, header="a,b,c")
-    assert run("test", "draws.npz", "scores.csv").code == 1
-
-
-@pytest.mark.parametrize("start", ["a,b,c\n", '"a","b","c"\r\n', "\ufeffa,b,c\n", ""])
-def test_csv_with_and_without_names(run: Run, bad: np.ndarray, start: str) -> None:
-    np.save("scores.npy", -bad)
-    body = io.StringIO()
-    np.savetxt(body, bad, delimiter=",")
-    Path("draws.csv").write_text(start + body.getvalue() + "\n\n", encoding="utf-8")
-    assert run("test", "draws.csv", "scores.npy").code == 1
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("1,2\n3\n", "line 2 of draws.csv: expected 2 numbers, as on line 1; got 1"),
-        ("a,b\n1,2\n3,4,5\n", "line 3 of draws.csv: expected 2 numbers, as on line 1; got 3"),
-        ("a,b\n1,2\n3,x\n", "line 3 of draws.csv, column 2: expected a number; got 'x'"),
-        ("a,b\n1,2\n3,\n", "line 3 of draws.csv, column 2: expected a number; got ''"),
-        ("1,2\n\n3,4\n", "line 2 of draws.csv: expected numbers; got nothing"),
-        ("a,b\n1,2\n3,nan\n", "`draws` must be finite; got 1 non-finite value"),
-        (",a,b\n0,1,2\n1,3,4\n", "column 1 unnamed. Is it a row number?"),
-        ("0,1\n1.5,2.5\n", "column numbers or a draw?"),
-        ("a,b,c\n1,2\n3,4\n", "a name for each of 2 columns; got 3 names in draws.csv"),
-        ("a\n1,2\n3,4\n", "a name for each of 2 columns; got 1 names in draws.csv"),
-        ("1;2\n3;4\n", "line 2 of draws.csv, column 1: expected a number; got '3;4'"),
-        ("a,b\n", "at least one line of numbers"),
-        ("", "at least one line of numbers"),
-    ],
-)
-def test_csv_errors_say_where(run: Run, text: str, message: str) -> None:
-    Path("draws.csv").write_text(text, encoding="utf-8")
-    np.save("scores.npy", np.zeros((2, 2)))
-    done = run("test", "draws.csv", "scores.npy")
-    assert done.code == 2
-    assert message in done.err
-    assert done.err.count("\n") == 1
-
-
-def test_csv_that_is_not_utf_8(run: Run, good: np.ndarray) -> None:
-    np.save("scores.npy", -good)
-    Path("draws.csv").write_bytes(b"\xff\xfe1,2\n")
-    assert "must be UTF-8 text" in run("test", "draws.csv", "scores.npy").err
-
-
-def test_columns_in_another_order_are_not_paired(run: Run, good: np.ndarray) -> None:
-    save_csv(Path("draws.csv"), good, header="a,b,c")
-    save_csv(Path("scores.csv"), -good, header="a,c,b")
-    done = run("test", "draws.csv", "scores.csv")
-    assert done.code == 2
-    assert "in the order of `draws`, a, b, c; got a, c, b" in done.err
-
-
-@pytest.mark.parametrize(
-    ("columns", "message"),
-    [
-        ({"a": [1.0, None], "b": [1.0, 2.0]}, "no missing values; got 1 in column 'a'"),
-        ({"a": [1.0, 2.0], "b": ["u", "v"]}, "the type string in column 'b'"),
-        ({"a": [1.0, 2.0], "__index_level_0__": [0, 1]}, "no row index among its columns"),
-        ({}, "at least one column"),
-    ],
-)
-def test_parquet_errors_name_the_column(
-    run: Run, columns: dict[str, list[object]], message: str
-) -> None:
-    pyarrow.parquet.write_table(pa.table(columns), "draws.parquet")
-    np.save("scores.npy", np.zeros((2, 2)))
-    done = run("test", "draws.parquet", "scores.npy")
-    assert done.code == 2
-    assert message in done.err
-
-
-@pytest.mark.parametrize("suffix", [".npy", ".npz", ".parquet"])
-def test_broken_files(run: Run, good: np.ndarray, suffix: str) -> None:
-    path = Path(f"draws{suffix}")
-    if suffix == ".npz":
-        np.savez(path, draws=good, scores=-good)
-    else:
-        SAVERS[suffix](path, good)
-    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-    np.save("scores.npy", -good)
-    done = run("test", path, "scores.npy")
-    assert done.code == 2
-    assert "`draws` must be" in done.err
-
-
-class Bomb:
-    """Leaves a mark where it is unpickled."""
-
-    def __reduce__(self) -> tuple[Callable[..., None], tuple[str]]:
-        return os.mkdir, ("exploded",)
-
-
-@pytest.mark.parametrize("name", ["bomb.pkl", "bomb.PICKLE", "bomb.pt", "bomb.joblib"])
-def test_pickles_are_refused_by_name(run: Run, name: str) -> None:
-    Path(name).write_bytes(pickle.dumps(Bomb()))
-    done = run("test", name)
-    assert done.code == 2
-    assert "must not be a pickle" in done.err
-    assert not Path("exploded").exists()
-
-
-@pytest.mark.parametrize("kind", ["renamed.npy", "renamed.npz", "object.npy", "object.npz"])
-def test_pickles_in_disguise_are_refused(run: Run, kind: str) -> None:
-    objects = np.array([Bomb()], dtype=object)
-    if kind.startswith("renamed"):
-        Path(kind).write_bytes(pickle.dumps(Bomb()))
-    elif kind.endswith("npy"):
-        np.save(kind, objects, allow_pickle=True)
-    else:
-        np.savez(kind, draws=objects, scores=objects)
-    done = run("test", kind, kind)
-    assert done.code == 2
-    assert "without pickled objects" in done.err
-    assert not Path("exploded").exists()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["missing.npy", "missing.npy"], "must be a file that exists; got missing.npy"),
-        (["draws.txt"], "must be a file of type .npy, .npz, .csv, .parquet; got draws.txt"),
-        (["draws.npy"], "`scores` are missing: give a second file"),
-        (["half.npz"], "`scores` must be a key of half.npz; got the keys ['draws']"),
-        (["folder.npy", "draws.npy"], "must be a file that exists; got folder.npy"),
-        (["draws.npy", "short.npy"], "the shape of `draws`, (400, 3); got (399, 3)"),
-        (["line.npy", "line.npy"], "For one scalar parameter pass `draws[:, None]`"),
-    ],
-)
-def test_what_cannot_be_read_is_named(
-    run: Run, good: np.ndarray, arguments: list[str], message: str
-) -> None:
-    Path("folder.npy").mkdir()
-    np.save("draws.npy", good)
-    np.save("short.npy", good[1:])
-    np.save("line.npy", good[:, 0])
-    np.savez("half.npz", draws=good)
-    done = run("test", *arguments)
-    assert done.code == 2
-    assert message in done.err
-    assert done.out == ""
 
 
 # Methods and output
@@ -498,3 +268,37 @@ def test_every_command_explains_itself(run: Run) -> None:
         done = run(name, "--help")
         assert done.code == 0
         assert "--seed" in done.out
+
+
+# check
+
+
+def chains(rho: float, scale: float = 1.0) -> np.ndarray:
+    """Four AR(1) chains of N(0, scale^2), which the paper's test takes for faulty."""
+    rng = np.random.default_rng(5)
+    draws = np.empty((4, 600, 2))
+    draws[:, 0] = rng.standard_normal((4, 2))
+    for t in range(1, 600):
+        noise = rng.standard_normal((4, 2))
+        draws[:, t] = rho * draws[:, t - 1] + (1.0 - rho**2) ** 0.5 * noise
+    return scale * draws
+
+
+def test_check_allows_for_autocorrelation(run: Run) -> None:
+    np.savez("chains.npz", draws=chains(0.8), scores=-chains(0.8))
+    assert run("check", "chains.npz").code == 0
+    assert run("check", "chains.npz", "--iid").code == 1
+
+
+def test_check_rejects_a_faulty_sampler(run: Run) -> None:
+    np.savez("wide.npz", draws=chains(0.8, 1.5), scores=-chains(0.8, 1.5))
+    done = run("check", "wide.npz", "--json", "--html", "wide.html")
+    assert done.code == 1
+    expected = polystein.check(chains(0.8, 1.5), -chains(0.8, 1.5))
+    assert json.loads(done.out)["pvalue"] == pytest.approx(expected.pvalue)
+    assert Path("wide.html").is_file()
+
+
+def test_check_refuses_a_level_that_is_none(run: Run, good: np.ndarray) -> None:
+    np.savez("good.npz", draws=good, scores=-good)
+    assert run("check", "good.npz", "--alpha", "1.5").code == 2

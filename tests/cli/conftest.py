@@ -1,0 +1,40 @@
+"""Fixtures of the command line's tests."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from polystein.cli import main
+from polystein.experiments.samplers import gaussian
+from tests.cli.files import Outcome, Run
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
+    """Call the entry point in a directory of its own."""
+    monkeypatch.chdir(tmp_path)
+    # Rich asks these for the width of the screen and for colours.
+    monkeypatch.setenv("COLUMNS", "100")
+    for name in ("FORCE_COLOR", "TTY_COMPATIBLE", "GITHUB_ACTIONS"):
+        monkeypatch.delenv(name, raising=False)
+
+    def call(*arguments: str | Path) -> Outcome:
+        monkeypatch.setattr(sys, "argv", ["polystein", *map(str, arguments)])
+        with pytest.raises(SystemExit) as stop:
+            main()
+        captured = capsys.readouterr()
+        return Outcome(int(stop.value.code or 0), captured.out, captured.err)
+
+    return call
+
+
+@pytest.fixture
+def good() -> np.ndarray:
+    return gaussian(np.random.default_rng(0), 400, 3)
+
+
+@pytest.fixture
+def bad() -> np.ndarray:
+    return gaussian(np.random.default_rng(0), 400, 3) + 1.0
