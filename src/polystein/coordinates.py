@@ -24,10 +24,10 @@ from polystein.errors import DegenerateError
 from polystein.protocols import Array, FloatArray
 from polystein.stein import Operator
 
-# Raw powers are safe while the mean is not farther from the origin than this many
-# times the farthest draw is from the mean ...
+# Raw powers are safe while the middle of the draws is not farther from the origin than
+# this many times half of their range ...
 SAFE_OFFSET = 2.0
-# ... and that distance is within this factor of 1.
+# ... and that is within this factor of 1.
 SAFE_REACH = 256.0
 
 
@@ -119,17 +119,16 @@ def working_coordinates(draws: Array) -> Coordinates:
     the choice moves results by no more than rounding.
     """
     xp = namespace(draws)
-    middle = xp.mean(draws, axis=0)
-    mean = to_numpy(middle)
-    # The farthest draw, not the standard deviation: its square cannot overflow.
-    reach = to_numpy(xp.max(xp.abs(draws - middle), axis=0))
-    offset = np.abs(mean) > SAFE_OFFSET * reach
+    low, high = to_numpy(xp.min(draws, axis=0)), to_numpy(xp.max(draws, axis=0))
+    # Half of the range, not the standard deviation: it cannot overflow.
+    middle, reach = 0.5 * low + 0.5 * high, 0.5 * high - 0.5 * low
+    offset = np.abs(middle) > SAFE_OFFSET * reach
     if not offset.any() and reach.max() < SAFE_REACH and reach.min() > 1.0 / SAFE_REACH:
         return RAW
-    size = np.where(offset & (reach > 0.0), reach, np.maximum(np.abs(mean), reach))
+    size = np.where(offset & (reach > 0.0), reach, np.maximum(np.abs(middle), reach))
     exponent = np.round(np.log2(size, out=np.zeros_like(size), where=size > 0.0))
     scale = np.ldexp(1.0, np.clip(exponent, -1000, 1000).astype(int))
-    centre = np.where(offset, np.round(mean / scale) * scale, 0.0)
+    centre = np.where(offset, np.round(middle / scale) * scale, 0.0)
     return _like(draws, centre if centre.any() else None, scale)
 
 

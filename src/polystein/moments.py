@@ -15,7 +15,7 @@ from polystein.coordinates import RAW, Coordinates, change, working_coordinates
 from polystein.errors import DegenerateError, InputError, ScaleError
 from polystein.protocols import Array, Basis, Block, FloatArray, Rows, Source, Structure
 from polystein.sample import Sample, ScoreFunction, as_sample
-from polystein.stein import WeighedRows, derivative_sum, operator_for
+from polystein.stein import WeighedRows, derivative_sum, flat_dot, operator_for
 
 # Squares below this have lost digits to gradual underflow.
 _TINY = 1e-280
@@ -35,21 +35,18 @@ class SteinMean(NamedTuple):
 
     def norm(self) -> float:
         """Z of Proposition 3.2, without overflow on the way."""
+        parts = [*self.matrices, self.score]
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-            square = self._square(1.0)
+            square = sum(float(flat_dot(part, part)) for part in parts)
             if _TINY < square < np.inf:
                 return math.sqrt(square)
             xp = namespace(self.score)
-            largest = max(float(xp.max(xp.abs(part))) for part in [*self.matrices, self.score])
+            largest = max(float(xp.max(xp.abs(part))) for part in parts)
             if largest == 0.0:
                 return 0.0
-            size = finite(largest, "a Stein moment") * math.sqrt(self._square(largest))
-        return finite(size, "the discrepancy Z")
-
-    def _square(self, unit: float) -> float:
-        """Z^2 in units of `unit`^2."""
-        xp = namespace(self.score)
-        return sum(float(xp.sum((part / unit) ** 2)) for part in [*self.matrices, self.score])
+            finite(largest, "a Stein moment")
+            square = sum(float(flat_dot(part / largest, part / largest)) for part in parts)
+        return finite(largest * math.sqrt(square), "the discrepancy Z")
 
     def unbiased_square(self) -> float:
         """Z^2 without its diagonal terms: the U-statistic of Section 3.4."""

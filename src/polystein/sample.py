@@ -130,7 +130,9 @@ def _validated_array(value: Array, argument: str) -> Array:
     elif is_numpy_array(value):
         value = np.asarray(value)
     xp = namespace(value)
-    if xp is not None and not _has_numeric_dtype(xp, value):
+    if value.dtype == xp.float64:
+        return value
+    if not _has_numeric_dtype(xp, value):
         raise InputError(
             f"`{argument}` must hold real numbers (a floating or integer dtype); "
             f"got dtype {value.dtype}"
@@ -206,7 +208,7 @@ def _validated_scores(scores: Array | ScoreFunction, draws: Array) -> Array:
 def _check_finite(array: Array, argument: str) -> None:
     """A sum is finite only if every term is; look closer only when it is not."""
     xp = namespace(array)
-    if xp.isdtype(array.dtype, "integral"):
+    if array.dtype != xp.float64 and xp.isdtype(array.dtype, "integral"):
         return
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(float(xp.sum(array))):

@@ -9,7 +9,7 @@ from polystein.protocols import FloatArray
 # A generalised Pareto tail of index k has a finite variance for k < 1/2.
 LARGEST_INDEX = 0.5
 # The largest square's part in the sum of squares below which no one need look closer.
-SUSPICIOUS_SHARE = 0.05
+SUSPICIOUS_SHARE = 0.1
 _FEWEST_EXCEEDANCES = 10
 
 
