@@ -7,6 +7,7 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Callable, Iterator
+from operator import truediv
 from pathlib import Path
 from time import perf_counter
 from typing import Literal, NamedTuple
@@ -77,18 +78,24 @@ def seconds_per_call(side: Side, seeds: range) -> float:
     return (perf_counter() - start) / len(seeds)
 
 
-def compared(title: str, ours: Side, theirs: Side, target: Target, *, quick: bool) -> list[str]:
-    """One line of the table: medians of both sides, and of the ratio of each pair."""
+def compared(
+    title: str, ours: Side, theirs: Side, target: Target | None, *, quick: bool
+) -> list[str]:
+    """One line of the table: medians of both sides, and of the ratio of each pair.
+
+    Without a target the ratio is ours over theirs, and only for information.
+    """
     pairs = interleaved(ours, theirs, QUICK_PAIRS if quick else PAIRS)
-    ratios = [target.ratio(*pair) for pair in zip(*pairs, strict=True)]
+    ratio = target.ratio if target else truediv
+    ratios = [ratio(*pair) for pair in zip(*pairs, strict=True)]
     low, middle, high = statistics.quantiles(ratios, n=4, method="inclusive")
     return [
         title,
         milliseconds(statistics.median(pairs.ours)),
         milliseconds(statistics.median(pairs.theirs)),
         f"{middle:.3g}× [{low:.3g}, {high:.3g}]",
-        str(target),
-        "yes" if target.met(middle) else "no",
+        str(target or ""),
+        "" if target is None else "yes" if target.met(middle) else "no",
     ]
 
 

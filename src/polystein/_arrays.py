@@ -34,3 +34,27 @@ def to_numpy(array: Array) -> FloatArray:
             array = array_api_compat.to_device(array, "cpu")
         array = np.from_dlpack(array)
     return np.asarray(array, dtype=np.float64)
+
+
+def row_dots(first: Array, second: Array) -> Array:
+    """Dot product of every row of two blocks.
+
+    For NumPy by einsum, which is faster on short rows and, in `triple_sum`, makes no
+    temporary array: what is allocated anew for every block costs page faults.
+    """
+    if type(first) is np.ndarray:
+        return np.einsum("ij,ij->i", first, second)
+    return namespace(first).vecdot(first, second)
+
+
+def triple_sum(first: Array, second: Array, third: Array) -> Array:
+    """Sum of all products of three blocks."""
+    if type(first) is np.ndarray:
+        return np.einsum("ij,ij,ij->", first, second, third)
+    return namespace(first).sum(first * second * third)
+
+
+def flat_dot(first: Array, second: Array) -> Array:
+    """Sum of all products of two blocks, or of two vectors."""
+    xp = namespace(first)
+    return xp.vecdot(xp.reshape(first, (-1,)), xp.reshape(second, (-1,)))

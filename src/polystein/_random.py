@@ -20,6 +20,13 @@ class Streams:
     def __init__(self, rng: RNG) -> None:
         self._split, self._weights, self._resampling = seed_sequence(rng).spawn(3)
 
+    @classmethod
+    def of(cls, seed: np.random.SeedSequence) -> Streams:
+        """Streams of a sequence of our own, which need not be copied first."""
+        result = cls.__new__(cls)
+        result._split, result._weights, result._resampling = seed.spawn(3)
+        return result
+
     @cached_property
     def split(self) -> np.random.Generator:
         """For the roles of rows."""

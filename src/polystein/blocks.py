@@ -16,9 +16,9 @@ from polystein.protocols import Array, Block, Rows, Source
 
 State = TypeVar("State")
 
-# Draws, scores and two powers of 16,384 numbers each fill 512 KB: they stay in a
+# Draws, scores and two powers of 24,576 numbers each fill 768 KB: they stay in a
 # core's second-level cache from the first power to the last.
-BLOCK_ELEMENTS = 16_384
+BLOCK_ELEMENTS = 24_576
 # A product that sums over fewer rows than it has columns is bound by its output.
 ROWS_PER_COLUMN = 2
 MOST_ROWS = 8_192

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polystein._arrays import to_numpy
-from polystein.blocks import every_row, reduce_blocks
+from polystein.blocks import every_row, read_blocks
 from polystein.errors import InputError
 from polystein.protocols import Block, Source
 
@@ -19,23 +21,35 @@ MOST_REPEATS_IN_ONE_DIMENSION = 0.1
 
 def forbid_duplicates(source: Source) -> None:
     """Raise where rows repeat, so that training and test rows would share them."""
-    hashes = reduce_blocks(
-        source, every_row(source), list, _add_hashes, lambda first, second: first + second
-    )
-    keys = np.sort(np.concatenate(hashes))
-    repeats = int(np.count_nonzero(keys[1:] == keys[:-1]))
-    share = MOST_REPEATS if source.layout.dimension > 1 else MOST_REPEATS_IN_ONE_DIMENSION
-    if repeats > share * keys.size:
+    most = MOST_REPEATS if source.layout.dimension > 1 else MOST_REPEATS_IN_ONE_DIMENSION
+    allowed = most * source.layout.total
+    # Rows that repeat repeat their first coordinate, which is cheaper to look at.
+    if _repeats(source, _first_coordinates) <= allowed:
+        return
+    repeats = _repeats(source, _hashes)
+    if repeats > allowed:
         raise InputError(
-            f"`draws` must be independent rows for a random split; {repeats} of {keys.size} rows "
-            "repeat another row, so that training and test rows would share them. If the draws "
-            "were resampled, pass the draws before resampling with `Sample(..., log_weights=...)`; "
-            "if they are a Markov chain, keep its order and pass (chain, draw, d) with "
-            "`split=BlockSplit()` and `variance=InitialSequence()`, or use `check`."
+            f"`draws` must be independent rows for a random split; {repeats} of "
+            f"{source.layout.total} rows repeat another row, so that training and test rows would "
+            "share them. If the draws were resampled, pass the draws before resampling with "
+            "`Sample(..., log_weights=...)`; if they are a Markov chain, keep its order and pass "
+            "(chain, draw, d) with `split=BlockSplit()` and `variance=InitialSequence()`, or use "
+            "`check`."
         )
 
 
-def _add_hashes(hashes: list[NDArray[np.uint64]], block: Block) -> list[NDArray[np.uint64]]:
+def _repeats(source: Source, key: Callable[[Block], NDArray[Any]]) -> int:
+    """How many rows have the key of another row before them."""
+    keys = np.concatenate([key(block) for block in read_blocks(source, every_row(source))])
+    keys.sort()
+    return int(np.count_nonzero(keys[1:] == keys[:-1]))
+
+
+def _first_coordinates(block: Block) -> NDArray[np.float64]:
+    return to_numpy(block.draws[:, 0])
+
+
+def _hashes(block: Block) -> NDArray[np.uint64]:
     """One 64-bit key a row from the bits of its coordinates.
 
     Sums modulo 2^64 are exact, so that equal rows have equal keys. Unequal rows
@@ -44,7 +58,7 @@ def _add_hashes(hashes: list[NDArray[np.uint64]], block: Block) -> list[NDArray[
     """
     bits = np.ascontiguousarray(to_numpy(block.draws)).view(np.uint64)
     keys: NDArray[np.uint64] = np.sum(bits * _multipliers(bits.shape[1]), axis=1)
-    return [*hashes, keys]
+    return keys
 
 
 @lru_cache(maxsize=64)

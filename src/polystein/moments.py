@@ -8,14 +8,14 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from polystein._arrays import convert, namespace
+from polystein._arrays import convert, flat_dot, namespace
 from polystein.basis import Monomial
 from polystein.blocks import every_row, read_blocks, reduce_blocks
 from polystein.coordinates import RAW, Coordinates, change, working_coordinates
 from polystein.errors import DegenerateError, InputError, ScaleError
-from polystein.protocols import Array, Basis, Block, FloatArray, Rows, Source, Structure
+from polystein.protocols import Array, Basis, Block, FloatArray, Rows, Source, Structure, Term
 from polystein.sample import Sample, ScoreFunction, as_sample
-from polystein.stein import WeighedRows, derivative_sum, flat_dot, operator_for
+from polystein.stein import Operator, WeighedRows, operator_for
 
 # Squares below this have lost digits to gradual underflow.
 _TINY = 1e-280
@@ -113,6 +113,7 @@ class SteinMoments:
         self._score: Array = 0.0
         self._products: list[Array] = [0.0] * basis.order
         self._derivatives: list[Array] = [0.0] * basis.order
+        self._factors = [1.0] * basis.order
         self._norms: float | None = 0.0 if norms else None
         self._ones: Array | None = None
 
@@ -135,20 +136,30 @@ class SteinMoments:
 
     def add(self, block: Block) -> None:
         """Add one validated block."""
+        # Squares may overflow; `finalise` finds out.
+        with np.errstate(over="ignore", invalid="ignore"):
+            self._add(block)
+
+    def _add(self, block: Block) -> None:
         if self._working is None:
             self._working = working_coordinates(block.draws)
         draws, scores = self._working.apply(block.draws, block.scores)
         weights = self._on_common_scale(block)
         ones = self._ones_like(draws) if weights is None else convert(weights, draws)
         weighted = scores if weights is None else scores * ones[:, None]
-        self._weight += float(block.rows if weights is None else weights.sum())
-        self._weight_squares += float(block.rows if weights is None else (weights**2).sum())
+        weight = float(block.rows if weights is None else weights.sum())
+        self._weight += weight
+        self._weight_squares += weight if weights is None else float((weights**2).sum())
         self._score += ones @ scores
+        norms = None if self._norms is None else _NormSum(self._operator, scores, weights)
         for i, term in enumerate(self._basis.terms(draws)):
             self._products[i] += self._operator.products(weighted, term)
-            self._derivatives[i] += derivative_sum(term, ones)
-        if self._norms is not None:
-            self._norms += self._block_norms(block, None if weights is None else ones * ones)
+            self._factors[i] = term.factor
+            self._derivatives[i] += weight if term.derivative is None else ones @ term.derivative
+            if norms is not None and self._working is self._answer:
+                norms.add(term)
+        if norms is not None:
+            self._norms = (self._norms or 0.0) + self._answered(norms, block, weights)
 
     def _ones_like(self, draws: Array) -> Array:
         """A one for every row, kept from block to block."""
@@ -178,15 +189,14 @@ class SteinMoments:
         if self._norms is not None:
             self._norms *= factor**2
 
-    def _block_norms(self, block: Block, squares: Array | None) -> float:
+    def _answered(self, norms: _NormSum, block: Block, weights: FloatArray | None) -> float:
         """Sum of w^2 ||xi(x)||^2 over the rows, in the coordinates of the answer."""
-        draws, scores = self._answer.apply(block.draws, block.scores)
-        with np.errstate(over="ignore", invalid="ignore"):
-            rows = WeighedRows.of(scores, squares)
-            total = float(namespace(scores).sum(rows.score_norms))
+        if self._working is not self._answer:
+            draws, scores = self._answer.apply(block.draws, block.scores)
+            norms = _NormSum(self._operator, scores, weights)
             for term in self._basis.terms(draws):
-                total += self._operator.squared_norm_sum(rows, term)
-        return total
+                norms.add(term)
+        return norms.total
 
     def merge(self, other: SteinMoments) -> Self:
         """Add another accumulator's rows and return the accumulator itself."""
@@ -219,10 +229,8 @@ class SteinMoments:
 
     def _sums_in(self, target: Coordinates | None) -> tuple[Array, list[Array]]:
         """Sums of s and Phi_1, ..., Phi_Q in other coordinates."""
-        matrices = [
-            self._operator.with_derivatives(product, derivative)
-            for product, derivative in zip(self._products, self._derivatives, strict=True)
-        ]
+        derivatives = [f * d for f, d in zip(self._factors, self._derivatives, strict=True)]
+        matrices = self._operator.with_derivatives(self._products, derivatives)
         path = change(self.working, target or RAW, self._score)
         if path is None:
             return self._score, matrices
@@ -240,6 +248,20 @@ class SteinMoments:
             self._weight_squares / self._weight**2,
             None if self._norms is None else finite(self._norms, "||xi||^2") / self._weight**2,
         )
+
+
+class _NormSum:
+    """Sum of w^2 ||xi(x)||^2 over the rows of a block, order by order."""
+
+    def __init__(self, operator: Operator, scores: Array, weights: FloatArray | None) -> None:
+        squares = None if weights is None else convert(weights**2, scores)
+        self._operator = operator
+        self._rows = WeighedRows(scores, squares)
+        self.total = float(namespace(scores).sum(self._rows.score_norms))
+
+    def add(self, term: Term) -> None:
+        """Add ||Phi_i(x)||^2."""
+        self.total += self._operator.squared_norm_sum(self._rows, term)
 
 
 class ColumnMoments:
@@ -263,28 +285,28 @@ class ColumnMoments:
             return self
         shares = np.full(columns.shape[0], 1.0 / weight) if weights is None else weights / weight
         mean = shares @ columns
-        deviations = columns - mean
-        weighted = deviations if weights is None else weights[:, None] * deviations
         with np.errstate(over="ignore", invalid="ignore"):
+            deviations = columns - mean
+            weighted = deviations if weights is None else weights[:, None] * deviations
             scatter = (
                 deviations.T @ weighted
                 if self._joint
                 else np.einsum("ij,ij->j", deviations, weighted)
             )
-        return self._combine(weight, mean, scatter)
+            return self._combine(weight, mean, scatter)
 
     def merge(self, other: ColumnMoments) -> Self:
         """Add another accumulator's rows."""
-        return self._combine(other.weight, other.mean, other.scatter)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return self._combine(other.weight, other.mean, other.scatter)
 
     def _combine(self, weight: float, mean: FloatArray, scatter: FloatArray) -> Self:
         total = self.weight + weight
         if weight == 0.0:
             return self
         difference = mean - self.mean
-        with np.errstate(over="ignore", invalid="ignore"):
-            between = np.outer(difference, difference) if self._joint else difference**2
-            self.scatter = self.scatter + scatter + (self.weight * weight / total) * between
+        between = np.outer(difference, difference) if self._joint else difference**2
+        self.scatter = self.scatter + scatter + (self.weight * weight / total) * between
         finite(float(np.max(np.abs(self.scatter))), "the variance of a column")
         self.mean = self.mean + (weight / total) * difference
         self.weight = total

@@ -99,9 +99,8 @@ class LongRun(NamedTuple):
 class Source(Protocol):
     """Where rows come from: memory, files, a generator."""
 
-    @property
-    def layout(self) -> Layout:
-        """Draws per chain, dimension, and whether rows are time-ordered."""
+    #: Draws per chain, dimension, and whether rows are time-ordered.
+    layout: Layout
 
     def read(self, chain: int, start: int, stop: int) -> Block:
         """Rows ``start:stop`` of a chain."""

@@ -64,14 +64,7 @@ class Sample:
             log_weights, self.draws.shape[:-1]
         )
         self._three_dimensional = len(self.draws.shape) == 3
-
-    @property
-    def layout(self) -> Layout:
-        """Draws per chain, dimension, and whether rows are time-ordered chains."""
-        shape = self.draws.shape
-        if self._three_dimensional:
-            return Layout((int(shape[1]),) * int(shape[0]), int(shape[2]), True)
-        return Layout((int(shape[0]),), int(shape[1]), False)
+        self.layout = _layout(tuple(int(size) for size in self.draws.shape))
 
     def read(self, chain: int, start: int, stop: int) -> Block:
         """Rows ``start:stop`` of a chain, in double precision where there is one."""
@@ -86,6 +79,12 @@ class Sample:
         chains = f"{len(layout.lengths)} chains of " if layout.time_ordered else ""
         weighted = "" if self.log_weights is None else ", weighted"
         return f"Sample({chains}{layout.lengths[0]} draws, d={layout.dimension}{weighted})"
+
+
+def _layout(shape: tuple[int, ...]) -> Layout:
+    if len(shape) == 3:
+        return Layout((shape[1],) * shape[0], shape[2], True)
+    return Layout((shape[0],), shape[1], False)
 
 
 def as_sample(draws: Array | Sample, scores: Array | ScoreFunction | None) -> Sample:

@@ -53,14 +53,9 @@ class RandomSplit:
         total = layout.total
         training = share_of(self.train, total)
         weights = share_of(self.weights, training)
-        counts: dict[Role, int] = {
-            "witness": training - weights,
-            "weights": weights,
-            "test": total - training,
-        }
-        labels = np.repeat(
-            np.array([_LABELS[role] for role in counts], dtype=np.int8), list(counts.values())
-        )
+        labels = np.full(total, _LABELS["test"], dtype=np.int8)
+        labels[:training] = _LABELS["weights"]
+        labels[: training - weights] = _LABELS["witness"]
         rng.shuffle(labels)
         result = LabelledPartition(layout, labels)
         require_rows(result, total, self)

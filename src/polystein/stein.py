@@ -10,17 +10,15 @@ how Phi_i is summed over rows, contracted with A_i, squared, and laid out.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
 
-from polystein._arrays import namespace
+from polystein._arrays import flat_dot, namespace, row_dots, triple_sum
 from polystein.errors import InputError
 from polystein.protocols import Array, Structure, Term
 
 EVERY = slice(None)
 
 
-@dataclass(frozen=True)
 class WeighedRows:
     """Scores of a block with what sums of squared norms need of them.
 
@@ -28,17 +26,18 @@ class WeighedRows:
     ``weighted_scores`` are w^2 s and ``score_norms`` w^2 ||s||^2.
     """
 
-    scores: Array
-    squares: Array | None
-    weighted_scores: Array
-    score_norms: Array
+    def __init__(self, scores: Array, squares: Array | None) -> None:
+        self.scores, self.squares = scores, squares
+        self.weighted_scores = scores if squares is None else scores * squares[:, None]
+        self.score_norms = row_dots(self.weighted_scores, scores)
+        self._columns: Array | None = None
+        self._norms: Array | None = None
 
-    @classmethod
-    def of(cls, scores: Array, squares: Array | None) -> WeighedRows:
-        """Multiply out once what every order needs."""
-        weighted = scores if squares is None else scores * squares[:, None]
-        norms = (weighted * scores) @ namespace(scores).ones_like(scores[0, :])
-        return cls(scores, squares, weighted, norms)
+    def norms(self, columns: Array) -> Array:
+        """Squared norm of each row; kept, since phi_i is often the next derivative."""
+        if columns is not self._columns:
+            self._columns, self._norms = columns, row_dots(columns, columns)
+        return self._norms
 
     def sum_of_squares(self, columns: Array | None) -> Array:
         """Sum of w^2 times the squared norm of each row; of ones where columns is None."""
@@ -46,9 +45,8 @@ class WeighedRows:
         if columns is None:
             rows, dimension = self.scores.shape
             return dimension * (rows if self.squares is None else xp.sum(self.squares))
-        if self.squares is None:
-            return flat_dot(columns, columns)
-        return xp.sum(self.squares @ (columns * columns))
+        norms = self.norms(columns)
+        return xp.sum(norms) if self.squares is None else flat_dot(self.squares, norms)
 
 
 class Operator(Protocol):
@@ -60,8 +58,8 @@ class Operator(Protocol):
     def products(self, scores: Array, term: Term) -> Array:
         """Sum over the rows of s phi_i'."""
 
-    def with_derivatives(self, products: Array, derivatives: Array) -> Array:
-        """Add the derivatives, where they stand, to the summed products."""
+    def with_derivatives(self, products: list[Array], derivatives: list[Array]) -> list[Array]:
+        """Add each order's derivatives, where they stand, to its summed products."""
 
     def outer(self, scores: Array, columns: Array) -> Array:
         """s columns', which is Phi_0 for columns of ones."""
@@ -72,8 +70,11 @@ class Operator(Protocol):
     def scale_rows(self, matrix: Array, factors: Array) -> Array:
         """Multiply the row of score coordinate l by ``factors[l]``."""
 
-    def contract(self, scores: Array, term: Term, matrix: Array) -> Array:
-        """<A_i, Phi_i(x)> for every row."""
+    def diagonal(self, matrix: Array) -> Array:
+        """The entries of A_i that meet the derivatives."""
+
+    def contract(self, scores: Array, term: Term, matrix: Array, diagonal: Array) -> Array:
+        """<A_i, Phi_i(x)> for every row; `diagonal` is that of the matrix."""
 
     def squared_norm_sum(self, rows: WeighedRows, term: Term) -> float:
         """Sum over the rows of squared weights times ||Phi_i(x)||^2."""
@@ -93,11 +94,13 @@ class FullOperator:
         """One matrix product, s' phi_i, of shape (d, d)."""
         return scores.T @ term.values
 
-    def with_derivatives(self, products: Array, derivatives: Array) -> Array:
+    def with_derivatives(self, products: list[Array], derivatives: list[Array]) -> list[Array]:
         """The derivatives stand on the diagonal."""
-        xp = namespace(products)
-        identity = xp.eye(products.shape[0], dtype=products.dtype)
-        return products + identity * derivatives
+        if not products:
+            return []
+        xp = namespace(products[0])
+        identity = xp.eye(products[0].shape[0], dtype=products[0].dtype)
+        return [p + identity * d for p, d in zip(products, derivatives, strict=True)]
 
     def outer(self, scores: Array, columns: Array) -> Array:
         """s columns', of shape (d, d)."""
@@ -111,22 +114,25 @@ class FullOperator:
         """diag(factors) matrix."""
         return factors[:, None] * matrix
 
-    def contract(self, scores: Array, term: Term, matrix: Array) -> Array:
+    def diagonal(self, matrix: Array) -> Array:
+        """The diagonal of a d x d matrix."""
+        return namespace(matrix).linalg.diagonal(matrix)
+
+    def contract(self, scores: Array, term: Term, matrix: Array, diagonal: Array) -> Array:
         """s' A phi + <diag(A), phi'>."""
-        xp = namespace(scores)
-        products = xp.vecdot(scores @ matrix, term.values)
-        return products + derivative_dot(term, xp.linalg.diagonal(matrix))
+        products = row_dots(scores @ matrix, term.values)
+        return products + derivative_dot(term, diagonal)
 
     def squared_norm_sum(self, rows: WeighedRows, term: Term) -> float:
         """Sum of w^2 (||s||^2 ||phi||^2 + 2 <s phi, phi'> + ||phi'||^2)."""
         values, factor, derivative = term
-        norms = namespace(values).sum(rows.score_norms @ (values * values))
+        own = rows.sum_of_squares(derivative)
         crossed = (
             flat_dot(rows.weighted_scores, values)
             if derivative is None
-            else flat_dot(rows.weighted_scores * values, derivative)
+            else triple_sum(rows.weighted_scores, values, derivative)
         )
-        own = rows.sum_of_squares(derivative)
+        norms = flat_dot(rows.score_norms, rows.norms(values))
         return float(norms + (2.0 * factor) * crossed + factor**2 * own)
 
     def stacked(self, scores: Array, term: Term, part: slice = EVERY) -> Array:
@@ -154,9 +160,9 @@ class DiagonalOperator:
         xp = namespace(scores)
         return xp.sum(scores * term.values, axis=0)
 
-    def with_derivatives(self, products: Array, derivatives: Array) -> Array:
+    def with_derivatives(self, products: list[Array], derivatives: list[Array]) -> list[Array]:
         """Every entry has its derivative."""
-        return products + derivatives
+        return [p + d for p, d in zip(products, derivatives, strict=True)]
 
     def outer(self, scores: Array, columns: Array) -> Array:
         """The diagonal of s columns'."""
@@ -170,7 +176,11 @@ class DiagonalOperator:
         """Each entry has a row of its own."""
         return factors * matrix
 
-    def contract(self, scores: Array, term: Term, matrix: Array) -> Array:
+    def diagonal(self, matrix: Array) -> Array:
+        """All there is."""
+        return matrix
+
+    def contract(self, scores: Array, term: Term, matrix: Array, diagonal: Array) -> Array:
         """<a, s phi + phi'>."""
         return self.stacked(scores, term) @ matrix
 
@@ -206,9 +216,3 @@ def derivative_sum(term: Term, weights: Array) -> Array:
     if term.derivative is None:
         return term.factor * namespace(weights).sum(weights)
     return term.factor * (weights @ term.derivative)
-
-
-def flat_dot(first: Array, second: Array) -> Array:
-    """Sum of all products of two blocks."""
-    xp = namespace(first)
-    return xp.vecdot(xp.reshape(first, (-1,)), xp.reshape(second, (-1,)))

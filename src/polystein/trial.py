@@ -78,7 +78,7 @@ class Trial:
         notes, seed = Notes(), seed_sequence(rng)
         self._note_dependence(notes)
         seeds = [seed] if repeats == 1 else seed.spawn(repeats)
-        results = [algorithm(Stage.start(self, Streams(child), notes)) for child in seeds]
+        results = [algorithm(Stage.start(self, Streams.of(child), notes)) for child in seeds]
         notes.emit()
         result = replace(combined(results), warnings=notes.messages)
         return result

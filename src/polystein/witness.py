@@ -37,7 +37,7 @@ class PrimalWitness:
 
     A feature in the coordinates of the answer is a combination of the terms in
     working coordinates: ``matrices[k]`` lists, for basis term k, which feature
-    takes it with which matrix, and column i of ``vectors`` is what feature i takes
+    takes it with which matrix (and its diagonal); column i of ``vectors`` is what feature i takes
     of the score.
     """
 
@@ -45,7 +45,7 @@ class PrimalWitness:
     basis: Basis
     operator: Operator
     working: Coordinates
-    matrices: list[list[tuple[int, Array]]]
+    matrices: list[list[tuple[int, Array, Array]]]
     vectors: Array
 
     def project(self, draws: Array, scores: Array) -> FloatArray:
@@ -55,8 +55,8 @@ class PrimalWitness:
         from_scores = scores @ self.vectors
         columns = [from_scores[:, i] for i in range(len(self.names))]
         for term, targets in zip(self.basis.terms(draws), self.matrices, strict=True):
-            for i, matrix in targets:
-                columns[i] = columns[i] + self.operator.contract(scores, term, matrix)
+            for i, matrix, diagonal in targets:
+                columns[i] = columns[i] + self.operator.contract(scores, term, matrix, diagonal)
         return to_numpy(xp.stack(columns, axis=1))
 
 
@@ -144,7 +144,7 @@ def maximiser(
     operator = operator_for(structure)
     xp = namespace(mean.score)
     path = change(working, answer, mean.score)
-    matrices: list[list[tuple[int, Array]]] = [[] for _ in range(basis.order)]
+    matrices: list[list[tuple[int, Array, Array]]] = [[] for _ in range(basis.order)]
     vectors = []
     for i, matrix in enumerate(mean.matrices, start=1):
         parts = (
@@ -152,7 +152,7 @@ def maximiser(
         )
         vectors.append(parts.pop(0, xp.zeros_like(mean.score)))
         for k, part in parts.items():
-            matrices[k - 1].append((i - 1, part))
+            matrices[k - 1].append((i - 1, part, operator.diagonal(part)))
     score = mean.score / size
     vectors.append(score if path is None else path.rows * score)
     return PrimalWitness(
