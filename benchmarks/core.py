@@ -10,7 +10,7 @@ from benchmarks import memory
 from benchmarks.harness import Case, Target, compared, in_subprocess
 from polystein.basis import Monomial
 from polystein.blocks import block_rows, every_row
-from polystein.moments import stein_mean
+from polystein.moments import stein_moments
 from tests.reference import algorithms
 
 Array = NDArray[np.float64]
@@ -63,7 +63,7 @@ def moments(quick: bool) -> Line:
         return moment_products(draws, scores)
 
     def accumulate(norms: bool) -> Callable[[int], object]:
-        return lambda seed: stein_mean(sample, every_row(sample), basis, norms=norms)
+        return lambda seed: stein_moments(sample, every_row(sample), basis, norms=norms).finalise()
 
     def whole(estimator: str) -> Callable[[int], object]:
         return lambda seed: ps.psd(draws, scores, order=ORDER, estimator=estimator)

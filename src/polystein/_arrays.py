@@ -56,5 +56,7 @@ def triple_sum(first: Array, second: Array, third: Array) -> Array:
 
 def flat_dot(first: Array, second: Array) -> Array:
     """Sum of all products of two blocks, or of two vectors."""
+    if type(first) is np.ndarray:
+        return np.vdot(first, second)
     xp = namespace(first)
     return xp.vecdot(xp.reshape(first, (-1,)), xp.reshape(second, (-1,)))

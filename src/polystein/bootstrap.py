@@ -13,7 +13,7 @@ from polystein.basis import Monomial
 from polystein.blocks import every_row, read_blocks
 from polystein.duplicates import forbid_duplicates
 from polystein.errors import DegenerateError, InputError
-from polystein.moments import finite, stein_mean
+from polystein.moments import finite, stein_moments
 from polystein.multipliers import dependence_length, multipliers
 from polystein.protocols import (
     RNG,
@@ -106,7 +106,7 @@ def psd_bootstrap_test(
         raise InputError(f"`draws` must have at least 2 rows; got {sample.layout.total}")
     if not sample.layout.time_ordered:
         forbid_duplicates(sample)
-    mean = stein_mean(sample, every_row(sample), basis, structure, norms=True)
+    mean = stein_moments(sample, every_row(sample), basis, structure, norms=True).finalise()
     diagonal = mean.squared_norms or 0.0
     if diagonal == 0.0:
         raise DegenerateError("every Stein feature is zero on every draw; are `scores` all zero?")

@@ -11,7 +11,7 @@ from polystein.basis import Monomial
 from polystein.blocks import block_rows, every_row, read_blocks, reduce_blocks
 from polystein.coordinates import RAW, Coordinates, working_coordinates
 from polystein.errors import DegenerateError, InputError
-from polystein.moments import ColumnMoments, finite, stein_mean
+from polystein.moments import ColumnMoments, finite, stein_moments
 from polystein.protocols import Array, Block, Estimator, FloatArray, Rows, Source, Structure
 from polystein.sample import Sample, ScoreFunction, as_sample
 from polystein.stein import operator_for
@@ -74,7 +74,7 @@ def psd(
     unbiased = estimator == "u"
     if unbiased:
         _require_draws(sample, 2)
-    mean = stein_mean(sample, every_row(sample), basis, structure, norms=unbiased)
+    mean = stein_moments(sample, every_row(sample), basis, structure, norms=unbiased).finalise()
     return mean.unbiased_square() if unbiased else mean.norm()
 
 

@@ -130,17 +130,13 @@ class SteinMoments:
     ) -> Self:
         """Add rows and return the accumulator itself."""
         sample = as_sample(draws, scores)
-        for block in read_blocks(sample, every_row(sample)):
-            self.add(block)
+        with np.errstate(over="ignore", invalid="ignore"):  # `finalise` finds out
+            for block in read_blocks(sample, every_row(sample)):
+                self.add(block)
         return self
 
     def add(self, block: Block) -> None:
         """Add one validated block."""
-        # Squares may overflow; `finalise` finds out.
-        with np.errstate(over="ignore", invalid="ignore"):
-            self._add(block)
-
-    def _add(self, block: Block) -> None:
         if self._working is None:
             self._working = working_coordinates(block.draws)
         draws, scores = self._working.apply(block.draws, block.scores)
@@ -313,7 +309,7 @@ class ColumnMoments:
         return self
 
 
-def stein_mean(
+def stein_moments(
     source: Source,
     rows: Iterable[Rows],
     basis: Basis,
@@ -321,13 +317,14 @@ def stein_mean(
     *,
     norms: bool = False,
     answer: Coordinates = RAW,
-) -> SteinMean:
-    """Empirical Stein moments of the chosen rows."""
+) -> SteinMoments:
+    """Sums of the Stein features over the chosen rows."""
 
     def zero() -> SteinMoments:
         return SteinMoments.empty(basis, structure, norms=norms, answer=answer)
 
-    return reduce_blocks(source, rows, zero, add_block, merged).finalise()
+    with np.errstate(over="ignore", invalid="ignore"):  # `finalise` finds out
+        return reduce_blocks(source, rows, zero, add_block, merged)
 
 
 def add_block(state: SteinMoments, block: Block) -> SteinMoments:

@@ -11,7 +11,7 @@ from polystein._arrays import convert, namespace, to_numpy
 from polystein.blocks import reduce_blocks
 from polystein.coordinates import RAW, Coordinates, change, working_coordinates
 from polystein.errors import DegenerateError
-from polystein.moments import ColumnMoments, SteinMean, SteinMoments, add_block, finite, merged
+from polystein.moments import ColumnMoments, SteinMean, finite, stein_moments
 from polystein.protocols import (
     Array,
     Basis,
@@ -114,11 +114,7 @@ def fit_witness(
         draws, scores, weights = _gather(source, rows)
         if answer is not RAW or working_coordinates(draws) is RAW:
             return _dual(draws, scores, weights, basis, answer)
-
-    def zero() -> SteinMoments:
-        return SteinMoments.empty(basis, structure, answer=answer)
-
-    moments = reduce_blocks(source, rows, zero, add_block, merged)
+    moments = stein_moments(source, rows, basis, structure, answer=answer)
     return maximiser(moments.finalise(), basis, structure, moments.working, answer)
 
 
