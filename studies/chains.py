@@ -105,7 +105,9 @@ def markdown(cells: list[Cell]) -> list[str]:
     for cell in cells:
         row = rows[cell.name]
         rate = f"{float(row['rate']):.3f} of {int(row['replicates']):,}"
-        lines.append(f"| {cell.name} | {rate} | {bound(cell)} | {int(row['ess_median']):,} |")
+        # A bootstrap on chains does not estimate how many draws are effective.
+        ess = "" if row["ess_median"] == "nan" else f"{int(row['ess_median']):,}"
+        lines.append(f"| {cell.name} | {rate} | {bound(cell)} | {ess} |")
     return lines
 
 
