@@ -1,5 +1,6 @@
 """Fixtures of the command line's tests."""
 
+import re
 import sys
 from pathlib import Path
 
@@ -9,6 +10,8 @@ import pytest
 from polystein.cli import main
 from polystein.experiments.samplers import gaussian
 from tests.cli.files import Outcome, Run
+
+COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 @pytest.fixture
@@ -25,7 +28,9 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp
         with pytest.raises(SystemExit) as stop:
             main()
         captured = capsys.readouterr()
-        return Outcome(int(stop.value.code or 0), captured.out, captured.err)
+        # Typer decides on colours when it is imported, from the caller's environment.
+        out, err = (COLOUR.sub("", text) for text in captured)
+        return Outcome(int(stop.value.code or 0), out, err)
 
     return call
 
