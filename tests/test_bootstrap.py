@@ -20,6 +20,9 @@ from tests.reference import bootstrap as literal
 from tests.reference import stein
 from tests.statistical.samplers import autoregressive
 
+# Short chains, for speed.
+pytestmark = pytest.mark.filterwarnings("ignore::polystein.errors.LowESSWarning")
+
 STRUCTURES = ["full", "diagonal"]
 
 
@@ -245,3 +248,16 @@ def test_scores_of_zero_are_degenerate() -> None:
     draws, _ = arbitrary_rows(50, 2)
     with pytest.raises(DegenerateError, match="are `scores` all zero"):
         ps.psd_bootstrap_test(draws, np.zeros_like(draws), order=0)
+
+
+def test_few_effective_draws_of_chains_are_warned_about() -> None:
+    """At an autocorrelation of 0.9 two chains of 300 hold about 600/19 draws."""
+    rng = np.random.default_rng(3)
+    chains = np.zeros((2, 300, 2))
+    for t in range(1, 300):
+        chains[:, t] = 0.9 * chains[:, t - 1] + 0.19**0.5 * rng.standard_normal((2, 2))
+    with pytest.warns(ps.LowESSWarning, match="hold about .* effective draws") as caught:
+        result = ps.psd_bootstrap_test(chains, -chains, order=1, n_bootstrap=19, rng=0)
+    assert [item.filename for item in caught] == [__file__]
+    assert 10.0 < result.ess < 90.0
+    assert result.to_dict()["ess"] == result.ess

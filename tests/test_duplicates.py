@@ -14,6 +14,9 @@ from tests.conftest import arbitrary_rows
 from tests.statistical.samplers import correlated_gaussian, metropolis_step
 from tests.statistical.samplers import run as run_sampler
 
+# Short chains, for speed.
+pytestmark = pytest.mark.filterwarnings("ignore::polystein.errors.LowESSWarning")
+
 
 def resampled(n: int, d: int, seed: int = 0) -> Any:
     rng = np.random.default_rng(seed)
@@ -25,6 +28,13 @@ TESTS: list[Any] = [
     lambda draws: ps.lambda_psd_test(draws, lambda x: -x, order=1, rng=0),
     lambda draws: ps.check(draws, lambda x: -x, iid=True, rng=0),
     lambda draws: ps.psd_bootstrap_test(draws, lambda x: -x, order=1, n_bootstrap=9, rng=0),
+    lambda draws: ps.ksd_test(draws, lambda x: -x, n_bootstrap=9, rng=0),
+    lambda draws: ps.ksdagg_test(draws, lambda x: -x, n_bootstrap=9, n_correction=9, rng=0),
+    lambda draws: ps.nystrom_ksd_test(draws, lambda x: -x, n_bootstrap=9, rng=0),
+    lambda draws: ps.fssd_test(draws, lambda x: -x, rng=0),
+    lambda draws: ps.fssd_test(draws, lambda x: -x, optimise=False, rng=0),
+    lambda draws: ps.rfsd_test(draws, lambda x: -x, n_bootstrap=9, rng=0),
+    lambda draws: ps.psd_l2_test(draws, lambda x: -x, order=2, n_bootstrap=9, rng=0),
 ]
 
 
@@ -36,9 +46,31 @@ def test_resampled_draws_are_refused(test: Any, d: int) -> None:
     with pytest.raises(InputError, match=f"{repeats} of 1000 rows repeat another row") as caught:
         test(draws)
     message = str(caught.value)
-    for words in ("`draws` must be independent rows", "log_weights=", "keep its order",
+    for words in ("`draws` must be independent rows; ", "log_weights=", "keep its order",
                   "(chain, draw, d)", "BlockSplit()", "InitialSequence()", "check"):  # fmt: skip
         assert words in message
+
+
+@pytest.mark.parametrize("test", TESTS)
+def test_draws_given_twice_are_refused_and_once_are_not(test: Any) -> None:
+    draws, _ = arbitrary_rows(200, 2)
+    with pytest.raises(InputError, match="200 of 400 rows repeat another row"):
+        test(np.repeat(draws, 2, axis=0))
+    assert 0.0 < test(draws).pvalue <= 1.0
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        lambda chains: ps.ksd_test(chains, lambda x: -x, n_bootstrap=9, rng=0),
+        lambda chains: ps.ksdagg_test(chains, lambda x: -x, n_bootstrap=9, n_correction=9, rng=0),
+        lambda chains: ps.nystrom_ksd_test(chains, lambda x: -x, n_bootstrap=9, rng=0),
+        lambda chains: ps.psd_l2_test(chains, lambda x: -x, order=2, n_bootstrap=9, rng=0),
+    ],
+)
+def test_chains_may_repeat_rows_as_metropolis_does(test: Any) -> None:
+    draws, _ = arbitrary_rows(60, 2)
+    assert 0.0 < test(np.repeat(draws, 2, axis=0).reshape(2, 60, 2)).pvalue <= 1.0
 
 
 @pytest.mark.parametrize("test", TESTS)

@@ -169,3 +169,11 @@ def test_rows_of_no_weight_change_no_column_moments() -> None:
     moments = ColumnMoments(2).update(columns, np.zeros(5)).update(columns, np.ones(5))
     assert moments.mean == pytest.approx(columns.mean(axis=0), rel=1e-14)
     assert moments.weight == 5.0
+
+
+def test_another_dimension_is_refused() -> None:
+    three, one = np.ones((5, 3)), np.ones((5, 1))
+    with pytest.raises(InputError, match="`draws` must have 3 columns as before; got 1"):
+        ps.SteinMoments(2).update(three, -three).update(one, -one)
+    with pytest.raises(InputError, match="`draws` must have 1 columns as before; got 3"):
+        ps.SteinMoments(2).update(one, -one).merge(ps.SteinMoments(2).update(three, -three))

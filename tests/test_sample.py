@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import polystein as ps
-from polystein.errors import InputError
+from polystein.errors import DependenceWarning, InputError
 from polystein.protocols import Layout
 from tests.conftest import arbitrary_rows
 
@@ -303,3 +303,16 @@ def test_other_dtypes_are_computed_in_double_precision(xp: ModuleType, dtype: st
     expected = ps.psd(draws.astype(float), scores.astype(float), order=5)
     value = ps.psd(xp.asarray(draws), xp.asarray(scores), order=5)
     assert value == pytest.approx(expected, rel=1e-13)
+
+
+def test_a_score_function_is_not_called_with_integers() -> None:
+    """Unsigned integers would wrap around under a minus sign."""
+    small = np.random.default_rng(0).integers(0, 5, (50, 2)).astype(np.uint8)
+    sample = ps.Sample(small, lambda draws: -draws)
+    assert np.array_equal(sample.scores, -small.astype(float))
+
+
+def test_swapped_axes_are_warned_about() -> None:
+    draws = np.random.default_rng(0).standard_normal((30, 4, 2))
+    with pytest.warns(DependenceWarning, match=r"pass `draws.swapaxes\(0, 1\)`"):
+        ps.Sample(draws, -draws)

@@ -33,8 +33,10 @@ def test_unweighted_is_the_sample_variance_over_n(block: int) -> None:
 def test_equal_weights_on_any_scale_are_no_weights(block: int) -> None:
     columns = np.random.default_rng(0).normal(5.0, [1.0, 3.0], (300, 2))
     plain, weighted = long_run(columns), long_run(columns, np.full(300, 1e-3), block)
-    for first, second in zip(plain, weighted, strict=True):
-        assert second == pytest.approx(first, rel=1e-11)
+    for name in ("mean", "covariance", "ess"):
+        assert getattr(weighted, name) == pytest.approx(getattr(plain, name), rel=1e-11)
+    # Weighted rows get a t reference, which for so many is nearly the normal.
+    assert weighted.df == pytest.approx([299.0, 299.0])
 
 
 @pytest.mark.parametrize("block", [300, 7])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, Literal
 
 import numpy as np
@@ -12,9 +11,9 @@ from polystein._random import Streams
 from polystein.basis import Monomial
 from polystein.blocks import every_row, read_blocks
 from polystein.duplicates import forbid_duplicates
-from polystein.errors import DegenerateError, InputError
+from polystein.errors import DegenerateError, InputError, LowESSWarning
 from polystein.moments import finite, stein_moments
-from polystein.multipliers import dependence_length, multipliers
+from polystein.multipliers import dependence_length, lag_one_autocorrelation, multipliers
 from polystein.protocols import (
     RNG,
     Array,
@@ -26,13 +25,17 @@ from polystein.protocols import (
     Source,
     Structure,
 )
-from polystein.result import GofResult
+from polystein.result import GofResult, Notes
 from polystein.sample import Sample, ScoreFunction, as_sample, weights_ess
 from polystein.stein import Operator, operator_for
 
 # Bytes that the sums of all replicates may take; more features than fit are
 # summed in several passes over the draws, each with the same multipliers.
 MEMORY_BUDGET = 32 * 2**20
+# Effective draws of chains below which the bootstrap has next to no power.
+LEAST_ESS = 100.0
+# Below this the pairs of different rows have a weight that is rounding alone.
+LEAST_PAIR_WEIGHT = 1e-12
 
 
 def psd_bootstrap_test(
@@ -106,6 +109,7 @@ def psd_bootstrap_test(
         raise InputError(f"`draws` must have at least 2 rows; got {sample.layout.total}")
     if not sample.layout.time_ordered:
         forbid_duplicates(sample)
+    require_shared_weight(sample)
     mean = stein_moments(sample, every_row(sample), basis, structure, norms=True).finalise()
     diagonal = mean.squared_norms or 0.0
     if diagonal == 0.0:
@@ -150,25 +154,40 @@ def bootstrap_result(
     settings: dict[str, Any],
 ) -> GofResult:
     """A result whose p-value is (b + 1)/(B + 1)."""
-    total = sample.layout.total
-    return GofResult(
+    notes, ess = Notes(), _effective_draws(sample)
+    if sample.layout.time_ordered and ess < LEAST_ESS:
+        notes.add(
+            LowESSWarning(
+                f"the chains hold about {ess:.0f} effective draws; with fewer than {LEAST_ESS:.0f} "
+                "the bootstrap hardly ever rejects: take more draws"
+            )
+        )
+    result = GofResult(
         statistic=statistic,
         pvalue=(larger + 1) / (n_bootstrap + 1),
         alternative="greater",
         method=method,
-        ess=_effective_draws(sample),
-        n_test=total,
-        settings={"dimension": sample.layout.dimension, "n_bootstrap": n_bootstrap, **settings},
+        ess=ess,
+        n_test=sample.layout.total,
+        settings={
+            "dimension": sample.layout.dimension,
+            "n_bootstrap": int(n_bootstrap),
+            **settings,
+        },
+        warnings=notes.messages,
     )
+    notes.emit()
+    return result
 
 
 def _effective_draws(sample: Sample) -> float:
-    """Kish's size of weighted rows; for chains a bootstrap does not know it."""
-    if sample.layout.time_ordered:
-        return math.nan
-    if sample.log_weights is None:
-        return float(sample.layout.total)
-    return weights_ess(sample.log_weights)
+    """Kish's size of the rows; of chains as if they were AR(1), by the slowest column."""
+    weights = sample.log_weights
+    size = float(sample.layout.total) if weights is None else weights_ess(weights)
+    if not sample.layout.time_ordered:
+        return size
+    correlation = lag_one_autocorrelation(sample)
+    return size * (1.0 - correlation) / (1.0 + correlation)
 
 
 def wild_replicates(
@@ -265,8 +284,20 @@ class _Ticker:
 
 def validate_bootstrap(n_bootstrap: int) -> None:
     """At least one replicate."""
-    if not isinstance(n_bootstrap, int | np.integer) or n_bootstrap < 1:
+    whole = isinstance(n_bootstrap, int | np.integer) and not isinstance(n_bootstrap, bool)
+    if not whole or n_bootstrap < 1:
         raise InputError(f"`n_bootstrap` must be a positive integer; got {n_bootstrap!r}")
+
+
+def require_shared_weight(sample: Sample) -> None:
+    """Raise where one row has all the weight: no multiplier then changes the statistic."""
+    if sample.log_weights is None:
+        return
+    # The weight of the pairs of different rows, 1 - sum of w^2 for weights that sum to 1.
+    if 1.0 - 1.0 / weights_ess(sample.log_weights) < LEAST_PAIR_WEIGHT:
+        raise DegenerateError(
+            "`log_weights` must leave at least two rows of positive weight; one row has all of it"
+        )
 
 
 def chosen_estimator(estimator: Estimator | None, sample: Sample) -> Estimator:

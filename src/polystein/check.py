@@ -45,6 +45,9 @@ def check(
 
     Notes
     -----
+    The reference is asymptotic. With one or two coordinates and a few hundred
+    effective draws the size at level 0.05 is up to 0.09, because u is skewed there.
+
     A small p-value says that the draws do not come from the target. A large one
     says that this test found no evidence of it: scores are local, so that a mode
     that no chain has visited, or a wrong balance between modes far apart, shows in

@@ -286,26 +286,27 @@ def _correlation(
     sum of their squares, off the diagonal (Schaefer and Strimmer, 2005, sec. 2.4).
     """
     size = mean.shape[0]
-    weight, products, squares = reduce_blocks(
+    weight, weight_squares, products, squares = reduce_blocks(
         source,
         _short_rows(source, size),
-        lambda: (0.0, np.zeros((size, size)), np.zeros((size, size))),
+        lambda: (0.0, 0.0, np.zeros((size, size)), np.zeros((size, size))),
         lambda state, block: _add_products(state, block, (stack(block) - mean) / spread),
         lambda first, second: (
             first[0] + second[0],
             first[1] + second[1],
             first[2] + second[2],
+            first[3] + second[3],
         ),
     )
     correlation = products / weight
-    variances = (squares / weight - correlation**2) / weight
+    variances = (squares / weight - correlation**2) * weight_squares / weight**2
     off = ~np.eye(size, dtype=bool)
     total = float(np.sum(correlation[off] ** 2))
     share = float(np.sum(variances[off])) / total if total > 0.0 else 1.0
     return correlation, min(1.0, max(0.0, share))
 
 
-_Products = tuple[float, FloatArray, FloatArray]
+_Products = tuple[float, float, FloatArray, FloatArray]
 
 
 def _add_products(state: _Products, block: Block, features: FloatArray) -> _Products:
@@ -313,6 +314,7 @@ def _add_products(state: _Products, block: Block, features: FloatArray) -> _Prod
     weighted = weights[:, None] * features
     return (
         state[0] + float(weights.sum()),
-        state[1] + weighted.T @ features,
-        state[2] + (weighted * features).T @ features**2,
+        state[1] + float(weights @ weights),
+        state[2] + weighted.T @ features,
+        state[3] + (weighted * features).T @ features**2,
     )

@@ -20,7 +20,7 @@ MOST_REPEATS_IN_ONE_DIMENSION = 0.1
 
 
 def forbid_duplicates(source: Source) -> None:
-    """Raise where rows repeat, so that training and test rows would share them."""
+    """Raise where rows repeat, which independent draws from a density do not."""
     most = MOST_REPEATS if source.layout.dimension > 1 else MOST_REPEATS_IN_ONE_DIMENSION
     allowed = most * source.layout.total
     # Rows that repeat repeat their first coordinate, which is cheaper to look at.
@@ -29,12 +29,12 @@ def forbid_duplicates(source: Source) -> None:
     repeats = _repeats(source, _hashes)
     if repeats > allowed:
         raise InputError(
-            f"`draws` must be independent rows for a random split; {repeats} of "
-            f"{source.layout.total} rows repeat another row, so that training and test rows would "
-            "share them. If the draws were resampled, pass the draws before resampling with "
-            "`Sample(..., log_weights=...)`; if they are a Markov chain, keep its order and pass "
-            "(chain, draw, d) with `split=BlockSplit()` and `variance=InitialSequence()`, or use "
-            "`check`."
+            f"`draws` must be independent rows; {repeats} of {source.layout.total} rows repeat "
+            "another row, and a test that took them for independent would reject draws from the "
+            "right target. If the draws were resampled, pass the draws before resampling with "
+            "`Sample(..., log_weights=...)`, to a test that takes weights; if they are a Markov "
+            "chain, keep its order and pass (chain, draw, d), to a test with a split together "
+            "with `split=BlockSplit()` and `variance=InitialSequence()`, or use `check`."
         )
 
 

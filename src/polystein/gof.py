@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from polystein.basis import Monomial
+from polystein.options import require_rule
 from polystein.protocols import RNG, Alternative, Array, Split, Structure, Variance, Weights
 from polystein.result import GofResult
 from polystein.sample import Sample, ScoreFunction, as_sample
@@ -147,6 +148,7 @@ def lambda_psd_test(
     >>> result.pvalue < 0.001, result.explain()[0].name
     (True, 'x^3')
     """
+    require_rule(weights, "solve", "weights", "CrossEntropy(), ClosedForm() or Uniform()")
     trial = Trial(
         as_sample(draws, scores), Monomial(order), structure, split, variance, alternative,
         standardise,

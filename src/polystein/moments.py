@@ -116,6 +116,7 @@ class SteinMoments:
         self._factors = [1.0] * basis.order
         self._norms: float | None = 0.0 if norms else None
         self._ones: Array | None = None
+        self._dimension: int | None = None
 
     @property
     def working(self) -> Coordinates:
@@ -137,6 +138,7 @@ class SteinMoments:
 
     def add(self, block: Block) -> None:
         """Add one validated block."""
+        self._check_dimension(int(block.draws.shape[1]))
         if self._working is None:
             self._working = working_coordinates(block.draws)
         draws, scores = self._working.apply(block.draws, block.scores)
@@ -156,6 +158,15 @@ class SteinMoments:
                 norms.add(term)
         if norms is not None:
             self._norms = (self._norms or 0.0) + self._answered(norms, block, weights)
+
+    def _check_dimension(self, dimension: int) -> None:
+        """NumPy would broadcast one coordinate against many without a word."""
+        if self._dimension is None:
+            self._dimension = dimension
+        elif self._dimension != dimension:
+            raise InputError(
+                f"`draws` must have {self._dimension} columns as before; got {dimension}"
+            )
 
     def _ones_like(self, draws: Array) -> Array:
         """A one for every row, kept from block to block."""
@@ -206,8 +217,9 @@ class SteinMoments:
                 f"{self._basis}, {self._structure!r}, norms={self._norms is not None}; "
                 f"got {other._basis}, {other._structure!r}, norms={other._norms is not None}"
             )
-        if other._weight == 0.0:
+        if other._weight == 0.0 or other._dimension is None:
             return self
+        self._check_dimension(other._dimension)
         if self._working is None:
             self._working = other._working
         self._rescale(other._log_scale)
@@ -269,7 +281,7 @@ class ColumnMoments:
     """
 
     def __init__(self, columns: int, *, joint: bool = True) -> None:
-        self.weight = 0.0
+        self.weight = self.weight_squares = 0.0
         self.mean = np.zeros(columns)
         self.scatter = np.zeros((columns, columns) if joint else columns)
         self._joint = joint
@@ -289,10 +301,12 @@ class ColumnMoments:
                 if self._joint
                 else np.einsum("ij,ij->j", deviations, weighted)
             )
+            self.weight_squares += weight if weights is None else float(weights @ weights)
             return self._combine(weight, mean, scatter)
 
     def merge(self, other: ColumnMoments) -> Self:
         """Add another accumulator's rows."""
+        self.weight_squares += other.weight_squares
         with np.errstate(over="ignore", invalid="ignore"):
             return self._combine(other.weight, other.mean, other.scatter)
 

@@ -86,23 +86,31 @@ def dependence_length(source: Source, length: float | Literal["auto"] | None) ->
     r is the largest lag-one autocorrelation among s_j and s_j x_j.
     """
     if not source.layout.time_ordered:
-        if length not in (None, "auto"):
+        if not _automatic(length):
             raise InputError(
                 "`length` must be None or 'auto' for independent rows, (n, d); pass chains as "
                 f"(chain, draw, d). Got {length!r}"
             )
         return None
-    if length is None or length == "auto":
-        correlation = min(0.999, max(0.0, _lag_one(source)))
+    if _automatic(length):
+        correlation = lag_one_autocorrelation(source)
         alpha = 4.0 * correlation**2 / (1.0 - correlation**2) ** 2
         return max(1.0, math.cbrt(alpha * source.layout.total))
-    if not (isinstance(length, int | float) and 0.0 < length < math.inf):
+    if (
+        not isinstance(length, int | float | np.integer | np.floating)
+        or isinstance(length, bool)
+        or not 0.0 < length < math.inf
+    ):
         raise InputError(f"`length` must be a positive number or 'auto'; got {length!r}")
     return float(length)
 
 
-def _lag_one(source: Source) -> float:
-    """Largest lag-one autocorrelation of the columns s_j and s_j x_j."""
+def _automatic(length: object) -> bool:
+    return length is None or (isinstance(length, str) and length == "auto")
+
+
+def lag_one_autocorrelation(source: Source) -> float:
+    """Largest lag-one autocorrelation of the columns s_j and s_j x_j, in [0, 0.999]."""
 
     def blocks() -> Iterator[tuple[int, FloatArray]]:
         for block in read_blocks(source, every_row(source)):
@@ -121,4 +129,4 @@ def _lag_one(source: Source) -> float:
         lagged += centred[0] * last if chain == before else 0.0
         before, last = chain, centred[-1]
     varies = moments.scatter > 0.0
-    return float(np.max(lagged[varies] / moments.scatter[varies], initial=0.0))
+    return min(0.999, float(np.max(lagged[varies] / moments.scatter[varies], initial=0.0)))

@@ -74,7 +74,7 @@ class Term(NamedTuple):
 
 
 class FeatureMoments(NamedTuple):
-    """All that a weight rule may see: mean, covariance (1/n) and number of rows."""
+    """All that a weight rule may see: mean, covariance (1/n), effective number of rows."""
 
     mean: FloatArray
     covariance: FloatArray

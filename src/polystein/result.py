@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
+import numpy as np
 from scipy.special import ndtr, stdtr
 
 from polystein.errors import PolysteinWarning
@@ -90,13 +91,11 @@ class GofResult:
         return sorted(rows, key=lambda row: -abs(row.share))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain Python values, ready for JSON."""
+        """Return plain Python values, ready for JSON: None stands for NaN and infinity."""
         values = asdict(self)
         values["components"] = [part._asdict() for part in self.components]
-        values["weights"] = None if self.weights is None else dict(self.weights)
-        values["settings"] = dict(self.settings)
-        values["warnings"] = list(self.warnings)
-        return {"schema_version": SCHEMA_VERSION, **values}
+        plain: dict[str, Any] = _plain({"schema_version": SCHEMA_VERSION, **values})
+        return plain
 
     def to_html(self, path: str | os.PathLike[str]) -> None:
         """Write a self-contained HTML page."""
@@ -113,6 +112,17 @@ class GofResult:
         from polystein.report.html import fragment
 
         return fragment(self)
+
+
+def _plain(value: Any) -> Any:
+    """Lists, dicts, str, int, finite float, bool and None: what JSON has."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, np.generic):
+        return _plain(value.item())
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 class Notes:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 from array_api_compat import is_array_api_obj, is_numpy_array
 
 from polystein._arrays import namespace, to_numpy
-from polystein.errors import InputError
+from polystein.errors import DependenceWarning, InputError
 from polystein.protocols import Array, Block, FloatArray, Layout
+
+MANY_CHAINS = 20
 
 ScoreFunction = Callable[[Array], Array]
 
@@ -37,6 +40,10 @@ class Sample:
         Logarithms of unnormalised importance weights, of the shape of `draws`
         without its last axis.
 
+    Notes
+    -----
+    The arrays are kept, not copied: do not change them while the sample is in use.
+
     Examples
     --------
     >>> import numpy as np
@@ -56,6 +63,7 @@ class Sample:
     ) -> None:
         self.draws = _validated_array(draws, "draws")
         _check_draws_shape(self.draws.shape)
+        _warn_of_swapped_axes(self.draws.shape)
         self.scores = _validated_scores(scores, self.draws)
         _check_finite(self.draws, "draws")
         _check_finite(self.scores, "scores")
@@ -138,6 +146,8 @@ def _validated_array(value: Array, argument: str) -> Array:
         )
     if xp.isdtype(value.dtype, "integral"):
         _check_integers_fit(xp, value, argument)
+        # A score function of integers would wrap around.
+        value = xp.astype(value, xp.float64)
     return value
 
 
@@ -179,6 +189,19 @@ def _check_draws_shape(shape: tuple[int, ...]) -> None:
         )
 
 
+def _warn_of_swapped_axes(shape: tuple[int, ...]) -> None:
+    """(draw, chain, d), as some ensemble samplers give it, looks like many short chains."""
+    if len(shape) == 3 and shape[0] >= MANY_CHAINS and shape[0] > shape[1]:
+        warnings.warn(
+            DependenceWarning(
+                f"`draws` have the shape (chain, draw, d) = {tuple(shape)}, more chains than draws "
+                "a chain. If the axes are (draw, chain, d), pass `draws.swapaxes(0, 1)`: in the "
+                "wrong order autocorrelation goes unseen, and correct draws are rejected."
+            ),
+            stacklevel=4,
+        )
+
+
 def _validated_scores(scores: Array | ScoreFunction, draws: Array) -> Array:
     """Evaluate a callable on a copy of the draws; check the shape either way."""
     shape = tuple(int(size) for size in draws.shape)
@@ -207,13 +230,11 @@ def _validated_scores(scores: Array | ScoreFunction, draws: Array) -> Array:
 def _check_finite(array: Array, argument: str) -> None:
     """A sum is finite only if every term is; look closer only when it is not."""
     xp = namespace(array)
-    if array.dtype != xp.float64 and xp.isdtype(array.dtype, "integral"):
-        return
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(float(xp.sum(array))):
             return
     bad = ~xp.isfinite(array)
-    count = int(xp.count_nonzero(bad))
+    count = int(xp.sum(xp.astype(bad, xp.int64)))
     if count:
         flat = int(xp.argmax(xp.astype(xp.reshape(bad, (-1,)), xp.int8)))
         where = tuple(int(i) for i in np.unravel_index(flat, tuple(array.shape)))

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polystein.errors import InputError
+from polystein.options import is_finite_number, is_integer
 from polystein.protocols import Layout, Partition, Role, Rows
 
 _LABELS: dict[Role, int] = {"witness": 0, "weights": 1, "test": 2, "gap": 3}
@@ -97,8 +98,7 @@ class BlockSplit:
     def __post_init__(self) -> None:
         validate_share(self.train, "train")
         validate_share(self.weights, "weights")
-        valid = isinstance(self.gap, int | np.integer) and self.gap >= 0
-        if self.gap != "auto" and not valid:
+        if self.gap != "auto" and not is_integer(self.gap, least=0):
             raise InputError(f"`gap` must be an integer >= 0 or 'auto'; got {self.gap!r}")
 
     def partition(self, layout: Layout, rng: np.random.Generator) -> Partition:
@@ -247,7 +247,7 @@ class LabelledPartition:
 
 def validate_share(value: float, argument: str) -> None:
     """A share lies strictly between 0 and 1."""
-    if not (isinstance(value, int | float) and 0.0 < value < 1.0):
+    if not (is_finite_number(value) and 0.0 < value < 1.0):
         raise InputError(f"`{argument}` must be a share strictly between 0 and 1; got {value!r}")
 
 

@@ -27,7 +27,8 @@ from polystein.errors import (
     InputError,
     LowESSWarning,
 )
-from polystein.moments import ColumnMoments
+from polystein.moments import ColumnMoments, finite
+from polystein.options import is_integer, require_rule
 from polystein.protocols import (
     RNG,
     Alternative,
@@ -65,6 +66,12 @@ class Trial:
     standardise: bool
 
     def __post_init__(self) -> None:
+        require_rule(
+            self.split, "partition", "split", "RandomSplit(), BlockSplit() or ChainSplit()"
+        )
+        require_rule(
+            self.variance, "accumulator", "variance", "IID(), InitialSequence() or BatchMeans()"
+        )
         if self.alternative not in ("two-sided", "greater"):
             raise InputError(
                 f"`alternative` must be 'two-sided' or 'greater'; got {self.alternative!r}"
@@ -84,7 +91,7 @@ class Trial:
         return result
 
     def _validate_repeats(self, repeats: int) -> None:
-        if not isinstance(repeats, int | np.integer) or repeats < 1:
+        if not is_integer(repeats, least=1):
             raise InputError(f"`repeats` must be a positive integer; got {repeats!r}")
         if repeats > 1 and (self.split.respects_time or self.sample.layout.time_ordered):
             raise InputError(
@@ -93,14 +100,17 @@ class Trial:
             )
 
     def _note_dependence(self, notes: Notes) -> None:
-        rules = (self.split, self.variance)
-        if self.sample.layout.time_ordered and not all(rule.respects_time for rule in rules):
+        layout, split = self.sample.layout, self.split
+        # Who asks for a split that keeps time takes the rows for a chain.
+        chains = layout.time_ordered or split.respects_time
+        if chains and not (split.respects_time and self.variance.respects_time):
+            count = len(layout.lengths)
+            are = f"are {count} time-ordered chains" if count > 1 else "are a time-ordered chain"
             notes.add(
                 DependenceWarning(
-                    f"`draws` are {len(self.sample.layout.lengths)} time-ordered chains, but "
-                    f"{self.split} with {self.variance} holds for independent rows only: on "
-                    "autocorrelated draws from the right target it rejects far too often. Use "
-                    "`split=BlockSplit()` with `variance=InitialSequence()`, or `check`."
+                    f"`draws` {are}, but {split} with {self.variance} holds for independent rows "
+                    "only: on autocorrelated draws from the right target it rejects far too often. "
+                    "Use `split=BlockSplit()` with `variance=InitialSequence()`, or `check`."
                 )
             )
 
@@ -240,6 +250,7 @@ def test_columns(
 def z_statistics(tested: LongRun) -> FloatArray:
     """mean / standard error; a constant u is an error, a constant feature has z = 0."""
     mean, error = tested.mean, np.sqrt(np.diagonal(tested.covariance))
+    finite(float(error[0]), "the variance of the test column u")
     flat = ~(error > 16 * np.finfo(float).eps * np.abs(mean))
     if flat[0]:
         raise DegenerateError(

@@ -9,9 +9,12 @@ from typing import NamedTuple
 import numpy as np
 
 from polystein.autocorrelation import autocovariances, initial_monotone_sums
-from polystein.errors import InputError
+from polystein.errors import DegenerateError, InputError
 from polystein.moments import ColumnMoments
+from polystein.options import is_integer
 from polystein.protocols import Accumulator, FloatArray, Layout, LongRun
+
+FEWEST_EFFECTIVE_ROWS = 2.0
 
 
 @dataclass(frozen=True)
@@ -19,7 +22,8 @@ class IID:
     """Independent rows: the sample variance of Algorithms 1 and 3.
 
     With importance weights w, normalised to sum to 1, the variance of the mean is
-    sum w^2 (u - mean)^2 / (1 - sum w^2), which for equal weights is s_u^2 / n.
+    sum w^2 (u - mean)^2 / (1 - sum w^2), which for equal weights is s_u^2 / n, and the
+    reference is Student's t with one degree of freedom less than 1 / sum w^2.
 
     Examples
     --------
@@ -72,7 +76,10 @@ class InitialSequence:
         least = marginal / max(1.0, math.log10(total))
         variance = np.maximum(variance, least)
         covariance = _with_diagonal(_windowed(influence.chains, int(lags.max())), variance) / total
-        ess = effective_size(marginal, np.diagonal(covariance))
+        ess = np.minimum(
+            effective_size(marginal, np.diagonal(covariance)),
+            influence.kish * max(1.0, math.log10(total)),
+        )
         return LongRun(influence.mean, covariance, np.maximum(1.0, ess / 4.0), ess)
 
 
@@ -106,8 +113,7 @@ class BatchMeans:
     _fewest_batches = 8
 
     def __post_init__(self) -> None:
-        valid = isinstance(self.length, int | np.integer) and self.length >= 1
-        if self.length != "auto" and not valid:
+        if self.length != "auto" and not is_integer(self.length, least=1):
             raise InputError(f"`length` must be a positive integer or 'auto'; got {self.length!r}")
 
     def accumulator(self, layout: Layout, columns: int) -> Accumulator:
@@ -125,8 +131,11 @@ class BatchMeans:
             )
         deviations = batches - batches.mean(axis=0)
         covariance = deviations.T @ deviations / (count - 1) * length / influence.total
-        ess = effective_size(influence.marginal, np.diagonal(covariance))
-        return LongRun(influence.mean, covariance, np.full(ess.shape, count - 1.0), ess)
+        ess = np.minimum(
+            effective_size(influence.marginal, np.diagonal(covariance)), influence.kish
+        )
+        df = np.full(ess.shape, min(count, influence.kish) - 1.0)
+        return LongRun(influence.mean, covariance, df, ess)
 
     def _length(self, influence: _Influence) -> int:
         if isinstance(self.length, int | np.integer):
@@ -136,18 +145,21 @@ class BatchMeans:
         time = max(1.0, float(np.max(variance / marginal)))
         wanted = math.ceil(self._autocorrelation_times * time)
         shortest = min(int(chain.shape[0]) for chain in influence.chains)
-        return max(1, min(wanted, influence.total // self._fewest_batches, shortest))
+        batches_a_chain = math.ceil(self._fewest_batches / len(influence.chains))
+        return max(1, min(wanted, shortest // batches_a_chain))
 
 
 class _Influence(NamedTuple):
     """Columns centred at their pooled mean, times their weights over the mean weight.
 
     The mean of these is 0 and its variance is that of the (weighted) mean itself.
+    ``kish`` is the effective size (sum w)^2 / sum w^2 of the weights alone.
     """
 
     chains: list[FloatArray]
     mean: FloatArray
     marginal: FloatArray
+    kish: float
 
     @property
     def total(self) -> int:
@@ -177,13 +189,17 @@ class _ChainAccumulator:
         if not self._weights:
             mean = sum(chain.sum(axis=0) for chain in chains) / total
             centred = [chain - mean for chain in chains]
-            return _Influence(centred, mean, sum((c**2).sum(axis=0) for c in centred) / total)
+            marginal = sum((c**2).sum(axis=0) for c in centred) / total
+            return _Influence(centred, mean, marginal, float(total))
         weights = [np.concatenate(parts) for parts in self._weights.values()]
         scale = total / sum(float(weight.sum()) for weight in weights)
         pairs = [(w * scale, chain) for w, chain in zip(weights, chains, strict=True)]
         mean = sum(w @ chain for w, chain in pairs) / total
         marginal = sum(w @ (chain - mean) ** 2 for w, chain in pairs) / total
-        return _Influence([w[:, None] * (chain - mean) for w, chain in pairs], mean, marginal)
+        kish = total**2 / sum(float(w @ w) for w, _ in pairs)
+        require_effective_rows(kish)
+        influence = [w[:, None] * (chain - mean) for w, chain in pairs]
+        return _Influence(influence, mean, marginal, kish)
 
 
 class _IIDAccumulator:
@@ -208,9 +224,23 @@ class _IIDAccumulator:
         offset = squared.mean - mean
         scatter = squared.scatter + squared.weight * np.outer(offset, offset)
         shares = squared.weight / total**2
+        size = 1.0 / shares
+        if self._squared is not None:
+            require_effective_rows(size)
         covariance = scatter / total**2 / (1.0 - shares)
+        # Few effective rows know their own variance badly, as a t reference allows for.
+        df = np.inf if self._squared is None else size - 1.0
         columns = mean.shape[0]
-        return LongRun(mean, covariance, np.full(columns, np.inf), np.full(columns, 1.0 / shares))
+        return LongRun(mean, covariance, np.full(columns, df), np.full(columns, size))
+
+
+def require_effective_rows(size: float) -> None:
+    """One row that carries all the weight has no variance to judge by."""
+    if not size >= FEWEST_EFFECTIVE_ROWS:
+        raise DegenerateError(
+            f"`log_weights` must leave at least {FEWEST_EFFECTIVE_ROWS:g} effective test rows, "
+            f"(sum w)^2 / sum w^2; got {size:.3g}: nearly all the weight is on one row"
+        )
 
 
 def effective_size(marginal: FloatArray, variance: FloatArray) -> FloatArray:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polystein.errors import DegenerateError, InputError
+from polystein.options import is_finite_number, is_integer
 from polystein.protocols import FeatureMoments, FloatArray
 
 _EPSILON = float(np.finfo(np.float64).eps)
@@ -61,7 +62,7 @@ class ClosedForm:
     ridge: float = 0.01
 
     def __post_init__(self) -> None:
-        if not 0.0 <= self.ridge < np.inf:
+        if not (is_finite_number(self.ridge) and self.ridge >= 0.0):
             raise InputError(f"`ridge` must be a finite number >= 0; got {self.ridge!r}")
 
     def solve(self, moments: FeatureMoments, rng: np.random.Generator) -> FloatArray:
@@ -70,12 +71,13 @@ class ClosedForm:
         covariance = moments.covariance[kept][:, kept]
         spread = np.sqrt(covariance.diagonal())
         correlation = covariance / (spread[:, None] * spread) + self.ridge * np.eye(kept.size)
-        try:
-            solution = np.linalg.solve(correlation, moments.mean[kept] / spread) / spread
-        except np.linalg.LinAlgError as error:
-            raise DegenerateError(
-                "the features' correlation matrix is singular; use a positive `ridge`"
-            ) from error
+        if self.ridge == 0.0:
+            values = np.linalg.eigvalsh(correlation)
+            if values[0] <= kept.size * _EPSILON * values[-1]:
+                raise DegenerateError(
+                    "the features' correlation matrix is singular; use a positive `ridge`"
+                )
+        solution = np.linalg.solve(correlation, moments.mean[kept] / spread) / spread
         return oriented(_embed(solution, kept, moments.mean.size), moments.mean)
 
 
@@ -120,13 +122,13 @@ class CrossEntropy:
     def __post_init__(self) -> None:
         for name in ("iterations", "candidates", "elites", "patience"):
             value = getattr(self, name)
-            if not isinstance(value, int | np.integer) or value < 1:
+            if not is_integer(value, least=1):
                 raise InputError(f"`{name}` must be a positive integer; got {value!r}")
         if self.elites > self.candidates:
             raise InputError(
                 f"`elites` must not exceed `candidates`, {self.candidates}; got {self.elites}"
             )
-        if not 0.0 <= self.tolerance < 1.0:
+        if not (is_finite_number(self.tolerance) and 0.0 <= self.tolerance < 1.0):
             raise InputError(f"`tolerance` must be in [0, 1); got {self.tolerance!r}")
 
     def solve(self, moments: FeatureMoments, rng: np.random.Generator) -> FloatArray:

@@ -166,7 +166,8 @@ def feature_moments(source: Source, rows: Iterable[Rows], witness: Witness) -> F
     moments = reduce_blocks(
         source, rows, lambda: ColumnMoments(len(witness.names)), update, ColumnMoments.merge
     )
-    return FeatureMoments(moments.mean, moments.scatter / moments.weight, moments.weight)
+    effective = moments.weight**2 / moments.weight_squares
+    return FeatureMoments(moments.mean, moments.scatter / moments.weight, effective)
 
 
 def project(witness: Witness, block: Block) -> FloatArray:

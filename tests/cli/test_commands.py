@@ -14,7 +14,9 @@ import pytest
 import polystein
 from polystein.cli import app as commands
 from polystein.cli.session import progress_bar
+from polystein.experiments import demo as demonstration
 from polystein.experiments.samplers import laplace
+from polystein.report import plots
 from polystein.result import SCHEMA_VERSION
 from tests.cli.files import Outcome, Run, save_pair
 
@@ -238,6 +240,19 @@ def test_demo_prints_a_table_and_writes_a_plot(run: Run) -> None:
         assert seen in rows[name]
     assert "Plot: polystein-demo.png" in done.out
     assert Path("polystein-demo.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_labels_of_the_demos_plot_have_room() -> None:
+    cases = demonstration.run(400)
+    figure = plots.plot_results({case.name: case.result for case in cases})
+    figure.draw_without_rendering()
+    left, right = figure.axes
+    # The dashed line is the only one.
+    critical = left.transData.transform((left.lines[0].get_xdata()[0], 0.0))[0]
+    for text in left.texts:
+        box = text.get_window_extent()
+        assert box.x0 > critical
+        assert box.x1 < left.get_window_extent().x1 < right.get_window_extent().x0
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,17 @@ from pathlib import Path
 
 import numpy as np
 
+from polystein.experiments import store
 from polystein.experiments.cells import Cell, Replicate, Row
 from polystein.experiments.runner import run
+
+THREADS = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "BLIS_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+)
 
 
 def grid(replicates: int = 6) -> list[Cell]:
@@ -37,8 +46,7 @@ def slow_numbers(replicate: Replicate) -> list[Row]:
 
 
 def threads(replicate: Replicate) -> list[Row]:
-    names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-    return [{"process": os.getpid(), **{name: os.environ.get(name) for name in names}}]
+    return [{"process": os.getpid(), **{name: os.environ.get(name) for name in THREADS}}]
 
 
 def fails_at_two(replicate: Replicate) -> list[Row]:
@@ -57,5 +65,10 @@ def dies(replicate: Replicate) -> list[Row]:
     return numbers(replicate)
 
 
+def hungry(replicate: Replicate) -> list[Row]:
+    raise MemoryError("Unable to allocate 1. EiB")
+
+
 if __name__ == "__main__":
+    store.package_commit = lambda: "tested"
     run(grid(), slow_numbers, out=Path(sys.argv[1]), seed=5, jobs=2)

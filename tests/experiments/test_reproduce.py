@@ -8,9 +8,11 @@ import pytest
 from typer.testing import CliRunner
 
 from polystein.cli.app import app
-from polystein.experiments import experiment2, figures, reproduce
+from polystein.experiments import experiment2, figures, reproduce, store
 from polystein.experiments.cells import Cell, Row
+from polystein.experiments.methods import ALL_METHODS
 from polystein.experiments.reproduce import Options
+from polystein.experiments.runner import StudyError, TaskError
 
 
 def rows_of(path: Path) -> list[dict[str, str]]:
@@ -28,7 +30,11 @@ def test_experiment1_from_the_command_line(tmp_path: Path) -> None:
     for name in ("figure1.png", "figure2.png"):
         assert (tmp_path / name).read_bytes().startswith(b"\x89PNG")
     page = (tmp_path / "verdict.md").read_text("utf-8")
-    for text in ("| λ-PSD | 60 |", "1 replicate, seed 1, quick grid", "Known causes"):
+    for text in (
+        "| λ-PSD | 60 |", "| All | 168 |", "- λ-PSD: at least 98 % agree after Holm: ",
+        "1 replicate, seed 1, quick grid", "commit tested;", "Known causes",
+        "on 200 repetitions is the paper's word",
+    ):  # fmt: skip
         assert text in page
     assert "| λ-PSD | 60 |" in done.output
     assert f"Verdict: {tmp_path / 'verdict.md'}" in done.output
@@ -47,6 +53,61 @@ def test_snr_and_appendix_share_a_page(tmp_path: Path) -> None:
         "snr.png", "verdict.md", "work",
     }  # fmt: skip
     assert len(rows_of(tmp_path / "appendix.csv")) == 4 * 9 * 2
+
+
+def test_the_page_says_what_other_code_ran(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    arguments = ["reproduce", "snr", "--replicates", "1", "--jobs", "1", "--out", str(tmp_path)]
+    first = CliRunner().invoke(app, arguments)
+    assert first.exit_code == 0, first.output
+    assert "Warning" not in (tmp_path / "verdict.md").read_text("utf-8")
+    monkeypatch.setattr(store, "package_commit", lambda: "new")
+    second = CliRunner().invoke(app, arguments)
+    assert second.exit_code == 0, second.output
+    words = "1 cell comes from commit tested, this is new; remove "
+    folder = tmp_path / "work" / "snr"
+    warned = [line for line in second.output.splitlines() if "polystein: warning" in line]
+    assert warned == [f"polystein: warning: {words}{folder} to rerun"]
+    page = (tmp_path / "verdict.md").read_text("utf-8")
+    assert f"**Warning:** {words}`work/snr` beside this page to rerun." in page
+
+
+@pytest.mark.parametrize(
+    ("error", "said", "unsaid"),
+    [
+        (StudyError("a worker process ended"), "polystein: error: a worker", "report it"),
+        (
+            TaskError("1 cells failed"),
+            "internal error: TaskError: 1 cells failed",
+            "polystein: err",
+        ),
+    ],
+)
+def test_want_of_memory_is_no_internal_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, said: str, unsaid: str
+) -> None:
+    def fails(*_: object, **__: object) -> list[Row]:
+        raise error
+
+    monkeypatch.setattr(reproduce, "run", fails)
+    done = CliRunner().invoke(app, ["reproduce", "snr", "--out", str(tmp_path)])
+    assert done.exit_code == 3
+    assert said in done.output
+    assert unsaid not in done.output
+
+
+def test_figure_1_says_where_order_0_is() -> None:
+    summary: list[Row] = [
+        {
+            "sampler": sampler, "d": 2, "method": method.name, "order": method.order,
+            "rejection_rate": 0.5, "rejection_se": 0.1,
+        }
+        for sampler in figures.SAMPLERS
+        for method in ALL_METHODS
+    ]  # fmt: skip
+    (legend,) = figures.figure1(summary).legends
+    assert "λ-PSD (Q=0), which is PSD (Q=0), is in figure 2" in legend.get_title().get_text()
+    shown = {text.get_text() for text in legend.get_texts()}
+    assert shown == {one.label for one in ALL_METHODS if one.name != "psd" and one.order != 0}
 
 
 def test_experiment2_shows_table_1(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from polystein.errors import InputError
 from polystein.experiments.cells import Cell, Replicate
-from polystein.experiments.runner import StudyError, run
+from polystein.experiments.runner import StudyError, TaskError, run
 from tests.experiments import tasks
 
 ROOT = Path(__file__).parents[2]
@@ -125,12 +125,12 @@ def test_workers_are_processes_with_one_thread(tmp_path: Path) -> None:
     rows = run(tasks.grid(1), tasks.threads, out=tmp_path, seed=0, jobs=1)
     assert dict(os.environ) == before
     assert {row["process"] for row in rows}.isdisjoint({os.getpid()})
-    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    for name in tasks.THREADS:
         assert {row[name] for row in rows} == {"1"}
 
 
 def test_a_failure_names_its_cell_and_keeps_the_others(whole: Path, tmp_path: Path) -> None:
-    with pytest.raises(StudyError) as failure:
+    with pytest.raises(TaskError) as failure:
         run(tasks.grid(), tasks.fails_at_two, out=tmp_path, seed=5, jobs=2)
     message = str(failure.value)
     assert "1 cells failed, 5 are finished" in message
@@ -143,14 +143,22 @@ def test_a_failure_names_its_cell_and_keeps_the_others(whole: Path, tmp_path: Pa
 
 
 def test_nan_is_no_result(tmp_path: Path) -> None:
-    with pytest.raises(StudyError, match="Out of range float values"):
+    with pytest.raises(TaskError, match="Out of range float values"):
         run(tasks.grid(1), tasks.not_a_number, out=tmp_path, seed=0, jobs=1)
     assert finished(tmp_path) == set()
 
 
 def test_a_worker_that_dies_is_reported(tmp_path: Path) -> None:
-    with pytest.raises(StudyError, match="a worker process ended while it ran toy"):
+    with pytest.raises(StudyError, match="a worker process ended while it ran toy") as failure:
         run(tasks.grid(), tasks.dies, out=tmp_path, seed=5, jobs=1)
+    assert not isinstance(failure.value, TaskError)
+
+
+def test_want_of_memory_is_no_fault_of_the_task(tmp_path: Path) -> None:
+    with pytest.raises(StudyError, match="a worker process ran out of memory") as failure:
+        run(tasks.grid(1)[:1], tasks.hungry, out=tmp_path, seed=5, jobs=1)
+    assert not isinstance(failure.value, TaskError)
+    assert "run the same command again" in str(failure.value)
 
 
 def test_progress_counts_what_is_left(tmp_path: Path) -> None:

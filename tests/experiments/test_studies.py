@@ -43,9 +43,19 @@ def test_z_tests_are_those_of_the_package_on_the_same_draws() -> None:
         test = polystein.psd_test if row["method"] == "psd" else polystein.lambda_psd_test
         result = test(draws, -draws, order=row["order"], rng=replicate.stream("split"))
         assert row["z"] == result.statistic
-        assert row["rejected"] == int(result.pvalue < 0.05)
+        assert row["rejected"] == int(result.pvalue <= 0.05)
     by_method = {(row["method"], row["order"]): row["z"] for row in rows}
     assert by_method["psd", 0] == by_method["lambda_psd", 0]
+
+
+@pytest.mark.parametrize(("pvalue", "decision"), [(0.05, 1), (math.nextafter(0.05, 1.0), 0)])
+def test_a_p_value_at_the_level_rejects(
+    monkeypatch: pytest.MonkeyPatch, pvalue: float, decision: int
+) -> None:
+    result = polystein.GofResult(1.0, pvalue, "greater", "other")
+    monkeypatch.setattr(Method, "test", lambda *_: result)
+    (row,) = experiment1.task(small(), [Method("ksd_imq")])
+    assert row["rejected"] == decision
 
 
 def test_a_method_does_not_depend_on_its_company() -> None:

@@ -101,6 +101,60 @@ def test_a_wrong_table_is_seen() -> None:
     assert "- gaussian, d=2, RFSD: published" in text
 
 
+def test_all_methods_are_added_up() -> None:
+    rows = published_as_rows(200, shift=100)
+    comparisons = verdict.compare_experiment1(rows)
+    found = verdict.agreements(comparisons)
+    agreeing = sum(one.agreeing for one in found)
+    uncorrected = sum(one.uncorrected for one in found)
+    mean = np.mean([one.difference for one in comparisons])
+    line = (
+        f"| All | 392 | {agreeing} ({agreeing / 392:.1%}) | "
+        f"{uncorrected} ({uncorrected / 392:.1%}) | {mean:+.3f} |"
+    )
+    assert line in verdict.agreement_section(comparisons)
+
+
+def comparison(pvalue: float, difference: float = 0.0) -> verdict.Comparison:
+    measured = round(1000 * (0.5 + difference))
+    return verdict.Comparison("here", "psd", 1, 50, 100, measured, 1000, pvalue)
+
+
+@pytest.mark.parametrize(
+    ("pvalues", "difference", "expected"),
+    [
+        # 2 of 100 cells differ after Holm, 8 of 100 before, all rates by 0.02: just enough.
+        ([1e-9] * 2 + [0.04] * 6 + [1.0] * 92, 0.02, [True, True, True]),
+        ([1e-9] * 3 + [0.04] * 5 + [1.0] * 92, -0.02, [False, True, True]),
+        ([1e-9] * 2 + [0.04] * 7 + [1.0] * 91, 0.0, [True, False, True]),
+        ([1.0] * 100, -0.021, [True, True, False]),
+    ],
+)
+def test_criteria_hold_up_to_their_bounds(
+    pvalues: list[float], difference: float, expected: list[bool]
+) -> None:
+    cells = [comparison(pvalue, difference) for pvalue in pvalues]
+    (one,) = verdict.agreements(cells)
+    assert list(one.criteria.values()) == expected
+    answers = ["yes" if met else "no" for met in expected]
+    assert (
+        f"- PSD: at least 98 % agree after Holm: {answers[0]}; at most 8 % uncorrected p < 0.05: "
+        f"{answers[1]}; mean signed difference within 0.02: {answers[2]}"
+    ) in verdict.agreement_section(cells)
+
+
+def test_criteria_are_for_the_four_exact_methods() -> None:
+    text = verdict.agreement_section(verdict.compare_experiment1(published_as_rows(200)))
+    judged = [line.split(":")[0] for line in text.splitlines() if "at least 98 %" in line]
+    assert judged == ["- PSD", "- λ-PSD", "- IMQ KSD", "- Gauss KSD"]
+
+
+def test_a_p_value_at_the_level_rejects() -> None:
+    (one,) = verdict.agreements([comparison(0.05)])
+    assert one.agreeing == 0
+    assert "- here, PSD (Q=1): published" in verdict.agreement_section([comparison(0.05)])
+
+
 def test_signed_differences_keep_their_sign() -> None:
     row: Row = {
         "perturbation": 0.02, "n": 1000, "d": 50, "method": "psd", "order": 0,

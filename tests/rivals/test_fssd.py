@@ -179,11 +179,36 @@ def test_chains_emit_a_warning_and_count_as_rows() -> None:
         ({"n_simulations": True}, "`n_simulations` must be a positive integer; got True"),
         ({"train": 1.0}, "`train` must be a share strictly between 0 and 1; got 1.0"),
         ({"rng": -1}, "`rng` must be a non-negative int"),
+        ({"optimise": "no"}, "`optimise` must be True or False; got 'no'"),
+        ({"optimise": 1}, "`optimise` must be True or False; got 1"),
     ],
 )
 def test_bad_options_are_named(options: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         ps.fssd_test(*plausible_rows(50, 2), **options)
+
+
+@pytest.mark.parametrize(
+    ("n", "train", "message"),
+    [
+        (8, 0.2, "of 8 it leaves 1 to train, which takes 3, and 7 to test"),
+        (14, 0.2, "of 14 it leaves 2 to train, which takes 3, and 12 to test"),
+        (8, 0.9, "of 8 it leaves 7 to train, which takes 3, and 1 to test, which takes 2"),
+    ],
+)
+def test_too_few_rows_are_counted_in_the_parts_that_fssd_has(
+    n: int, train: float, message: str
+) -> None:
+    with pytest.raises(
+        InputError, match=f"`draws` must have more rows for train={train}: {message}"
+    ):
+        ps.fssd_test(*plausible_rows(n, 2), train=train)
+
+
+@pytest.mark.parametrize(("n", "train", "n_train"), [(15, 0.2, 3), (8, 0.8, 6)])
+def test_the_fewest_rows_that_do(n: int, train: float, n_train: int) -> None:
+    result = ps.fssd_test(*plausible_rows(n, 2), train=train, rng=0)
+    assert (result.n_train, result.n_test) == (n_train, n - n_train)
 
 
 def test_bad_rows_are_named() -> None:

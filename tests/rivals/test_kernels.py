@@ -147,7 +147,11 @@ def test_beta_must_be_negative(beta: Any) -> None:
         IMQKernel(beta=beta)
 
 
-@pytest.mark.parametrize("bandwidth", [0.0, -2.0, math.nan, math.inf, "mean", None])
+# An array is no number, and compares with "median" element by element.
+ARRAY = np.array([1.0, 2.0])
+
+
+@pytest.mark.parametrize("bandwidth", [0.0, -2.0, math.nan, math.inf, "mean", None, True, ARRAY])
 def test_bandwidth_must_be_positive_or_the_median(bandwidth: Any) -> None:
     with pytest.raises(InputError, match=r"`bandwidth` must be a positive number or 'median'; got"):
         GaussianKernel(bandwidth=bandwidth)

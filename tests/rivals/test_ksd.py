@@ -1,5 +1,6 @@
 """KSD as a number and as a test: the literal formula, or an error."""
 
+from functools import partial
 from types import ModuleType
 from typing import Any
 
@@ -13,6 +14,9 @@ from polystein.rivals.pairs import resampling_seed
 from tests.conftest import arbitrary_rows, arbitrary_weights
 from tests.reference import kernels as literal
 from tests.rivals.rows import plausible_rows
+
+# Short chains, for speed.
+pytestmark = pytest.mark.filterwarnings("ignore::polystein.errors.LowESSWarning")
 
 KERNELS = {
     "imq": (ps.IMQKernel(), lambda draws: literal.imq()),
@@ -174,7 +178,7 @@ def test_what_does_not_fit_a_float_is_an_error(test: Any, scale: float, slope: f
 
 
 @pytest.mark.parametrize("test", TESTS[1:])
-@pytest.mark.parametrize("n_bootstrap", [0, -1, 2.5, "9"])
+@pytest.mark.parametrize("n_bootstrap", [0, -1, 2.5, "9", True])
 def test_the_number_of_replicates_must_be_positive(test: Any, n_bootstrap: Any) -> None:
     draws, scores = arbitrary_rows(30, 2)
     with pytest.raises(InputError, match="`n_bootstrap` must be a positive integer"):
@@ -202,11 +206,58 @@ def test_kernel_must_be_known(test: Any) -> None:
         test(draws, scores, kernel="imq")
 
 
-def test_one_row_with_all_the_weight_has_no_unbiased_estimate() -> None:
+def all_weight_on_one_row(rest: float = -np.inf) -> ps.Sample:
     draws, scores = arbitrary_rows(30, 2)
-    log_weights = np.full(30, -np.inf)
+    log_weights = np.full(30, rest)
     log_weights[4] = 0.0
-    sample = ps.Sample(draws, scores, log_weights=log_weights)
+    return ps.Sample(draws, scores, log_weights=log_weights)
+
+
+def test_one_row_with_all_the_weight_has_no_unbiased_estimate() -> None:
+    sample = all_weight_on_one_row()
     assert ps.ksd(sample) > 0.0
     with pytest.raises(DegenerateError, match="two rows of positive weight"):
         ps.ksd(sample, estimator="u")
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        partial(ps.ksd_test, estimator="v"),
+        partial(ps.ksd_test, estimator="u"),
+        partial(ps.ksdagg_test, n_correction=9),
+        ps.nystrom_ksd_test,
+        partial(ps.psd_l2_test, order=2),
+        partial(ps.psd_bootstrap_test, order=1, estimator="v"),
+        partial(ps.psd_bootstrap_test, order=1, estimator="u"),
+    ],
+)
+@pytest.mark.parametrize("rest", [-np.inf, -50.0])
+def test_one_row_with_all_the_weight_is_no_verdict(test: Any, rest: float) -> None:
+    """Multipliers leave the statistic as it is, and the p-value would be 1 for any draws."""
+    with pytest.raises(DegenerateError, match="two rows of positive weight"):
+        test(all_weight_on_one_row(rest), n_bootstrap=9, rng=0)
+    assert 0.0 < test(all_weight_on_one_row(-5.0), n_bootstrap=9, rng=0).pvalue <= 1.0
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        ps.ksd_test,
+        partial(ps.ksdagg_test, n_correction=9),
+        ps.nystrom_ksd_test,
+        partial(ps.psd_l2_test, order=1),
+        partial(ps.psd_bootstrap_test, order=1),
+    ],
+)
+def test_the_length_is_a_positive_number_of_any_type_but_no_boolean(test: Any) -> None:
+    draws, scores = (part.reshape(2, 30, 2) for part in arbitrary_rows(60, 2))
+    for length in (True, np.True_, 0, "long", np.nan, np.array([1.0, 2.0])):
+        with pytest.raises(InputError, match="`length` must be a positive number or 'auto'; got"):
+            test(draws, scores, n_bootstrap=9, length=length, rng=0)
+    results = [
+        test(draws, scores, n_bootstrap=9, length=length, rng=0)
+        for length in (3, 3.0, np.int64(3), np.float32(3.0))
+    ]
+    assert {result.settings["length"] for result in results} == {3.0}
+    assert len({result.pvalue for result in results}) == 1

@@ -14,6 +14,9 @@ from tests.conftest import Array, arbitrary_rows
 from tests.reference import kernels as literal
 from tests.rivals.rows import plausible_rows
 
+# Short chains, for speed.
+pytestmark = pytest.mark.filterwarnings("ignore::polystein.errors.LowESSWarning")
+
 FAMILIES = {"imq": literal.imq, "gaussian": literal.gaussian}
 
 
@@ -104,7 +107,11 @@ def test_result_says_how_it_came_about() -> None:
     assert result.pvalue == 0.05
 
 
-@pytest.mark.parametrize("bandwidths", [[], [1.0, 0.0], [[1.0]], [np.nan], [np.inf], 2.0])
+@pytest.mark.parametrize(
+    "bandwidths",
+    [[], [1.0, 0.0], [[1.0]], [np.nan], [np.inf], 2.0, ["a"], "ab", [True], np.array([True]),
+     np.array(2.0)],
+)  # fmt: skip
 def test_bandwidths_must_be_positive(bandwidths: Any) -> None:
     draws, scores = arbitrary_rows(30, 2)
     with pytest.raises(InputError, match="`bandwidths` must be a sequence of positive numbers"):
@@ -117,7 +124,7 @@ def test_kernel_must_be_a_known_family() -> None:
         ps.ksdagg_test(draws, scores, kernel="laplace")  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("n_correction", [0, 1.5, "9"])
+@pytest.mark.parametrize("n_correction", [0, 1.5, "9", True])
 def test_the_number_of_corrections_must_be_positive(n_correction: Any) -> None:
     draws, scores = arbitrary_rows(30, 2)
     with pytest.raises(InputError, match="`n_correction` must be a positive integer"):

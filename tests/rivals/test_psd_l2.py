@@ -16,6 +16,9 @@ from tests.conftest import arbitrary_rows, arbitrary_weights
 from tests.reference import psd_l2 as literal
 from tests.rivals.rows import plausible_rows
 
+# Short chains, for speed.
+pytestmark = pytest.mark.filterwarnings("ignore::polystein.errors.LowESSWarning")
+
 BASES = ["full", "interaction-free"]
 
 
@@ -127,6 +130,7 @@ def test_too_many_columns_are_an_error_with_their_bytes() -> None:
         ({"order": 1.5}, "`order` must be a positive integer; got 1.5"),
         ({"basis": "all"}, "`basis` must be 'full' or 'interaction-free'; got 'all'"),
         ({"n_bootstrap": 0}, "`n_bootstrap` must be a positive integer; got 0"),
+        ({"n_bootstrap": True}, "`n_bootstrap` must be a positive integer; got True"),
         ({"max_bytes": 0}, "`max_bytes` must be a positive integer; got 0"),
         ({"length": 3.0}, "`length` must be None or 'auto' for independent rows"),
     ],
@@ -134,6 +138,11 @@ def test_too_many_columns_are_an_error_with_their_bytes() -> None:
 def test_bad_options_are_named(options: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         ps.psd_l2_test(*plausible_rows(50, 2), **{"order": 2, **options})
+
+
+def test_one_row_is_an_error() -> None:
+    with pytest.raises(InputError, match="`draws` must have at least 2 rows; got 1"):
+        ps.psd_l2_test(np.ones((1, 1)), np.ones((1, 1)), order=2)
 
 
 def test_degenerate_and_overflowing_rows_are_errors() -> None:

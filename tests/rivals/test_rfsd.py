@@ -18,6 +18,9 @@ from polystein.rivals.rfsd import draw_locations, exponents, log_kurtosis
 from tests.reference import rfsd as literal
 from tests.rivals.rows import plausible_rows
 
+# Short chains, for speed.
+pytestmark = pytest.mark.filterwarnings("ignore::polystein.errors.LowESSWarning")
+
 
 @pytest.mark.parametrize("dimension", [1, 2, 4])
 def test_statistic_and_replicates_are_the_literal_ones(xp: ModuleType, dimension: int) -> None:
@@ -135,6 +138,7 @@ def test_chains_emit_a_warning_and_count_as_rows() -> None:
     [
         ({"n_features": 0}, "`n_features` must be a positive integer; got 0"),
         ({"n_bootstrap": 0}, "`n_bootstrap` must be a positive integer; got 0"),
+        ({"n_bootstrap": True}, "`n_bootstrap` must be a positive integer; got True"),
         ({"rng": "a"}, "`rng` must be a non-negative int"),
     ],
 )

@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.progress import Progress as Bar
 
 from polystein.errors import InputError, PolysteinError, PolysteinWarning
+from polystein.experiments.runner import StudyError, TaskError
 from polystein.protocols import Progress
 
 
@@ -45,12 +46,18 @@ def session(debug: bool) -> Iterator[None]:
         message = f"error: not enough memory for this input {error}".rstrip()
         raise _failure(message, ExitCode.BAD_INPUT, debug) from None
     except Exception as error:
-        message = (
-            f"internal error: {type(error).__name__}: {error}\n"
-            "This is a fault in polystein. Please report it, with the command that you ran and "
-            "what it prints with --debug."
-        )
-        raise _failure(message, ExitCode.INTERNAL_ERROR, debug) from None
+        raise _failure(_fault(error), ExitCode.INTERNAL_ERROR, debug) from None
+
+
+def _fault(error: Exception) -> str:
+    """Say whose fault it is: a study may end for want of memory, all else is a fault of ours."""
+    if isinstance(error, StudyError) and not isinstance(error, TaskError):
+        return f"error: {error}"
+    return (
+        f"internal error: {type(error).__name__}: {error}\n"
+        "This is a fault in polystein. Please report it, with the command that you ran and "
+        "what it prints with --debug."
+    )
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from polystein.experiments.cells import Replicate, Row
 from polystein.gof import lambda_psd_test, psd_test
+from polystein.report.text import rejected
 from polystein.result import GofResult
 from polystein.sample import Sample
 
@@ -86,7 +87,7 @@ def judge(sample: Sample, methods: Sequence[Method], replicate: Replicate) -> li
             {
                 "method": method.name,
                 "order": method.order,
-                "rejected": int(result.pvalue < LEVEL),
+                "rejected": int(rejected(result, LEVEL)),
                 "z": None if method.order is None else result.statistic,
             }
         )

@@ -197,7 +197,8 @@ def page(options: Options) -> str:
     heading = (
         "# The paper, reproduced\n\nWritten by `polystein reproduce`. Published and measured "
         "rejection counts are compared cell by cell with Fisher's exact test, two-sided, and "
-        "Holm's correction within each method.\n"
+        "Holm's correction within each method. Table 1 has no counts, only rates: that they rest "
+        f"on {verdict.TABLE_REPLICATES} repetitions is the paper's word.\n"
     )
     causes = f"## Known causes of differences\n\n{verdict.known_causes()}\n"
     return "\n".join([heading, *sections, causes])
@@ -228,11 +229,15 @@ def _how(options: Options, study: str, replicates: int) -> str:
     saved = json.loads((options.folder(study) / METADATA).read_text(encoding="utf-8"))
     many = "s" if replicates > 1 else ""
     grid = ", quick grid" if options.quick else ""
-    return (
+    text = (
         f"{replicates} replicate{many}, seed {options.seed}{grid}, commit "
         f"{', '.join(saved['commits'])}; {saved['processor_seconds'] / 60:.1f} minutes of "
         "processor time."
     )
+    if saved["of_other_code"] is None:
+        return text
+    remedy = f"remove `{_WORK}/{study}` beside this page to rerun"
+    return f"{text}\n\n**Warning:** {saved['of_other_code']}; {remedy}."
 
 
 def _speed(summary: Sequence[Row]) -> str:

@@ -31,11 +31,21 @@ from polystein.protocols import Progress
 
 # Work is handed out in pieces of about this many milliseconds.
 _CHUNK = 3000.0
-_ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS")
+_ONE_THREAD = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "BLIS_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+)
 
 
 class StudyError(RuntimeError):
-    """Cells of a study failed; the others are finished and kept."""
+    """A study could not be finished; its finished cells are kept."""
+
+
+class TaskError(StudyError):
+    """The task raised in some cells; the others are finished and kept."""
 
 
 class Chunk(NamedTuple):
@@ -131,21 +141,31 @@ class _Study:
     progress: Progress | None
     finished: dict[Cell, Finished] = field(default_factory=dict)
     chunks: list[Chunk] = field(default_factory=list)
+    before: dict[Cell, Finished] = field(default_factory=dict)
     parts: dict[Cell, dict[int, Done]] = field(default_factory=dict)
     failures: dict[Cell, str] = field(default_factory=dict)
 
     def resume(self, cells: Sequence[Cell]) -> None:
         """Take over what is there and cut the rest into chunks, the heaviest cells first."""
         for cell in sorted(cells, key=lambda cell: -cell.cost * cell.replicates):
-            found = self.store.load(cell) or Finished([], 0.0, None)
-            before = len(found.replicates)
-            if before >= cell.replicates:
+            found = self.store.load(cell)
+            if found is not None:
+                self.before[cell] = found
+            there = 0 if found is None else len(found.replicates)
+            if found is not None and there >= cell.replicates:
                 self.finished[cell] = found
                 continue
-            self.parts[cell] = {0: Done(found.replicates, found.seconds)} if before else {}
+            self.parts[cell] = {}
             size = max(1, int(_CHUNK / cell.cost))
-            for start in range(before, cell.replicates, size):
+            for start in range(there, cell.replicates, size):
                 self.chunks.append(Chunk(cell, start, min(start + size, cell.replicates)))
+        self._warn_of_other_code()
+
+    def _warn_of_other_code(self) -> None:
+        words = self.store.of_other_code(self.before.values())
+        if words is not None:
+            message = f"{words}; remove {self.store.folder} to rerun"
+            warnings.warn(message, PolysteinWarning, stacklevel=4)
 
     def work(self, jobs: int) -> None:
         """Hand the chunks to worker processes; keep each cell when its last chunk is back."""
@@ -173,9 +193,10 @@ class _Study:
         cell = chunk.cell
         try:
             done = future.result()
-        except BrokenProcessPool as error:
+        except (BrokenProcessPool, MemoryError) as error:
+            what = "ran out of memory" if isinstance(error, MemoryError) else "ended"
             raise StudyError(
-                f"a worker process ended while it ran {cell.key}, replicates {chunk.start} to "
+                f"a worker process {what} while it ran {cell.key}, replicates {chunk.start} to "
                 f"{chunk.stop - 1}, or a cell beside it. Was there enough memory? Finished cells "
                 "are kept; run the same command again to go on"
             ) from error
@@ -190,18 +211,20 @@ class _Study:
 
     def _keep_if_complete(self, cell: Cell) -> None:
         parts = [part for _, part in sorted(self.parts[cell].items())]
-        replicates = [replicate for part in parts for replicate in part.replicates]
+        before = self.before.get(cell, Finished([], 0.0, ()))
+        replicates = [*before.replicates, *(one for part in parts for one in part.replicates)]
         if len(replicates) < cell.replicates:
             return
-        seconds = sum(part.seconds for part in parts)
-        self.finished[cell] = Finished(replicates, seconds, self.store.commit)
+        seconds = before.seconds + sum(part.seconds for part in parts)
+        commits = tuple(sorted({*before.commits, self.store.commit}))
+        self.finished[cell] = Finished(replicates, seconds, commits)
         self.store.save(cell, self.finished[cell])
         del self.parts[cell]
 
     def _raise_failures(self) -> None:
         if self.failures:
             cell, failure = next(iter(self.failures.items()))
-            raise StudyError(
+            raise TaskError(
                 f"{len(self.failures)} cells failed, {len(self.finished)} are finished and kept. "
                 f"The first failure was in {cell.key}:\n{failure}"
             )
@@ -268,6 +291,9 @@ def _work(task: Task, chunk: Chunk, seed: int) -> Done:
                 rows = [dict(row) for row in task(Replicate(chunk.cell, index, seed))]
             # What cannot be stored must be said here, where the replicate is known.
             json.dumps(rows, allow_nan=False)
+        except MemoryError as error:
+            # The machine's fault, and no failure of the cell.
+            raise MemoryError(f"replicate {index}: {error}") from None
         except Exception:
             return Done([], 0.0, f"replicate {index}: {traceback.format_exc()}")
         replicates.append(rows)

@@ -7,14 +7,13 @@ never meets half of one, whatever ends the run.
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 import json
-import os
 import platform
 import subprocess
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -22,21 +21,17 @@ from typing import Any
 from polystein._version import __version__
 from polystein.errors import InputError
 from polystein.experiments.cells import Cell, Row
+from polystein.report.plots import write_whole
 
 TABLE = "replicates.csv"
 METADATA = "run.json"
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 
 def write_text(path: Path, text: str) -> None:
     """Write a file as a whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(f".{path.name}.tmp")
-    with unfinished.open("w", encoding="utf-8", newline="") as stream:
-        stream.write(text)
-        stream.flush()
-        os.fsync(stream.fileno())
-    os.replace(unfinished, path)
+    write_whole(path, text.encode())
 
 
 def write_csv(path: Path, rows: Sequence[Row]) -> None:
@@ -55,24 +50,27 @@ def write_json(path: Path, values: Any) -> None:
 
 @dataclass(frozen=True)
 class Finished:
-    """The replicates of a cell, each with its rows, and the seconds that they took."""
+    """The replicates of a cell, each with its rows, the seconds that they took, and whose they are.
+
+    More than one commit had a part in a cell that was run on with more replicates.
+    """
 
     replicates: list[list[Row]]
     seconds: float
-    commit: str | None
+    commits: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Store:
-    """The directory of one study run with one seed."""
+    """The directory of one study run with one seed.
+
+    `commit` is that of the code that runs: it is asked for at once, as the files may
+    change during the hours that a study takes.
+    """
 
     folder: Path
     seed: int
-
-    @cached_property
-    def commit(self) -> str | None:
-        """The commit that cells finished from now on belong to."""
-        return package_commit()
+    commit: str = field(default_factory=lambda: package_commit() or "unknown")
 
     def load(self, cell: Cell) -> Finished | None:
         """Return what is finished of a cell, or None."""
@@ -90,17 +88,26 @@ class Store:
                     f"`out` must be another directory or hold results with {name} {value!r}; "
                     f"got {saved.get(name)!r} in {path}"
                 )
-        return Finished(saved["replicates"], saved["seconds"], saved["commit"])
+        return Finished(saved["replicates"], saved["seconds"], tuple(saved["commits"]))
 
     def save(self, cell: Cell, finished: Finished) -> None:
         """Keep a cell."""
         values = {
             **self._identity(cell),
-            "commit": finished.commit,
+            "commits": finished.commits,
             "seconds": finished.seconds,
             "replicates": finished.replicates,
         }
         write_text(self._path(cell), json.dumps(values, allow_nan=False) + "\n")
+
+    def of_other_code(self, found: Iterable[Finished]) -> str | None:
+        """Say how many cells other code had a part in; None if there are none."""
+        others = [one.commits for one in found if one.commits != (self.commit,)]
+        if not others:
+            return None
+        cells = "1 cell comes" if len(others) == 1 else f"{len(others)} cells come"
+        commits = ", ".join(sorted({one for commits in others for one in commits} - {self.commit}))
+        return f"{cells} from commit {commits}, this is {self.commit}"
 
     def write_table(self, cells: Iterable[Cell], found: dict[Cell, Finished]) -> list[Row]:
         """Write all replicates of all cells as one table, in the order of `cells`."""
@@ -121,7 +128,8 @@ class Store:
             "seed": self.seed,
             "cells": len(found),
             "replicates": sorted({cell.replicates for cell in found}),
-            "commits": sorted({one.commit or "unknown" for one in found.values()}),
+            "commits": sorted({commit for one in found.values() for commit in one.commits}),
+            "of_other_code": self.of_other_code(found.values()),
             "versions": versions(),
             "processor_seconds": round(sum(one.seconds for one in found.values()), 1),
         }
@@ -149,13 +157,24 @@ def versions() -> dict[str, str]:
 
 
 def package_commit() -> str | None:
-    """Return the commit of the checkout that this package runs from, None outside of one."""
+    """Return the commit of the checkout that this package runs from, None outside of one.
+
+    Where files were changed since, a digest of all modules tells one change from another.
+    """
     package = Path(__file__).resolve().parents[1]
     top = _git(package, "rev-parse", "--show-toplevel")
     if top is None or Path(top) != package.parents[1]:
         return None
     changed = _git(package, "status", "--porcelain", "--", str(package))
-    return f"{_git(package, 'rev-parse', 'HEAD')}{'+changes' if changed else ''}"
+    return f"{_git(package, 'rev-parse', 'HEAD')}{f'+{_digest(package)}' if changed else ''}"
+
+
+def _digest(package: Path) -> str:
+    digest = hashlib.sha256()
+    for path in sorted(package.rglob("*.py")):
+        digest.update(f"{path.relative_to(package).as_posix()}\0".encode())
+        digest.update(path.read_bytes())
+    return f"changes-{digest.hexdigest()[:8]}"
 
 
 def _git(folder: Path, *arguments: str) -> str | None:

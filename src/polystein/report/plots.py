@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from io import BytesIO
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scipy.special import ndtri
@@ -42,8 +44,8 @@ def plot_results(results: Mapping[str, GofResult], alpha: float = LEVEL) -> Figu
             "`results` must be z-tests, at least one of them; got "
             f"{[result.method for result in results.values()]}"
         )
-    figure = new_figure(10.0, 1.9 + 0.62 * len(results))
-    left, right = figure.subplots(1, 2, sharey=True, width_ratios=(1.15, 1.0))
+    figure = new_figure(11.0, 1.9 + 0.62 * len(results))
+    left, right = figure.subplots(1, 2, sharey=True, width_ratios=(1.45, 1.0))
     _draw_statistics(left, results, alpha)
     _draw_shares(right, results, alpha)
     left.set_yticks(range(len(results)), list(results))
@@ -53,7 +55,24 @@ def plot_results(results: Mapping[str, GofResult], alpha: float = LEVEL) -> Figu
 
 def save(figure: Figure, path: str | os.PathLike[str]) -> None:
     """Write the figure in the format that the file's name asks for."""
-    figure.savefig(path, dpi=150)
+    path = Path(path)
+    picture = BytesIO()
+    figure.savefig(picture, dpi=150, format=path.suffix.removeprefix(".") or "png")
+    write_whole(path, picture.getvalue())
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file as a whole or not at all: under another name, which is then changed."""
+    unfinished = path.with_name(f".{path.name}.tmp")
+    try:
+        with unfinished.open("wb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(unfinished, path)
+    except BaseException:
+        unfinished.unlink(missing_ok=True)
+        raise
 
 
 def new_figure(width: float, height: float) -> Figure:
@@ -68,24 +87,26 @@ def new_figure(width: float, height: float) -> Figure:
 def _draw_statistics(axes: Axes, results: Mapping[str, GofResult], alpha: float) -> None:
     """|z| of every result (z where only large values count), with the critical value."""
     sizes = [_size(result) for result in results.values()]
+    two_sided = {result.alternative == "two-sided" for result in results.values()}
+    critical = sorted(float(-ndtri(alpha / 2.0 if both else alpha)) for both in two_sided)
+    for value in critical:
+        axes.axvline(value, color="black", linestyle="--", linewidth=1.0)
     for row, (result, size) in enumerate(zip(results.values(), sizes, strict=True)):
         against = rejected(result, alpha)
         axes.barh(row, size, height=0.6, color=_REJECTED if against else _ACCEPTED)
         words = "evidence against it" if against else "no evidence against it"
         axes.annotate(
             f"{words}, {p_words(result.pvalue)}",
-            (max(size, 0.0), row),
+            # No label crosses the dashed line.
+            (max(size, critical[-1]), row),
             xytext=(5, 0),
             textcoords="offset points",
             va="center",
             fontsize=9,
             bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.0},
         )
-    two_sided = {result.alternative == "two-sided" for result in results.values()}
-    critical = sorted(float(-ndtri(alpha / 2.0 if both else alpha)) for both in two_sided)
-    for value in critical:
-        axes.axvline(value, color="black", linestyle="--", linewidth=1.0)
-    axes.set_xlim(min(0.0, *sizes), 1.75 * max(*sizes, 1.5 * critical[-1]))
+    # Labels are drawn to the right of the bars and need more than half of the panel.
+    axes.set_xlim(min(0.0, *sizes), 2.4 * max(*sizes, 1.5 * critical[-1]))
     values = ", ".join(f"{value:.2f}" for value in critical)
     axes.set_xlabel(
         f"{'|z|' if True in two_sided else 'z'} (dashed: {values}, critical at the level {alpha:g})"

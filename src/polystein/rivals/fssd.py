@@ -12,12 +12,13 @@ from polystein._arrays import to_numpy
 from polystein._random import Streams
 from polystein.blocks import every_row, read_blocks
 from polystein.duplicates import forbid_duplicates
-from polystein.errors import DegenerateError
+from polystein.errors import DegenerateError, InputError
 from polystein.moments import ColumnMoments, finite
 from polystein.protocols import RNG, Array, FloatArray, Rows
 from polystein.result import GofResult, Notes
 from polystein.rivals.finite_set import FiniteSet, PowerCriterion
 from polystein.rivals.independent import (
+    forbid_repeats,
     median_of_rows,
     note_dependence,
     positive_integer,
@@ -25,7 +26,7 @@ from polystein.rivals.independent import (
     require_unweighted,
 )
 from polystein.sample import Sample, ScoreFunction, as_sample
-from polystein.split import RandomSplit
+from polystein.split import RandomSplit, share_of
 from polystein.trial import TRAINING
 
 # Squared widths that the search starts from, in units of the squared median distance.
@@ -38,6 +39,8 @@ WIDTH_BOUNDS = (1e-1, 1e4)
 REACH = 10.0
 # Share of their mean added to the variances of the Gaussian that locations are drawn from.
 RIDGE = 1e-6
+# The fewest training rows: RandomSplit cuts them in two, at two thirds here, which FSSD joins.
+LEAST_TRAINING = 3
 # Numbers that one portion of the simulated null law may take.
 PORTION = 2**18
 
@@ -128,12 +131,15 @@ def fssd_test(
         positive_integer(max_steps, "max_steps"),
     )
     simulations = positive_integer(n_simulations, "n_simulations")
-    split = RandomSplit(train)
+    if not isinstance(optimise, bool | np.bool_):
+        raise InputError(f"`optimise` must be True or False; got {optimise!r}")
+    split = RandomSplit(train, weights=2 / 3)
     sample, streams, notes = as_sample(draws, scores), Streams(rng), Notes()
     require_rows(sample)
     require_unweighted(sample, "fssd_test")
     note_dependence(sample, notes, "fssd_test")
     if optimise:
+        require_both_parts(train, sample.layout.total)
         forbid_duplicates(sample)
         partition = split.partition(sample.layout, streams.split)
         trained = Training(sample, lambda: partition.rows(*TRAINING)).search(
@@ -142,6 +148,7 @@ def fssd_test(
         n_train, test = partition.count(*TRAINING), partition.rows("test")
     else:
         trained = Training(sample, lambda: every_row(sample)).guess(J, streams.weights)
+        forbid_repeats(sample)
         n_train, test = 0, every_row(sample)
     n_test = sample.layout.total - n_train
     statistic, spectrum = statistic_and_spectrum(sample, test, n_test, trained)
@@ -167,6 +174,16 @@ def fssd_test(
         },
         warnings=notes.messages,
     )
+
+
+def require_both_parts(train: float, total: int) -> None:
+    """Enough rows to train, and two at least to test, where a variance is estimated."""
+    training = share_of(train, total)
+    if training < LEAST_TRAINING or total - training < 2:
+        raise InputError(
+            f"`draws` must have more rows for train={train!r}: of {total} it leaves {training} to "
+            f"train, which takes {LEAST_TRAINING}, and {total - training} to test, which takes 2"
+        )
 
 
 class Training:

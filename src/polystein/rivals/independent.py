@@ -1,4 +1,4 @@
-"""What the rivals share that hold for independent rows only."""
+"""What the rivals ask of rows and settings, those for independent rows above all."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from polystein._arrays import to_numpy
 from polystein.blocks import read_blocks
+from polystein.duplicates import forbid_duplicates
 from polystein.errors import DependenceWarning, InputError
 from polystein.protocols import FloatArray, Rows
 from polystein.result import GofResult, Notes
@@ -51,6 +52,12 @@ def require_rows(sample: Sample) -> None:
         raise InputError(f"`draws` must have at least 2 rows; got {sample.layout.total}")
 
 
+def forbid_repeats(sample: Sample) -> None:
+    """Raise where rows that are said to be independent repeat; a chain's may."""
+    if not sample.layout.time_ordered:
+        forbid_duplicates(sample)
+
+
 def median_of_rows(sample: Sample, rows: Iterable[Rows], count: int) -> float:
     """The median heuristic over at most `MEDIAN_ROWS` evenly spaced ones of `count` rows."""
     stride = -(-count // MEDIAN_ROWS)
@@ -64,4 +71,4 @@ def median_of_rows(sample: Sample, rows: Iterable[Rows], count: int) -> float:
 
 def with_warnings(result: GofResult, notes: Notes) -> GofResult:
     """The result with the messages of the warnings."""
-    return replace(result, warnings=notes.messages)
+    return replace(result, warnings=(*result.warnings, *notes.messages))

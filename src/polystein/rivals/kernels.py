@@ -61,7 +61,7 @@ class IMQKernel:
 
     def __post_init__(self) -> None:
         _require_positive(self.c, "c", "a positive number")
-        if not (_is_number(self.beta) and -math.inf < self.beta < 0.0):
+        if not (is_number(self.beta) and -math.inf < self.beta < 0.0):
             raise InputError(f"`beta` must be a negative number; got {self.beta!r}")
 
     def profile(self, squared_distances: FloatArray) -> Profile:
@@ -103,7 +103,8 @@ class GaussianKernel:
     bandwidth: float | Literal["median"] = "median"
 
     def __post_init__(self) -> None:
-        if self.bandwidth != "median":
+        # An array compares with a string element by element.
+        if not (isinstance(self.bandwidth, str) and self.bandwidth == "median"):
             _require_positive(self.bandwidth, "bandwidth", "a positive number or 'median'")
 
     def profile(self, squared_distances: FloatArray) -> Profile:
@@ -141,10 +142,11 @@ def median_distance(draws: FloatArray) -> float:
     return median
 
 
-def _is_number(value: object) -> bool:
+def is_number(value: object) -> bool:
+    """Whether the value is one number, which a boolean is not."""
     return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
 
 
 def _require_positive(value: float | str, argument: str, expected: str) -> None:
-    if not (_is_number(value) and 0.0 < float(value) < math.inf):
+    if not (is_number(value) and 0.0 < float(value) < math.inf):
         raise InputError(f"`{argument}` must be {expected}; got {value!r}")

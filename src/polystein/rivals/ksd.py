@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from polystein.bootstrap import bootstrap_result, chosen_estimator, validate_bootstrap
+from polystein.bootstrap import (
+    bootstrap_result,
+    chosen_estimator,
+    require_shared_weight,
+    validate_bootstrap,
+)
 from polystein.errors import InputError
 from polystein.moments import finite
 from polystein.protocols import RNG, Array, Estimator, Progress
 from polystein.result import GofResult
+from polystein.rivals.independent import forbid_repeats
 from polystein.rivals.kernels import IMQKernel, Kernel, fixed_kernel
 from polystein.rivals.pairs import (
     Length,
@@ -74,6 +80,8 @@ def ksd(
         raise InputError(f"`estimator` must be 'u' or 'v'; got {estimator!r}")
     sample = as_sample(draws, scores)
     x, s = all_rows(sample)
+    if estimator == "u":
+        require_shared_weight(sample)
     kernel = fixed_kernel(kernel, x)
     rows, weights = stein_rows(x, s, x.mean(axis=0)), normalised_weights(sample)
     form = float(quadratic_forms(rows, [kernel], weights[:, None])[0, 0])
@@ -151,6 +159,7 @@ def ksd_test(
     sample = as_sample(draws, scores)
     estimator = chosen_estimator(estimator, sample)
     kernel = fixed_kernel(kernel, all_rows(sample)[0])
+    forbid_repeats(sample)
     wild = Wild.start(sample, n_bootstrap, length, rng)
     forms = quadratic_forms(wild.rows, [kernel], wild.factors, progress)[0]
     value = float(forms[0])

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from polystein._arrays import to_numpy
 from polystein._random import Streams
+from polystein.bootstrap import require_shared_weight
 from polystein.errors import DegenerateError, InputError
 from polystein.moments import finite
 from polystein.multipliers import dependence_length, multipliers
@@ -154,6 +155,7 @@ class Wild(NamedTuple):
     def start(cls, sample: Sample, count: int, length: Length, rng: RNG) -> Wild:
         """Draw the multipliers."""
         draws, scores = all_rows(sample)
+        require_shared_weight(sample)
         rows = stein_rows(draws, scores, draws.mean(axis=0))
         weights, length = normalised_weights(sample), dependence_length(sample, length)
         stream = multipliers(count, resampling_seed(rng), length)
@@ -203,9 +205,4 @@ def resampling_seed(rng: RNG) -> int:
 
 def unbiased_square(form: float, diagonal: float, weights: FloatArray) -> float:
     """The U-statistic: a form without its diagonal terms, over the weight of its pairs."""
-    left = 1.0 - float(weights @ weights)
-    if left < 1e-12:
-        raise DegenerateError(
-            "the unbiased estimate of KSD^2 needs at least two rows of positive weight"
-        )
-    return (form - diagonal) / left
+    return (form - diagonal) / (1.0 - float(weights @ weights))

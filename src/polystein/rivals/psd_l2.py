@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from polystein._arrays import to_numpy
 from polystein.blocks import every_row, read_blocks
-from polystein.bootstrap import bootstrap_result, validate_bootstrap
+from polystein.bootstrap import bootstrap_result, require_shared_weight, validate_bootstrap
 from polystein.errors import DegenerateError, InputError
 from polystein.moments import finite
 from polystein.multipliers import dependence_length, multipliers
 from polystein.protocols import RNG, Array, FloatArray
 from polystein.result import GofResult
-from polystein.rivals.independent import positive_integer
+from polystein.rivals.independent import forbid_repeats, positive_integer, require_rows
 from polystein.rivals.pairs import resampling_seed
 from polystein.sample import Sample, ScoreFunction, as_sample
 
@@ -101,9 +101,11 @@ def psd_l2_test(
     if basis not in get_args(MonomialBasis):
         raise InputError(f"`basis` must be 'full' or 'interaction-free'; got {basis!r}")
     sample = as_sample(draws, scores)
+    require_rows(sample)
     columns = column_count(sample.layout.dimension, order, basis)
     _require_memory(columns, n_bootstrap, max_bytes, sample.layout.dimension, order, basis)
     length = dependence_length(sample, length)
+    forbid_repeats(sample)
     squares = squared_means(sample, order, basis, n_bootstrap, resampling_seed(rng), length)
     return bootstrap_result(
         finite(sample.layout.total * float(squares[0]), "the statistic"),
@@ -152,6 +154,7 @@ def squared_means(
 
     The weights w sum to 1.
     """
+    require_shared_weight(sample)
     stream, weight = multipliers(count, seed, length), 0.0
     columns = column_count(sample.layout.dimension, order, basis)
     images = FullImages(sample.layout.dimension, order) if basis == "full" else PowerImages(order)

@@ -18,6 +18,7 @@ from polystein.multipliers import multipliers
 from polystein.protocols import RNG, Array, FloatArray
 from polystein.result import GofResult, Notes
 from polystein.rivals.independent import (
+    forbid_repeats,
     median_of_rows,
     note_dependence,
     positive_integer,
@@ -121,6 +122,7 @@ def rfsd_test(
     require_unweighted(sample, "rfsd_test")
     note_dependence(sample, notes, "rfsd_test")
     chosen = draw_locations(sample, count, streams.weights)
+    forbid_repeats(sample)
     observed, replicates = discrepancies(
         sample, chosen, n_bootstrap, int(streams.resampling.integers(2**63))
     )

@@ -1,0 +1,162 @@
+"""What is on disk: whole files, and which commit every cell comes from."""
+
+import json
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from polystein.errors import InputError, PolysteinWarning
+from polystein.experiments import store
+from polystein.experiments.cells import Cell
+from polystein.experiments.runner import run
+from polystein.experiments.store import Finished, Store, write_text
+from polystein.report import plots
+from tests.experiments import tasks
+
+# Before the fixture of this package takes its place.
+original_commit = store.package_commit
+
+CELLS = tasks.grid(2)[:2]
+MORE = tasks.grid(3)[:2]
+
+
+@pytest.fixture
+def at(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """Begin at the commit "old"; `as_commit` moves on."""
+    as_commit(monkeypatch, "old")
+    return monkeypatch
+
+
+def as_commit(patch: pytest.MonkeyPatch, commit: str | None) -> None:
+    patch.setattr(store, "package_commit", lambda: commit)
+
+
+def metadata(folder: Path) -> dict[str, object]:
+    saved: dict[str, object] = json.loads((folder / "run.json").read_text("utf-8"))
+    return saved
+
+
+def commits_of(folder: Path, cell: Cell) -> list[str]:
+    saved = json.loads((folder / "cells" / cell.file_name).read_text("utf-8"))
+    assert saved["schema_version"] == 2
+    return list(saved["commits"])
+
+
+def test_a_cell_that_is_run_on_keeps_both_commits(tmp_path: Path, at: pytest.MonkeyPatch) -> None:
+    run(CELLS[:1], tasks.numbers, out=tmp_path, seed=5, jobs=1)
+    assert metadata(tmp_path)["commits"] == ["old"]
+    assert metadata(tmp_path)["of_other_code"] is None
+    as_commit(at, "new")
+    with pytest.warns(PolysteinWarning, match="1 cell comes from commit old, this is new"):
+        run(MORE, tasks.numbers, out=tmp_path, seed=5, jobs=1)
+    assert commits_of(tmp_path, MORE[0]) == ["new", "old"]
+    assert commits_of(tmp_path, MORE[1]) == ["new"]
+    assert metadata(tmp_path)["commits"] == ["new", "old"]
+    assert metadata(tmp_path)["of_other_code"] == "1 cell comes from commit old, this is new"
+
+
+def test_finished_cells_of_other_code_are_said_once(tmp_path: Path, at: pytest.MonkeyPatch) -> None:
+    run(CELLS, tasks.numbers, out=tmp_path, seed=5, jobs=1)
+    as_commit(at, None)
+    with pytest.warns(PolysteinWarning) as caught:
+        run(CELLS, tasks.numbers, out=tmp_path, seed=5, jobs=1)
+    assert [str(one.message) for one in caught] == [
+        f"2 cells come from commit old, this is unknown; remove {tmp_path} to rerun"
+    ]
+    assert metadata(tmp_path)["commits"] == ["old"]
+
+
+def test_the_commit_is_that_of_the_start(tmp_path: Path, at: pytest.MonkeyPatch) -> None:
+    one = Store(tmp_path, 0)
+    as_commit(at, "new")
+    assert one.commit == "old"
+
+
+def test_cells_of_the_old_layout_are_refused(tmp_path: Path) -> None:
+    one = Store(tmp_path, 0)
+    one.save(CELLS[0], Finished([[{"value": 1}]], 0.5, ("a", "b")))
+    assert one.load(CELLS[0]) == Finished([[{"value": 1}]], 0.5, ("a", "b"))
+    path = tmp_path / "cells" / CELLS[0].file_name
+    path.write_text(json.dumps({**json.loads(path.read_text("utf-8")), "schema_version": 1}))
+    with pytest.raises(InputError, match="with schema_version 2; got 1"):
+        one.load(CELLS[0])
+
+
+def checkout(folder: Path) -> Path:
+    """A repository with one module, committed."""
+    package = folder / "src" / "polystein"
+    (package / "experiments").mkdir(parents=True)
+    (package / "experiments" / "store.py").write_text("ONE = 1\n")
+    who = [
+        "-c",
+        "user.name=Nobody",
+        "-c",
+        "user.email=nobody@example.org",
+        "-c",
+        "commit.gpgsign=false",
+    ]
+    for arguments in (["init", "-q"], ["add", "."], [*who, "commit", "-q", "-m", "One"]):
+        subprocess.run(["git", *arguments], cwd=folder, check=True, timeout=60)
+    return package
+
+
+def test_changes_are_told_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = checkout(tmp_path.resolve())
+    module = package / "experiments" / "store.py"
+    monkeypatch.setattr(store, "__file__", str(module))
+    clean = original_commit()
+    assert clean is not None
+    assert len(clean) == 40
+    module.write_text("ONE = 2\n")
+    second = original_commit()
+    module.write_text("ONE = 3\n")
+    third = original_commit()
+    assert second is not None
+    assert third is not None
+    assert second.startswith(f"{clean}+changes-")
+    assert third.startswith(f"{clean}+changes-")
+    assert second != third
+    monkeypatch.setattr(store, "__file__", str(tmp_path / "a" / "b" / "c.py"))
+    assert original_commit() is None
+
+
+def broken(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def write_figure(path: Path) -> None:
+    plots.save(plots.new_figure(1.0, 1.0), path)
+
+
+def write_words(path: Path) -> None:
+    write_text(path, "after")
+
+
+@pytest.mark.parametrize("write", [write_words, write_figure])
+@pytest.mark.parametrize("step", ["fsync", "replace"])
+def test_a_file_is_whole_or_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: Callable[[Path], None], step: str
+) -> None:
+    path = tmp_path / "picture.png"
+    path.write_bytes(b"before")
+    with monkeypatch.context() as patch:
+        patch.setattr(os, step, broken)
+        with pytest.raises(KeyboardInterrupt):
+            write(path)
+    assert path.read_bytes() == b"before"
+    assert list(tmp_path.iterdir()) == [path]
+    write(path)
+    assert path.read_bytes() != b"before"
+
+
+def test_a_figure_that_cannot_be_drawn_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    figure = plots.new_figure(1.0, 1.0)
+    monkeypatch.setattr(figure, "draw", broken)
+    with pytest.raises(KeyboardInterrupt):
+        plots.save(figure, tmp_path / "picture.png")
+    assert list(tmp_path.iterdir()) == []
