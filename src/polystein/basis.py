@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from polystein._arrays import namespace
 from polystein.errors import InputError
-from polystein.protocols import Array, Term
+from polystein.protocols import Array, Basis, BasisName, Term
 
 
 def validate_order(order: object, *, least: int = 0) -> int:
@@ -117,3 +117,19 @@ class BoundedHermite:
                 values,
                 (draws * values - math.sqrt(k) * before) / math.sqrt(k + 1),
             )
+
+
+def basis_for(name: BasisName, order: int, *, standardise: bool) -> Basis:
+    """Look up a basis; all but the monomials live in standardised coordinates."""
+    if name == "monomial":
+        return Monomial(order)
+    if name not in ("hermite", "bounded-hermite"):
+        raise InputError(
+            f"`basis` must be 'monomial', 'hermite' or 'bounded-hermite'; got {name!r}"
+        )
+    if not standardise:
+        raise InputError(
+            f"`standardise` must be True for `basis={name!r}`, which is made for draws of mean 0 "
+            "and variance 1; got False"
+        )
+    return Hermite(order) if name == "hermite" else BoundedHermite(order)

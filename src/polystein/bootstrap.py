@@ -14,6 +14,7 @@ from polystein.duplicates import forbid_duplicates
 from polystein.errors import DegenerateError, InputError, LowESSWarning
 from polystein.moments import finite, stein_moments
 from polystein.multipliers import dependence_length, lag_one_autocorrelation, multipliers
+from polystein.options import positive_integer
 from polystein.protocols import (
     RNG,
     Array,
@@ -101,7 +102,7 @@ def psd_bootstrap_test(
     >>> ps.psd_bootstrap_test(draws, lambda x: -x, order=1, n_bootstrap=199, rng=1).pvalue
     0.005
     """
-    validate_bootstrap(n_bootstrap)
+    positive_integer(n_bootstrap, "n_bootstrap")
     basis = Monomial(order)
     sample = as_sample(draws, scores)
     estimator = chosen_estimator(estimator, sample)
@@ -280,13 +281,6 @@ class _Ticker:
         self._done += rows
         if self._progress is not None:
             self._progress(self._done, self._total)
-
-
-def validate_bootstrap(n_bootstrap: int) -> None:
-    """At least one replicate."""
-    whole = isinstance(n_bootstrap, int | np.integer) and not isinstance(n_bootstrap, bool)
-    if not whole or n_bootstrap < 1:
-        raise InputError(f"`n_bootstrap` must be a positive integer; got {n_bootstrap!r}")
 
 
 def require_shared_weight(sample: Sample) -> None:

@@ -4,9 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from polystein.basis import Monomial
+from polystein.basis import basis_for
 from polystein.options import require_rule
-from polystein.protocols import RNG, Alternative, Array, Split, Structure, Variance, Weights
+from polystein.protocols import (
+    RNG,
+    Alternative,
+    Array,
+    BasisName,
+    Split,
+    Structure,
+    Variance,
+    Weights,
+)
 from polystein.result import GofResult
 from polystein.sample import Sample, ScoreFunction, as_sample
 from polystein.split import RandomSplit
@@ -22,6 +31,7 @@ def psd_test(
     *,
     order: int,
     structure: Structure = "full",
+    basis: BasisName = "monomial",
     split: Split = RandomSplit(0.7),  # noqa: B008 - a frozen value
     variance: Variance = IID(),  # noqa: B008
     alternative: Alternative = "two-sided",
@@ -44,6 +54,10 @@ def psd_test(
         The paper's Q, at least 0.
     structure : {"full", "diagonal"}
         Whether each A_i is d x d or diagonal.
+    basis : {"monomial", "hermite", "bounded-hermite"}
+        The functions phi_i that A_i multiplies: the paper's powers, orthonormal
+        Hermite polynomials, or these times exp(-x^2/4), which are bounded and so
+        need no moments of the draws. The last two need ``standardise=True``.
     split : RandomSplit, BlockSplit or ChainSplit
         Which rows train and which test; all training rows go to the test function.
         The default is the paper's, for independent rows.
@@ -87,8 +101,8 @@ def psd_test(
     0.0
     """
     trial = Trial(
-        as_sample(draws, scores), Monomial(order), structure, split, variance, alternative,
-        standardise,
+        as_sample(draws, scores), basis_for(basis, order, standardise=standardise), structure,
+        split, variance, alternative, standardise,
     )  # fmt: skip
 
     def algorithm1(stage: Stage) -> GofResult:
@@ -109,6 +123,7 @@ def lambda_psd_test(
     order: int,
     weights: Weights = CrossEntropy(),  # noqa: B008
     structure: Structure = "full",
+    basis: BasisName = "monomial",
     split: Split = RandomSplit(0.7),  # noqa: B008
     variance: Variance = IID(),  # noqa: B008
     alternative: Alternative = "two-sided",
@@ -131,7 +146,7 @@ def lambda_psd_test(
         rows go to it, and the test is that of `psd_test`.
     weights : CrossEntropy, ClosedForm, Uniform or other rule
         How lambda is found. `CrossEntropy` is the paper's; `ClosedForm` is faster.
-    structure, split, variance, alternative, standardise, repeats, rng
+    structure, basis, split, variance, alternative, standardise, repeats, rng
         As for `psd_test`.
 
     Returns
@@ -150,8 +165,8 @@ def lambda_psd_test(
     """
     require_rule(weights, "solve", "weights", "CrossEntropy(), ClosedForm() or Uniform()")
     trial = Trial(
-        as_sample(draws, scores), Monomial(order), structure, split, variance, alternative,
-        standardise,
+        as_sample(draws, scores), basis_for(basis, order, standardise=standardise), structure,
+        split, variance, alternative, standardise,
     )  # fmt: skip
 
     def algorithm3(stage: Stage) -> GofResult:

@@ -15,6 +15,13 @@ def is_integer(value: object, *, least: int) -> bool:
     return isinstance(value, numbers.Integral) and int(value) >= least
 
 
+def positive_integer(value: object, argument: str) -> int:
+    """Return a positive integer, or name the argument that is none."""
+    if not is_integer(value, least=1):
+        raise InputError(f"`{argument}` must be a positive integer; got {value!r}")
+    return int(value)  # type: ignore[call-overload, no-any-return]
+
+
 def is_finite_number(value: object) -> bool:
     """Whether the value is a real number, and not a bool, other than NaN and infinity."""
     if isinstance(value, bool):

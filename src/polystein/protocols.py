@@ -18,6 +18,7 @@ FloatArray: TypeAlias = NDArray[np.float64]
 RNG: TypeAlias = int | np.random.SeedSequence | np.random.Generator | None
 Role: TypeAlias = Literal["witness", "weights", "gap", "test"]
 Structure: TypeAlias = Literal["full", "diagonal"]
+BasisName: TypeAlias = Literal["monomial", "hermite", "bounded-hermite"]
 Alternative: TypeAlias = Literal["two-sided", "greater"]
 Estimator: TypeAlias = Literal["u", "v"]
 Progress: TypeAlias = Callable[[int, int], None]

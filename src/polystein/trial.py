@@ -193,6 +193,7 @@ class Stage:
         trial = self.trial
         settings: dict[str, Any] = {
             "order": trial.basis.order,
+            "basis": type(trial.basis).__name__,
             "dimension": trial.sample.layout.dimension,
             "structure": trial.structure,
             "split": repr(trial.split),

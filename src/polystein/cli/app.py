@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -223,16 +222,7 @@ def _as_json(result: GofResult, alpha: float, seed: int) -> str:
         "seed": seed,
         "polystein_version": polystein.__version__,
     }
-    return json.dumps(_finite(values), indent=2, allow_nan=False)
-
-
-def _finite(value: Any) -> Any:
-    """JSON has no NaN and no infinity: null stands for what is not there."""
-    if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    return json.dumps(values, indent=2, allow_nan=False)
 
 
 def _demo_table(cases: list[demonstration.Case], draws: int) -> Table:

@@ -14,6 +14,7 @@ from polystein.blocks import every_row, read_blocks
 from polystein.duplicates import forbid_duplicates
 from polystein.errors import DegenerateError, InputError
 from polystein.moments import ColumnMoments, finite
+from polystein.options import positive_integer
 from polystein.protocols import RNG, Array, FloatArray, Rows
 from polystein.result import GofResult, Notes
 from polystein.rivals.finite_set import FiniteSet, PowerCriterion
@@ -21,7 +22,6 @@ from polystein.rivals.independent import (
     forbid_repeats,
     median_of_rows,
     note_dependence,
-    positive_integer,
     require_rows,
     require_unweighted,
 )

@@ -39,13 +39,6 @@ def note_dependence(sample: Sample, notes: Notes, method: str) -> None:
         )
 
 
-def positive_integer(value: int, argument: str) -> int:
-    """Return a positive integer, or name the argument that is none."""
-    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
-        raise InputError(f"`{argument}` must be a positive integer; got {value!r}")
-    return int(value)
-
-
 def require_rows(sample: Sample) -> None:
     """A distance and a variance take two rows."""
     if sample.layout.total < 2:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, Protocol, TypeAlias
 
@@ -11,6 +10,7 @@ from scipy.spatial.distance import pdist
 
 from polystein.errors import DegenerateError, InputError
 from polystein.moments import finite
+from polystein.options import is_finite_number
 from polystein.protocols import FloatArray
 
 # Rows whose pairwise distances give the median: half a million distances.
@@ -61,7 +61,7 @@ class IMQKernel:
 
     def __post_init__(self) -> None:
         _require_positive(self.c, "c", "a positive number")
-        if not (is_number(self.beta) and -math.inf < self.beta < 0.0):
+        if not (is_finite_number(self.beta) and self.beta < 0.0):
             raise InputError(f"`beta` must be a negative number; got {self.beta!r}")
 
     def profile(self, squared_distances: FloatArray) -> Profile:
@@ -142,11 +142,6 @@ def median_distance(draws: FloatArray) -> float:
     return median
 
 
-def is_number(value: object) -> bool:
-    """Whether the value is one number, which a boolean is not."""
-    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-
-
 def _require_positive(value: float | str, argument: str, expected: str) -> None:
-    if not (is_number(value) and 0.0 < float(value) < math.inf):
+    if not (is_finite_number(value) and float(value) > 0.0):
         raise InputError(f"`{argument}` must be {expected}; got {value!r}")
