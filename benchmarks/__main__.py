@@ -26,9 +26,9 @@ def main() -> int:
     options = arguments()
     fix_threads(options.threads)
 
-    from benchmarks import chains, core, harness, rivals, rivals_linear
+    from benchmarks import chains, check, core, harness, rivals, rivals_linear
 
-    modules = (core, chains, rivals, rivals_linear)
+    modules = (core, chains, check, rivals, rivals_linear)
     every = [case for module in modules for case in module.CASES]
     cases = [case for case in every if case.name.startswith(options.only or "")]
     if not cases:

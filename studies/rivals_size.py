@@ -12,10 +12,7 @@ those of ``tests/statistical/test_rivals_ksd.py``.
 """
 
 import argparse
-import csv
 import sys
-import tempfile
-import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -25,13 +22,11 @@ import numpy as np
 from scipy.stats import binom
 
 import polystein as ps
-from polystein.experiments import runner
 from polystein.experiments.cells import Cell, Replicate, Row
 from polystein.experiments.samplers import EXPERIMENT_1, gaussian_score
-from polystein.experiments.store import package_commit, write_csv
+from studies._table import LEVEL, Study, decision
 
-TABLE = Path(__file__).with_suffix(".csv")
-LEVEL, REPLICATES, CHANCE = 0.05, 1000, 0.001
+REPLICATES, CHANCE = 1000, 0.001
 DIMENSIONS = (2, 16)
 
 
@@ -95,69 +90,21 @@ def decide(replicate: Replicate) -> Sequence[Row]:
     words = [int.from_bytes(b"gaussian"), cell["n"], cell["d"], replicate.index]
     for_draws, for_test = np.random.SeedSequence(words).spawn(2)
     draws = EXPERIMENT_1["gaussian"](np.random.default_rng(for_draws), cell["n"], cell["d"])
-    pvalue = METHODS[cell["method"]].test(draws, gaussian_score, rng=for_test).pvalue
-    return [{"rejected": int(pvalue <= LEVEL)}]
+    return decision(METHODS[cell["method"]].test(draws, gaussian_score, rng=for_test))
 
 
-def marks(rows: Sequence[Row]) -> str:
-    """One character a replicate: x where it was rejected."""
-    return "".join("x" if row["rejected"] else "." for row in rows)
-
-
-def first_marks(cell: Cell, count: int) -> str:
-    """Run the first replicates of a cell in this process."""
-    return marks([row for index in range(count) for row in decide(Replicate(cell, index, 0))])
-
-
-def highest(replicates: int) -> float:
+def highest(replicates: int) -> Row:
     """The largest rate that a test of size 0.05 exceeds with a chance below 0.001."""
-    return float(binom.ppf(1.0 - CHANCE, replicates, LEVEL)) / replicates
+    bound = float(binom.ppf(1.0 - CHANCE, replicates, LEVEL)) / replicates
+    return {"highest": f"{bound:.4f}"}
 
 
-def stored() -> dict[str, dict[str, str]]:
-    """The lines of the committed table, by cell."""
-    if not TABLE.exists():
-        return {}
-    with TABLE.open(newline="", encoding="utf-8") as file:
-        return {row["cell"]: row for row in csv.DictReader(file)}
-
-
-def measured(cell: Cell, jobs: int) -> Row:
-    """Run one cell, its replicates spread over processes of one thread each."""
-    with tempfile.TemporaryDirectory() as folder:
-        decisions = marks(runner.run([cell], decide, out=Path(folder), seed=0, jobs=jobs))
-    rejections = decisions.count("x")
-    return {
-        "cell": name(cell),
-        "replicates": len(decisions),
-        "rejections": rejections,
-        "rate": f"{rejections / len(decisions):.4f}",
-        "highest": f"{highest(len(decisions)):.4f}",
-        "decisions": decisions,
-        "polystein": ps.__version__,
-        "commit": package_commit(),
-    }
-
-
-def run(only: str, jobs: int) -> None:
-    """Fill in what the table does not hold, and store every cell as it comes."""
-    rows: dict[str, Row] = {cell: dict(row) for cell, row in stored().items()}
-    missing = [cell for cell in CELLS if name(cell) not in rows and only in name(cell)]
-    for done, cell in enumerate(missing, 1):
-        started = time.perf_counter()
-        row = rows[name(cell)] = measured(cell, jobs)
-        write_csv(TABLE, [rows[name(one)] for one in CELLS if name(one) in rows])
-        seconds = time.perf_counter() - started
-        rate, bound = row["rate"], row["highest"]
-        print(
-            f"{done}/{len(missing)}  {rate} (at most {bound})  {name(cell)}  {seconds:.0f} s",
-            flush=True,
-        )
+STUDY = Study(Path(__file__).with_suffix(".csv"), CELLS, name, decide, columns=highest)
 
 
 def markdown() -> list[str]:
     """The table of ``docs/rivals.md``, line by line."""
-    rows = stored()
+    rows = STUDY.stored()
     columns = [(n, d) for n in (300, 1000) for d in DIMENSIONS]
     heads = [f"n = {n}, d = {d}" for n, d in columns]
     lines = ["| test | " + " | ".join(heads) + " |", "|---|" + "---|" * len(heads)]
@@ -177,7 +124,7 @@ def main() -> int:
     if options.markdown:
         print("\n".join(markdown()))
     else:
-        run(options.only, options.jobs)
+        STUDY.run(options.only, options.jobs)
     return 0
 
 

@@ -8,10 +8,11 @@ import pytest
 from numpy.polynomial import hermite_e
 
 import polystein as ps
-from polystein.basis import BoundedHermite, Hermite, Monomial
+from polystein.basis import BoundedHermite, Hermite, LinearAndBounded, Monomial
 from polystein.errors import InputError
 
 POINTS = np.linspace(-3.0, 3.0, 13)[:, None]
+BASES = [Monomial(5), Hermite(5), BoundedHermite(5), LinearAndBounded(5), LinearAndBounded(1)]
 
 
 def literal_hermite(k: int, x: Any) -> Any:
@@ -41,7 +42,7 @@ def test_bounded_hermite_functions_have_their_envelope() -> None:
         assert found == pytest.approx(expected, rel=1e-12, abs=1e-12)
 
 
-@pytest.mark.parametrize("basis", [Monomial(5), Hermite(5), BoundedHermite(5)])
+@pytest.mark.parametrize("basis", BASES)
 def test_derivatives_against_differences(basis: Any) -> None:
     step = 1e-6
     above, below = values(basis, POINTS + step), values(basis, POINTS - step)
@@ -50,7 +51,7 @@ def test_derivatives_against_differences(basis: Any) -> None:
         assert found == pytest.approx(slope, rel=1e-7, abs=1e-7)
 
 
-@pytest.mark.parametrize("basis", [Monomial(5), Hermite(5), BoundedHermite(5)])
+@pytest.mark.parametrize("basis", BASES)
 def test_steins_identity_under_the_standard_normal(basis: Any) -> None:
     """E[-x phi(x) + phi'(x)] = 0, by quadrature."""
     nodes, weights = hermite_e.hermegauss(80)
@@ -71,6 +72,22 @@ def test_bounded_functions_are_bounded() -> None:
 def test_names() -> None:
     assert Hermite(3).names == ("H1", "H2", "H3")
     assert BoundedHermite(2).names == ("G1", "G2")
+    assert LinearAndBounded(1).names == ("x",)
+    assert LinearAndBounded(4).names == ("x", "G1", "G2", "G3")
+
+
+def test_the_identity_comes_before_the_bounded_functions() -> None:
+    first, *rest = values(LinearAndBounded(4), POINTS)
+    assert np.array_equal(first, POINTS)
+    assert len(rest) == 3
+    for found, expected in zip(rest, values(BoundedHermite(3), POINTS), strict=True):
+        assert np.array_equal(found, expected)
+
+
+@pytest.mark.parametrize("order", [0, -1, 1.5, True, "2"])
+def test_the_identity_is_not_left_out(order: Any) -> None:
+    with pytest.raises(InputError, match=r"`order` must be an integer >= 1; got "):
+        LinearAndBounded(order)
 
 
 @pytest.mark.parametrize("name", ["hermite", "bounded-hermite"])

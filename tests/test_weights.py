@@ -10,10 +10,17 @@ from scipy import stats
 import polystein as ps
 from polystein.errors import DegenerateError, InputError
 from polystein.protocols import FeatureMoments
-from tests.reference import algorithms, stein
+from tests.reference import algorithms, resolution, stein
 
 Array = NDArray[np.float64]
-RULES = [ps.Uniform(), ps.ClosedForm(), ps.ClosedForm(ridge=0.0), ps.CrossEntropy()]
+RULES = [
+    ps.Uniform(),
+    ps.ClosedForm(),
+    ps.ClosedForm(ridge=0.0),
+    ps.CrossEntropy(),
+    ps.SoftThreshold(),
+    ps.SoftThreshold(level=0.0),
+]
 
 
 def table(seed: int, n: int = 200, size: int = 4) -> Array:
@@ -102,6 +109,59 @@ def test_a_singular_correlation_needs_a_ridge() -> None:
 def test_bad_ridges_are_refused(ridge: float) -> None:
     with pytest.raises(InputError, match=f"`ridge` must be a finite number >= 0; got {ridge!r}"):
         ps.ClosedForm(ridge=ridge)
+
+
+# SoftThreshold
+
+
+@pytest.mark.parametrize("level", [0.0, 0.5, 1.0, 3.0])
+@pytest.mark.parametrize("seed", range(5))
+def test_soft_thresholding_is_the_literal_one(level: float, seed: int) -> None:
+    features = table(seed, size=6)
+    weights = solved(ps.SoftThreshold(level), moments_of(features))
+    expected = resolution.soft_threshold(level)(features, None)
+    assert weights == pytest.approx(expected, rel=1e-10, abs=1e-14)
+
+
+def test_only_features_beyond_the_threshold_have_a_weight() -> None:
+    """t = 30, -4, 1 and 2 with sqrt(2 log 4) = 1.665, worked out by hand."""
+    spread = np.array([1.0, 2.0, 1.0, 0.5])
+    mean = np.array([3.0, -0.8, 0.1, 0.1])
+    weights = solved(ps.SoftThreshold(), FeatureMoments(mean, np.diag(spread**2), 100))
+    threshold = np.sqrt(2 * np.log(4))
+    expected = np.array([30 - threshold, -(4 - threshold) / 2, 0.0, (2 - threshold) / 0.5])
+    assert weights == pytest.approx(expected / np.linalg.norm(expected), rel=1e-12)
+
+
+def test_the_largest_feature_stays_where_none_is_beyond_the_threshold() -> None:
+    moments = FeatureMoments(np.array([0.01, -0.05, 0.2]), np.array([1.0, 1.0, 100.0]), 100)
+    assert np.array_equal(solved(ps.SoftThreshold(), moments), [0.0, -1.0, 0.0])
+
+
+def test_without_a_threshold_the_rule_is_the_maximiser_of_uncorrelated_features() -> None:
+    moments = FeatureMoments(np.array([0.3, -0.2, 0.1]), np.diag([1.0, 4.0, 0.1]), 100)
+    first, second = (solved(rule, moments) for rule in (RULES[-1], ps.ClosedForm(ridge=0.0)))
+    assert first == pytest.approx(second, rel=1e-12)
+
+
+def test_variances_alone_are_enough_for_some_rules_and_not_for_others() -> None:
+    moments = moments_of(table(0))
+    short = moments._replace(covariance=moments.variance)
+    assert np.array_equal(short.variance, moments.variance)
+    for rule in (ps.SoftThreshold(), ps.Uniform()):
+        assert np.array_equal(solved(rule, short), solved(rule, moments))
+    for other in (ps.ClosedForm(), ps.CrossEntropy()):
+        message = (
+            r"`weights` must be SoftThreshold\(\) .* 4 features .*; got " + type(other).__name__
+        )
+        with pytest.raises(InputError, match=message):
+            solved(other, short)
+
+
+@pytest.mark.parametrize("level", [-0.1, float("nan"), float("inf"), "1", None, True])
+def test_bad_levels_are_refused(level: Any) -> None:
+    with pytest.raises(InputError, match=f"`level` must be a finite number >= 0; got {level!r}"):
+        ps.SoftThreshold(level=level)
 
 
 # CrossEntropy

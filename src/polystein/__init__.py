@@ -36,7 +36,7 @@ from polystein.rivals import (
 from polystein.sample import Sample
 from polystein.split import BlockSplit, ChainSplit, RandomSplit
 from polystein.variance import IID, BatchMeans, InitialSequence
-from polystein.weights import ClosedForm, CrossEntropy, Uniform
+from polystein.weights import ClosedForm, CrossEntropy, SoftThreshold, Uniform
 
 __all__ = [
     "IID",
@@ -60,6 +60,7 @@ __all__ = [
     "RandomSplit",
     "Sample",
     "ScaleError",
+    "SoftThreshold",
     "SteinMoments",
     "Uniform",
     "__version__",

@@ -119,6 +119,36 @@ class BoundedHermite:
             )
 
 
+@dataclass(frozen=True)
+class LinearAndBounded:
+    """The identity and then Hermite functions: phi_1 = x and phi_(k+1) = g_k, for k < Q.
+
+    What `check` looks through: x sees location, spread and correlation best, and
+    everything finer is seen through functions without tails, on which a normal
+    approximation holds early.
+
+    Parameters
+    ----------
+    order : int
+        The paper's Q; at least 1.
+    """
+
+    order: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "order", validate_order(self.order, least=1))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names ``x``, ``G1``, ``G2``, ..."""
+        return ("x", *BoundedHermite(self.order - 1).names)
+
+    def terms(self, draws: Array) -> Iterator[Term]:
+        """Yield x with its derivative 1, then the Hermite functions."""
+        yield from Monomial(1).terms(draws)
+        yield from BoundedHermite(self.order - 1).terms(draws)
+
+
 def basis_for(name: BasisName, order: int, *, standardise: bool) -> Basis:
     """Look up a basis; all but the monomials live in standardised coordinates."""
     if name == "monomial":

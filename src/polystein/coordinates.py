@@ -44,7 +44,15 @@ class Coordinates:
             return draws, scores
         if self.centre is not None:
             draws = draws - self.centre
-        return draws / self.scale, scores * self.scale
+        with np.errstate(over="ignore"):  # whoever sums them finds out
+            return draws / self.scale, scores * self.scale
+
+    def part(self, columns: slice) -> Coordinates:
+        """The same for some of the coordinates."""
+        return Coordinates(
+            None if self.centre is None else self.centre[columns],
+            None if self.scale is None else self.scale[columns],
+        )
 
 
 RAW = Coordinates()

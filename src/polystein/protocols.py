@@ -19,6 +19,7 @@ RNG: TypeAlias = int | np.random.SeedSequence | np.random.Generator | None
 Role: TypeAlias = Literal["witness", "weights", "gap", "test"]
 Structure: TypeAlias = Literal["full", "diagonal"]
 BasisName: TypeAlias = Literal["monomial", "hermite", "bounded-hermite"]
+Resolution: TypeAlias = Literal["order", "coordinate", "hierarchical", "entry"]
 Alternative: TypeAlias = Literal["two-sided", "greater"]
 Estimator: TypeAlias = Literal["u", "v"]
 Progress: TypeAlias = Callable[[int, int], None]
@@ -75,11 +76,22 @@ class Term(NamedTuple):
 
 
 class FeatureMoments(NamedTuple):
-    """All that a weight rule may see: mean, covariance (1/n), effective number of rows."""
+    """All that a weight rule may see: mean, covariance (1/n), effective number of rows.
+
+    Of features too many for a matrix, ``covariance`` holds only the variances: it
+    is (K, K) or (K,).
+    """
 
     mean: FloatArray
     covariance: FloatArray
     rows: float
+
+    @property
+    def variance(self) -> FloatArray:
+        """The variance of each feature."""
+        if self.covariance.ndim == 1:
+            return self.covariance
+        return np.diagonal(self.covariance)
 
 
 class LongRun(NamedTuple):

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from polystein._arrays import flat_dot, namespace, row_dots, triple_sum
+from polystein._arrays import flat_dot, namespace, row_dots, to_numpy, triple_sum
 from polystein.errors import InputError
-from polystein.protocols import Array, Structure, Term
+from polystein.protocols import Array, Basis, FloatArray, Structure, Term
 
 EVERY = slice(None)
 
@@ -203,6 +203,13 @@ def operator_for(structure: Structure) -> Operator:
     if structure == "diagonal":
         return DiagonalOperator()
     raise InputError(f"`structure` must be 'full' or 'diagonal'; got {structure!r}")
+
+
+def diagonal_entries(basis: Basis, draws: Array, scores: Array) -> FloatArray:
+    """s, and the diagonal of Phi_i for every order, of shape (rows, (1 + Q) d)."""
+    operator = DiagonalOperator()
+    columns = [scores, *(operator.stacked(scores, term) for term in basis.terms(draws))]
+    return to_numpy(namespace(draws).concat(columns, axis=1))
 
 
 def derivative_dot(term: Term, vector: Array) -> Array:

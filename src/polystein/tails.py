@@ -1,15 +1,20 @@
-"""Has the test column a variance? The Pareto index of its tail."""
+"""Tails: whether the test column has a variance, and whether one draw outweighs the others."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from polystein.protocols import FloatArray
+from polystein._arrays import to_numpy
+from polystein.blocks import every_row, read_blocks
+from polystein.coordinates import Coordinates
+from polystein.protocols import FloatArray, Source
 
 # A generalised Pareto tail of index k has a finite variance for k < 1/2.
 LARGEST_INDEX = 0.5
 # The largest square's part in the sum of squares below which no one need look closer.
 SUSPICIOUS_SHARE = 0.1
+# One draw's part in a coordinate's variance above which the others look alike beside it.
+MOST_OF_A_VARIANCE = 0.5
 _FEWEST_EXCEEDANCES = 10
 
 
@@ -49,3 +54,18 @@ def _fitted_index(exceedances: FloatArray) -> float:
     weights = np.where(weights > 10.0 * np.finfo(float).eps, weights, 0.0)
     centre = float(np.sum(grid * weights) / weights.sum())
     return float(np.mean(np.log1p(-centre * exceedances)))
+
+
+def largest_share(source: Source, coordinates: Coordinates) -> tuple[float, int]:
+    """The largest share of one row in a coordinate's sum of squares, and the coordinate.
+
+    The coordinates must be those that standardise all rows.
+    """
+    largest, total = np.zeros(source.layout.dimension), 0.0
+    for block in read_blocks(source, every_row(source)):
+        squares = to_numpy(coordinates.apply(block.draws, block.scores)[0]) ** 2
+        weights = np.ones(block.rows) if block.weights is None else block.weights
+        np.maximum(largest, np.max(weights[:, None] * squares, axis=0), out=largest)
+        total += float(weights.sum())
+    coordinate = int(np.argmax(largest))
+    return float(largest[coordinate]) / total, coordinate

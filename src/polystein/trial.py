@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -37,16 +37,26 @@ from polystein.protocols import (
     FloatArray,
     LongRun,
     Partition,
+    Resolution,
     Role,
+    Rows,
     Split,
     Structure,
     Variance,
+    Weights,
     Witness,
 )
+from polystein.resolution import Refinement, refine
 from polystein.result import Component, GofResult, Notes, tail_probability
 from polystein.sample import Sample, weights_ess
-from polystein.tails import LARGEST_INDEX, SUSPICIOUS_SHARE, pareto_index
-from polystein.witness import feature_moments, fit_witness, project
+from polystein.tails import (
+    LARGEST_INDEX,
+    MOST_OF_A_VARIANCE,
+    SUSPICIOUS_SHARE,
+    largest_share,
+    pareto_index,
+)
+from polystein.witness import feature_moments, fit_primal, fit_witness, project
 
 TRAINING: tuple[Role, ...] = ("witness", "weights")
 # Test rows keep this many autocorrelation times away from training rows.
@@ -83,7 +93,7 @@ class Trial:
         """Run the algorithm on one split, or on several and combine their p-values."""
         self._validate_repeats(repeats)
         notes, seed = Notes(), seed_sequence(rng)
-        self._note_dependence(notes)
+        self.note_dependence(notes)
         seeds = [seed] if repeats == 1 else seed.spawn(repeats)
         results = [algorithm(Stage.start(self, Streams.of(child), notes)) for child in seeds]
         notes.emit()
@@ -99,7 +109,8 @@ class Trial:
                 f"{repeats} with {self.split} and {self.sample}"
             )
 
-    def _note_dependence(self, notes: Notes) -> None:
+    def note_dependence(self, notes: Notes) -> None:
+        """Warn where chains meet rules for independent rows."""
         layout, split = self.sample.layout, self.split
         # Who asks for a split that keeps time takes the rows for a chain.
         chains = layout.time_ordered or split.respects_time
@@ -130,7 +141,8 @@ class Stage:
         """Split, and standardise by the training rows if asked to."""
         partition = trial.split.partition(trial.sample.layout, streams.split)
         require_weight(trial.sample, partition)
-        answer = standardised(trial.sample, partition) if trial.standardise else RAW
+        training = partition.rows(*TRAINING)
+        answer = standardised(trial.sample, training) if trial.standardise else RAW
         return cls(trial, partition, answer, streams, notes)
 
     def fit(self, *roles: Role) -> Witness:
@@ -148,6 +160,30 @@ class Stage:
         """Mean and covariance of the features over the rows of a role."""
         return feature_moments(self.trial.sample, self.partition.rows(role), witness)
 
+    def refine(self, resolution: Resolution, rule: Weights) -> Refinement:
+        """Train the test function, and weights finer than one an order, on rows of their own."""
+        trial, witness_rows = self.trial, self.partition.rows("witness")
+        witness = fit_primal(
+            trial.sample, witness_rows, trial.basis, trial.structure, answer=self.answer
+        )
+        weights_rows = self.partition.rows("weights")
+        return refine(resolution, trial.sample, weights_rows, witness, rule, self.streams.weights)
+
+    def refined_verdict(self, refinement: Refinement, *, method: str, weights: object) -> GofResult:
+        """The verdict on u whose weights are in the witness; reports the norms of each order's."""
+        witness, ones = refinement.witness, np.ones_like(refinement.norms)
+        stage = replace(self, partition=self._with_gap(witness))
+        result = stage.verdict(witness, ones, method=method, weights=None)
+        named = dict(zip(witness.names, refinement.norms.tolist(), strict=True))
+        sample, rows = self.trial.sample, stage.partition.rows("test")
+        details = refinement.settings(sample, rows, sample.names)
+        return replace(
+            result,
+            weights=named,
+            components=tuple(part._replace(weight=named[part.name]) for part in result.components),
+            settings={**result.settings, "weights": repr(weights), **details},
+        )
+
     def verdict(
         self, witness: Witness, chosen: FloatArray, *, method: str, weights: object | None
     ) -> GofResult:
@@ -156,9 +192,9 @@ class Stage:
         tested, column = test_columns(
             self.trial.sample, partition, witness, chosen, self.trial.variance
         )
-        statistic = z_statistics(tested)
-        self._note_ess(tested)
-        self._note_tails(column)
+        statistic = z_statistics(tested, judged=slice(1))
+        self.note_ess(float(tested.ess[0]))
+        self.note_tails(column)
         named = dict(zip(witness.names, chosen.tolist(), strict=True))
         return GofResult(
             statistic=float(statistic[0]),
@@ -206,17 +242,31 @@ class Stage:
             settings["weights_ess"] = weights_ess(trial.sample.log_weights)
         return settings
 
-    def _note_ess(self, tested: LongRun) -> None:
+    def note_ess(self, ess: float) -> None:
+        """Warn where too few effective draws carry the verdict."""
         least = self.trial.variance.least_ess
-        if tested.ess[0] < least:
+        if ess < least:
             self.notes.add(
                 LowESSWarning(
-                    f"the p-value rests on {tested.ess[0]:.0f} effective test draws; it is not to "
+                    f"the p-value rests on {ess:.0f} effective test draws; it is not to "
                     f"be trusted with fewer than {least:.0f}: take more draws"
                 )
             )
 
-    def _note_tails(self, column: FloatArray) -> None:
+    def note_outliers(self, coordinates: Coordinates) -> None:
+        """Warn where one draw makes up most of a coordinate's variance."""
+        share, coordinate = largest_share(self.trial.sample, coordinates)
+        if share > MOST_OF_A_VARIANCE:
+            self.notes.add(
+                HeavyTailWarning(
+                    f"one row of `draws` makes up {share:.0%} of the variance of coordinate "
+                    f"{coordinate}: beside it all other draws look alike, and the test is blind. "
+                    "Look at that draw."
+                )
+            )
+
+    def note_tails(self, column: FloatArray) -> None:
+        """Warn where the p-value rests on a column of heavy tails."""
         squares = column**2
         if float(squares.max()) <= SUSPICIOUS_SHARE * float(squares.sum()):
             return
@@ -248,14 +298,14 @@ def test_columns(
     return accumulator.finalise(), np.concatenate(kept)
 
 
-def z_statistics(tested: LongRun) -> FloatArray:
-    """mean / standard error; a constant u is an error, a constant feature has z = 0."""
+def z_statistics(tested: LongRun, judged: slice) -> FloatArray:
+    """mean / standard error, 0 for a constant column; an error if all that is judged is."""
     mean, error = tested.mean, np.sqrt(np.diagonal(tested.covariance))
-    finite(float(error[0]), "the variance of the test column u")
+    finite(float(error[judged].max()), "the variance of the test column u")
     flat = ~(error > 16 * np.finfo(float).eps * np.abs(mean))
-    if flat[0]:
+    if flat[judged].all():
         raise DegenerateError(
-            f"the test column u has no variance: it is {mean[0]:.6g} on every test row. "
+            f"the test column u has no variance: it is {mean[judged][0]:.6g} on every test row. "
             "Are the draws or the scores constant?"
         )
     return np.divide(mean, error, out=np.zeros_like(mean), where=~flat)
@@ -285,11 +335,11 @@ def combined(results: list[GofResult]) -> GofResult:
     return replace(middle, pvalue=min(1.0, float(averages.min())), settings=settings)
 
 
-def standardised(sample: Sample, partition: Partition) -> Coordinates:
-    """Coordinates by the training rows' mean and standard deviation."""
+def standardised(sample: Sample, rows: Iterable[Rows]) -> Coordinates:
+    """Coordinates by the mean and standard deviation of these rows."""
     moments = ColumnMoments(sample.layout.dimension, joint=False)
     working: Coordinates | None = None
-    for block in read_blocks(sample, partition.rows(*TRAINING)):
+    for block in read_blocks(sample, rows):
         # Squares of draws on a huge scale would overflow.
         working = working or working_coordinates(block.draws)
         draws, _ = working.apply(block.draws, block.scores)

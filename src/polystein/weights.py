@@ -10,6 +10,7 @@ and lambda' mu >= 0.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,6 +33,8 @@ class Uniform:
     >>> ps.Uniform()
     Uniform()
     """
+
+    needs_covariance = False
 
     def solve(self, moments: FeatureMoments, rng: np.random.Generator) -> FloatArray:
         """Return 1/sqrt(K) for each of K features, up to the sign."""
@@ -68,7 +71,7 @@ class ClosedForm:
     def solve(self, moments: FeatureMoments, rng: np.random.Generator) -> FloatArray:
         """Solve the ridged normal equations."""
         kept = varying(moments)
-        covariance = moments.covariance[kept][:, kept]
+        covariance = matrix_of(moments, self)[kept][:, kept]
         spread = np.sqrt(covariance.diagonal())
         correlation = covariance / (spread[:, None] * spread) + self.ridge * np.eye(kept.size)
         if self.ridge == 0.0:
@@ -78,6 +81,53 @@ class ClosedForm:
                     "the features' correlation matrix is singular; use a positive `ridge`"
                 )
         solution = np.linalg.solve(correlation, moments.mean[kept] / spread) / spread
+        return oriented(_embed(solution, kept, moments.mean.size), moments.mean)
+
+
+@dataclass(frozen=True)
+class SoftThreshold:
+    """Sparse weights of many features: soft thresholding of their studentised means.
+
+    With t_j = sqrt(n) mean_j / sd_j, which is about N(0, 1) for a feature of mean
+    zero, lambda_j is proportional to sign(t_j) max(|t_j| - c, 0) / sd_j with
+    c = level sqrt(2 log K): the largest of K such t_j is about sqrt(2 log K). Where
+    none is larger than c, the feature of the largest |t_j| has all of the weight.
+
+    Needs the features' variances but not their covariances, so that K may be far
+    beyond the number of rows; maximises the Rayleigh quotient of Proposition 4.3
+    where the features are uncorrelated and ``level`` is 0. The rows count as
+    independent: those of a slow chain make every t_j larger and more weights survive,
+    which costs power and not validity.
+
+    Parameters
+    ----------
+    level : float
+        How strict the threshold is. At 0 every feature keeps a weight, mean/variance.
+
+    Examples
+    --------
+    >>> import polystein as ps
+    >>> ps.SoftThreshold(level=0.5)
+    SoftThreshold(level=0.5)
+    """
+
+    level: float = 1.0
+
+    needs_covariance = False
+
+    def __post_init__(self) -> None:
+        if not (is_finite_number(self.level) and self.level >= 0.0):
+            raise InputError(f"`level` must be a finite number >= 0; got {self.level!r}")
+
+    def solve(self, moments: FeatureMoments, rng: np.random.Generator) -> FloatArray:
+        """Shrink the studentised means towards 0, and most of them to it."""
+        kept = varying(moments)
+        spread = np.sqrt(moments.variance[kept])
+        studentised = math.sqrt(moments.rows) * (moments.mean[kept] / spread)
+        excess = np.abs(studentised) - self.level * math.sqrt(2.0 * math.log(kept.size))
+        if not np.any(excess > 0.0):
+            excess = np.where(np.arange(kept.size) == np.argmax(np.abs(studentised)), 1.0, 0.0)
+        solution = np.copysign(np.maximum(excess, 0.0), studentised) * (spread.min() / spread)
         return oriented(_embed(solution, kept, moments.mean.size), moments.mean)
 
 
@@ -134,7 +184,7 @@ class CrossEntropy:
     def solve(self, moments: FeatureMoments, rng: np.random.Generator) -> FloatArray:
         """Search for the weights of the largest SNR^2."""
         kept = varying(moments)
-        mean, covariance = moments.mean[kept], moments.covariance[kept][:, kept]
+        mean, covariance = moments.mean[kept], matrix_of(moments, self)[kept][:, kept]
         best = np.ones(1) if kept.size == 1 else self._search(mean, covariance, rng)
         return oriented(_embed(best, kept, moments.mean.size), moments.mean)
 
@@ -204,10 +254,19 @@ def oriented(weights: FloatArray, mean: FloatArray) -> FloatArray:
     return -weights if weights @ mean < 0.0 else weights
 
 
+def matrix_of(moments: FeatureMoments, rule: object) -> FloatArray:
+    """The covariance matrix, for a rule that cannot do without it."""
+    if moments.covariance.ndim == 1:
+        raise InputError(
+            f"`weights` must be SoftThreshold() or another rule that needs only variances: "
+            f"{moments.mean.size} features are too many for a covariance matrix; got {rule!r}"
+        )
+    return moments.covariance
+
+
 def varying(moments: FeatureMoments) -> NDArray[np.intp]:
     """Indices of the features whose variance is more than rounding of their mean."""
-    variance = np.diagonal(moments.covariance)
-    kept = np.flatnonzero(variance > (16 * _EPSILON * moments.mean) ** 2)
+    kept = np.flatnonzero(moments.variance > (16 * _EPSILON * moments.mean) ** 2)
     if kept.size == 0:
         raise DegenerateError(
             "no feature varies over the rows that set the weights; are the draws or the scores "

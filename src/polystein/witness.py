@@ -114,6 +114,18 @@ def fit_witness(
         draws, scores, weights = _gather(source, rows)
         if answer is not RAW or working_coordinates(draws) is RAW:
             return _dual(draws, scores, weights, basis, answer)
+    return fit_primal(source, rows, basis, structure, answer=answer)
+
+
+def fit_primal(
+    source: Source,
+    rows: Iterable[Rows],
+    basis: Basis,
+    structure: Structure = "full",
+    *,
+    answer: Coordinates = RAW,
+) -> PrimalWitness:
+    """The same with its matrices at hand, however few the rows are."""
     moments = stein_moments(source, rows, basis, structure, answer=answer)
     return maximiser(moments.finalise(), basis, structure, moments.working, answer)
 
@@ -156,16 +168,28 @@ def maximiser(
     )
 
 
-def feature_moments(source: Source, rows: Iterable[Rows], witness: Witness) -> FeatureMoments:
-    """Mean and covariance (1/n, as in Algorithm 2) of the features of the chosen rows."""
+def feature_moments(
+    source: Source, rows: Iterable[Rows], witness: Witness, *, joint: bool = True
+) -> FeatureMoments:
+    """Mean and covariance (1/n, as in Algorithm 2) of the features of the chosen rows.
+
+    Only the variances unless `joint`.
+    """
+    size = len(witness.names)
 
     def update(state: ColumnMoments, block: Block) -> ColumnMoments:
         features = project(witness, block)
         return state.update(features, block.weights)
 
-    moments = reduce_blocks(
-        source, rows, lambda: ColumnMoments(len(witness.names)), update, ColumnMoments.merge
+    return moments_of(
+        reduce_blocks(
+            source, rows, lambda: ColumnMoments(size, joint=joint), update, ColumnMoments.merge
+        )
     )
+
+
+def moments_of(moments: ColumnMoments) -> FeatureMoments:
+    """Sums over rows as a weight rule wants them."""
     effective = moments.weight**2 / moments.weight_squares
     return FeatureMoments(moments.mean, moments.scatter / moments.weight, effective)
 

@@ -72,8 +72,8 @@ def test_numbers_and_verdict_are_there() -> None:
     seen = outline(fragment(z_result()))
     for words in ("evidence against it", "p = 0.012", "z = 2.50", "700 trained", "-12 %", "0.500"):
         assert words in seen.text
-    # Weights 0.5, and shares 0.625, 0.25, -0.125, of a half width of 60, largest share first.
-    assert seen.bars == [30.0, 37.5, 30.0, 15.0, 30.0, 7.5]
+    # Weights 0.5, and shares 0.625, 0.25, -0.125, of a half width of 40, largest share first.
+    assert seen.bars == [20.0, 25.0, 20.0, 10.0, 20.0, 5.0]
 
 
 def test_a_bootstrap_result_has_no_bars() -> None:

@@ -23,7 +23,7 @@ Test = Callable[[Array, Score, int], ps.GofResult]
 
 
 def check(draws: Array, score: Score, seed: int) -> ps.GofResult:
-    return ps.check(draws, score)
+    return ps.check(draws, score, rng=seed)
 
 
 class Cell(NamedTuple):
@@ -128,7 +128,7 @@ def reweighted(spread: float) -> Test:
 
     def test(draws: Array, score: Score, seed: int) -> ps.GofResult:
         log_weights = -0.5 * (1.0 - spread**-2) * np.vecdot(draws, draws)
-        return ps.check(ps.Sample(draws, score, log_weights=log_weights))
+        return ps.check(ps.Sample(draws, score, log_weights=log_weights), rng=seed)
 
     return test
 

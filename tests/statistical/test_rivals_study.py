@@ -35,7 +35,7 @@ def study() -> ModuleType:
 
 
 def test_the_table_holds_every_cell_in_full_and_no_other(study: ModuleType) -> None:
-    rows = study.stored()
+    rows = study.STUDY.stored()
     assert list(rows) == NAMES == [study.name(cell) for cell in study.CELLS]
     for row in rows.values():
         assert int(row["replicates"]) == len(row["decisions"]) == 1000
@@ -45,7 +45,7 @@ def test_the_table_holds_every_cell_in_full_and_no_other(study: ModuleType) -> N
 
 def test_no_rate_is_above_what_chance_allows_at_the_level(study: ModuleType) -> None:
     """99.9 % of the tests whose size is 0.05 stay within 73 rejections of 1,000."""
-    rows = study.stored()
+    rows = study.STUDY.stored()
     assert {row["highest"] for row in rows.values()} == {"0.0730"}
     above = [name for name, row in rows.items() if float(row["rate"]) > float(row["highest"])]
     assert not above
@@ -54,10 +54,11 @@ def test_no_rate_is_above_what_chance_allows_at_the_level(study: ModuleType) -> 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_cells_begin_as_published(name: str, study: ModuleType) -> None:
     """A rejection here is one there: the decisions are stored one by one."""
-    cell = next(cell for cell in study.CELLS if study.name(cell) == name)
+    cell = study.STUDY.cell(name)
     count = min(FEW, round(MILLISECONDS / cell.cost))
     assert count >= 9
-    assert study.first_marks(cell, count) == study.stored()[name]["decisions"][:count]
+    decisions = study.STUDY.stored()[name]["decisions"]
+    assert study.STUDY.marks_of(cell, range(count)) == decisions[:count]
 
 
 @pytest.mark.parametrize(
@@ -74,7 +75,7 @@ def test_the_cells_begin_as_published(name: str, study: ModuleType) -> None:
 )
 def test_the_docstrings_tell_the_same(test: object, method: str, study: ModuleType) -> None:
     """Each pair of sizes in d = 2 and 16 at n = 300, as counts or as rates."""
-    rows = study.stored()
+    rows = study.STUDY.stored()
     counts = [int(rows[f"{method}, n=300, d={d}"]["rejections"]) for d in (2, 16)]
     text = " ".join((inspect.getdoc(test) or "").split())
     told = re.findall(r"([\d.]+)(?: \(d = 2\))? and ([\d.]+)(?: \(d = 16\))?", text)
@@ -83,7 +84,7 @@ def test_the_docstrings_tell_the_same(test: object, method: str, study: ModuleTy
 
 
 def test_the_docstring_of_ksdagg_tells_what_fewer_replicates_do(study: ModuleType) -> None:
-    count = study.stored()["ksdagg_imq_small, n=300, d=2"]["rejections"]
+    count = study.STUDY.stored()["ksdagg_imq_small, n=300, d=2"]["rejections"]
     text = " ".join((inspect.getdoc(ps.ksdagg_test) or "").split())
     assert f"in {count} (d = 2) with B1 = 300 and B2 = 150" in text
 

@@ -38,12 +38,17 @@ def cells(replicates: int, dimensions: Sequence[int] = DIMENSIONS) -> list[Cell]
     ]
 
 
-def task(replicate: Replicate, methods: Sequence[Method] = ALL_METHODS) -> list[Row]:
-    """Draw from the sampler, and ask every method."""
+def sample(replicate: Replicate) -> Sample:
+    """Draw from the sampler, and take the target's scores there."""
     cell = replicate.cell
     sampler = EXPERIMENT_1[cell["sampler"]]
     draws = sampler(replicate.generator("draws"), cell["n"], cell["d"])
-    return judge(Sample(draws, gaussian_score(draws)), methods, replicate)
+    return Sample(draws, gaussian_score(draws))
+
+
+def task(replicate: Replicate, methods: Sequence[Method] = ALL_METHODS) -> list[Row]:
+    """Draw from the sampler, and ask every method."""
+    return judge(sample(replicate), methods, replicate)
 
 
 def _milliseconds(n: int, dimension: int) -> float:

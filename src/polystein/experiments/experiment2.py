@@ -39,10 +39,15 @@ def cells(replicates: int, sweeps: int = SWEEPS) -> list[Cell]:
     ]
 
 
-def task(replicate: Replicate, methods: Sequence[Method] = METHODS) -> list[Row]:
+def sample(replicate: Replicate) -> Sample:
     """Draw a machine, and draws from its perturbed copy, one from each Gibbs chain."""
     cell = replicate.cell
     target = BoltzmannMachine.random(replicate.generator("machine"), d=cell["d"])
     sampler = target.perturbed(cell["perturbation"], replicate.generator("noise"))
     draws = sampler.gibbs(replicate.generator("draws"), cell["n"], cell["sweeps"])
-    return judge(Sample(draws, target.score(draws)), methods, replicate)
+    return Sample(draws, target.score(draws))
+
+
+def task(replicate: Replicate, methods: Sequence[Method] = METHODS) -> list[Row]:
+    """Draw from the perturbed machine, and ask every method."""
+    return judge(sample(replicate), methods, replicate)

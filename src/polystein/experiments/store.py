@@ -21,7 +21,7 @@ from typing import Any
 from polystein._version import __version__
 from polystein.errors import InputError
 from polystein.experiments.cells import Cell, Row
-from polystein.report.plots import write_whole
+from polystein.report.files import write_whole
 
 TABLE = "replicates.csv"
 METADATA = "run.json"

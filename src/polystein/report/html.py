@@ -8,9 +8,12 @@ from html import escape
 from pathlib import Path
 
 from polystein._version import __version__
+from polystein.report.files import write_whole
 from polystein.report.text import (
     LEVEL,
     draws_words,
+    found_words,
+    headings,
     meaning,
     moment,
     name_of_test,
@@ -28,6 +31,7 @@ _STYLE = """<style>
 .polystein tr, .polystein th, .polystein td { background: transparent; border: 0; }
 .polystein th, .polystein td { padding: 0.2em 0.8em 0.2em 0; text-align: left; }
 .polystein .number { text-align: right; }
+.polystein .features { white-space: nowrap; }
 </style>"""
 _PAGE_STYLE = """
 :root { color-scheme: light dark; }
@@ -53,6 +57,8 @@ def fragment(result: GofResult, alpha: float = LEVEL) -> str:
         ("Statistic", statistic_words(result)),
         ("Draws", draws_words(result)),
     ]
+    if found := found_words(result, alpha):
+        facts.insert(2, ("Found", found))
     words = f"{verdict(result, alpha)}: {p_words(result.pvalue)}."
     return "\n".join(
         part
@@ -63,7 +69,7 @@ def fragment(result: GofResult, alpha: float = LEVEL) -> str:
             f"{escape(meaning(result, alpha))}</p>",
             _warning_list(result.warnings),
             _pairs(facts),
-            _feature_table(result.explain()),
+            _feature_table(result),
             "</div>",
         )
         if part
@@ -82,12 +88,13 @@ def write_page(result: GofResult, path: str | os.PathLike[str], alpha: float = L
     alpha : float
         Level at which the verdict is worded.
     """
-    Path(path).write_text(page(result, alpha), encoding="utf-8")
+    write_whole(Path(path), page(result, alpha).encode())
 
 
 def page(result: GofResult, alpha: float = LEVEL) -> str:
     """Return the page that `write_page` writes."""
-    options = [(key, str(value)) for key, value in result.settings.items() if key != "shares"]
+    hidden = ("shares", "found")
+    options = [(key, str(value)) for key, value in result.settings.items() if key not in hidden]
     return f"""<!doctype html>
 <html lang="en">
 <head>
@@ -126,15 +133,17 @@ def _pairs(rows: list[tuple[str, str]]) -> str:
     return f"<table>\n{cells}\n</table>" if rows else ""
 
 
-def _feature_table(rows: list[Explanation]) -> str:
+def _feature_table(result: GofResult) -> str:
+    rows = result.explain()
     if not rows:
         return ""
+    part, sight, weight, share = headings(result)
     head = (
-        '<tr><th scope="col">Feature</th><th scope="col">moment it adds</th>'
-        '<th scope="col" class="number">z</th><th scope="col" class="number">weight</th><th></th>'
-        '<th scope="col" class="number">share</th><th></th></tr>'
+        f'<tr><th scope="col">{part}</th><th scope="col">{sight}</th>'
+        f'<th scope="col" class="number">z</th><th scope="col" class="number">{weight}</th>'
+        f'<th></th><th scope="col" class="number">share of {share}</th><th></th></tr>'
     )
-    return "\n".join(["<table>", head, *map(_feature_row, rows), "</table>"])
+    return "\n".join(['<table class="features">', head, *map(_feature_row, rows), "</table>"])
 
 
 def _feature_row(row: Explanation) -> str:
@@ -146,7 +155,7 @@ def _feature_row(row: Explanation) -> str:
     )
 
 
-def _bar(value: float, width: int = 120) -> str:
+def _bar(value: float, width: int = 80) -> str:
     """Draw a value in [-1, 1] from the middle line; its number stands beside it."""
     if math.isnan(value):
         return ""

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from scipy.special import ndtri
 
 from polystein.errors import InputError, MissingExtraError
-from polystein.report.text import LEVEL, looks_at, p_words, rejected
+from polystein.report.files import write_whole
+from polystein.report.text import LEVEL, headings, looks_at, p_words, rejected
 from polystein.result import GofResult
 
 if TYPE_CHECKING:
@@ -59,20 +60,6 @@ def save(figure: Figure, path: str | os.PathLike[str]) -> None:
     picture = BytesIO()
     figure.savefig(picture, dpi=150, format=path.suffix.removeprefix(".") or "png")
     write_whole(path, picture.getvalue())
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file as a whole or not at all: under another name, which is then changed."""
-    unfinished = path.with_name(f".{path.name}.tmp")
-    try:
-        with unfinished.open("wb") as stream:
-            stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(unfinished, path)
-    except BaseException:
-        unfinished.unlink(missing_ok=True)
-        raise
 
 
 def new_figure(width: float, height: float) -> Figure:
@@ -135,14 +122,15 @@ def _draw_shares(axes: Axes, results: Mapping[str, GofResult], alpha: float) -> 
             color=_COLOURS[index % len(_COLOURS)],
             hatch=_HATCHES[index % len(_HATCHES)],
             edgecolor="white",
-            label=name if looks_at(name) == name else f"{name}: {looks_at(name)}",
+            label=name,
         )
         starts = [start + size for start, size in zip(starts, sizes, strict=True)]
     for row, result in enumerate(results.values()):
         if not rejected(result, alpha):
             axes.text(0.02, row, "nothing seen", va="center", fontsize=9)
     axes.set_xlim(0.0, 1.0)
-    axes.set_xlabel("share of the statistic, in absolute value")
+    shared = {headings(result)[3] for result in results.values()}
+    axes.set_xlabel(f"share of the {' or '.join(sorted(shared))}, in absolute value")
     axes.set_title("Which feature saw it?", fontsize=11)
     axes.tick_params(axis="y", left=False)
     axes.spines[["top", "right", "left"]].set_visible(False)
@@ -150,10 +138,18 @@ def _draw_shares(axes: Axes, results: Mapping[str, GofResult], alpha: float) -> 
 
 
 def _feature_order(results: Mapping[str, GofResult]) -> list[str]:
-    """All features, the score block first, as it has the lowest order."""
-    names = dict.fromkeys(part.name for result in results.values() for part in result.components)
-    return sorted(names, key=lambda name: name != "score")
+    """Labels of all features, the score block first, as it has the lowest order."""
+    names = dict.fromkeys(
+        _label(result, part.name) for result in results.values() for part in result.components
+    )
+    return sorted(names, key=lambda label: "location" not in label)
 
 
-def _share(result: GofResult, name: str) -> float:
-    return sum(abs(row.share) for row in result.explain() if row.name == name)
+def _label(result: GofResult, name: str) -> str:
+    """The feature's name and what it looks at; of `check`, whose parts are many, the latter."""
+    words = looks_at(name)
+    return words if name == words or result.method == "check" else f"{name}: {words}"
+
+
+def _share(result: GofResult, label: str) -> float:
+    return sum(abs(row.share) for row in result.explain() if _label(result, row.name) == label)

@@ -20,8 +20,22 @@ _TESTS = {
     "psd": "PSD z-test",
     "lambda-psd": "lambda-PSD z-test",
     "psd-bootstrap": "PSD wild-bootstrap test",
+    "check": "check, two arms",
 }
 _MOMENTS = {"score": "location", "x": "spread, correlation", "x^2": "skewness", "x^3": "tails"}
+# What the parts of `check` look at; several parts may look at the same.
+_PARTS = {
+    "score": "location",
+    "x": "spread",
+    "G1-4": "shape",
+    "x pairs": "correlation",
+    "G2 pairs": "curved dependence",
+    "trained score": "location",
+    "sparse score": "location",
+    "sparse stack": "shape",
+    "trained x": "spread, correlation",
+    "trained stack": "everything at once",
+}
 
 
 def render(result: GofResult, alpha: float = LEVEL) -> str:
@@ -104,15 +118,39 @@ def meaning(result: GofResult, alpha: float = LEVEL) -> str:
 
 def looks_at(name: str) -> str:
     """Everyday words for the moment that a feature adds; a feature's own name if there are none."""
-    return _MOMENTS.get(name, name)
+    return _MOMENTS.get(name) or _PARTS.get(name.split(":")[0], name)
+
+
+def found_words(result: GofResult, alpha: float = LEVEL) -> str:
+    """What `check` found where; empty for other tests, and if nothing was found.
+
+    Where both arms found something, what the full-sample arm has to say is plainer.
+    """
+    arms = result.settings.get("arms")
+    if not arms or not rejected(result, alpha):
+        return ""
+    arm = "full" if arms.get("full", 1.0) <= alpha else "split"
+    found = result.settings["found"][arm]
+    places = " and ".join(found["coordinates"]) or "all coordinates together"
+    rows = "all rows" if arm == "full" else "the test rows"
+    return f"{looks_at(found['component'])} of {places} ({found['component']}, {rows})"
 
 
 def moment(name: str) -> str:
     """Order of the moment of the draws that a feature adds: 1 for the score, i + 1 for x^i."""
     if name in _MOMENTS:
         return f"{list(_MOMENTS).index(name) + 1}, {_MOMENTS[name]}"
+    if name.split(":")[0] in _PARTS:
+        return looks_at(name)
     power = name.removeprefix("x^")
     return str(int(power) + 1) if power.isdecimal() else ""
+
+
+def headings(result: GofResult) -> tuple[str, str, str, str]:
+    """Titles for a feature, what it looks at, its weight, and what it has a share of."""
+    if result.method == "check":
+        return "Part", "looks at", "level", "evidence"
+    return "Feature", "moment it adds", "weight", "statistic"
 
 
 def percent(share: float) -> str:
@@ -133,6 +171,8 @@ def _facts(result: GofResult, alpha: float) -> Iterator[str]:
     yield from _labelled("Verdict", f"{verdict(result, alpha)}: {p_words(result.pvalue)}.{caution}")
     yield from _labelled("", meaning(result, alpha))
     yield from _labelled("Statistic", statistic_words(result))
+    if found := found_words(result, alpha):
+        yield from _labelled("Found", found)
     yield from _labelled("Draws", draws_words(result))
 
 
@@ -144,7 +184,8 @@ def _feature_lines(result: GofResult) -> Iterator[str]:
     rows = result.explain()
     if not rows:
         return
-    yield f"{'Feature':<14} {'moment it adds':<22} {'weight':>7} {'z':>8}  share of the statistic"
+    part, sight, weight, share = headings(result)
+    yield f"{part:<14} {sight:<22} {weight:>7} {'z':>8}  share of the {share}"
     shown = rows[:_MOST_ROWS]
     yield from (_feature_line(row) for row in shown)
     if len(rows) > len(shown):

@@ -1,0 +1,130 @@
+"""How often `check` rejects draws from the target."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+import polystein as ps
+from polystein.experiments import experiment2
+from polystein.experiments.cells import Cell, Replicate, Row, Scalar
+from polystein.experiments.samplers import gaussian, gaussian_score, student_t
+from studies._table import Study, decision
+from studies.check import SEED, milliseconds
+from studies.check.alternatives import student_t_score
+from tests.statistical.samplers import autoregressive
+
+#: Of `experiments.samplers.student_t`.
+FREEDOM = 5.0
+
+
+def normal(replicate: Replicate) -> ps.Sample:
+    """Independent draws of N(0, I)."""
+    cell = replicate.cell
+    draws = gaussian(replicate.generator("draws"), cell["n"], cell["d"])
+    return ps.Sample(draws, gaussian_score(draws))
+
+
+def heavy_tails(replicate: Replicate) -> ps.Sample:
+    """Independent draws of Student's t with 5 degrees of freedom, which is the target."""
+    cell = replicate.cell
+    draws = student_t(replicate.generator("draws"), cell["n"], cell["d"])
+    return ps.Sample(draws, student_t_score(draws, FREEDOM))
+
+
+def skewed(replicate: Replicate) -> ps.Sample:
+    """Logarithms of independent draws of Exp(1): the score 1 - exp(x) has a skewness of -2."""
+    cell = replicate.cell
+    shape = (cell["n"], cell["d"])
+    draws = np.log(replicate.generator("draws").standard_exponential(shape))
+    return ps.Sample(draws, 1.0 - np.exp(draws))
+
+
+def chains(replicate: Replicate) -> ps.Sample:
+    """Stationary AR(1) chains of N(0, I)."""
+    cell = replicate.cell
+    shape = (cell["chains"], cell["n"], cell["d"])
+    draws = autoregressive(replicate.generator("draws"), *shape, cell["memory"])
+    return ps.Sample(draws, gaussian_score(draws))
+
+
+class Null(NamedTuple):
+    """Draws from their target, how `check` is told of them, and the bounds of its size."""
+
+    sample: Callable[[Replicate], ps.Sample]
+    settings: dict[str, Scalar]
+    cost: float
+    replicates: int = 5000
+    iid: bool = True
+    low: float = 0.035
+    high: float = 0.06
+
+
+MACHINE = experiment2.cells(1000)[0]
+NULLS = {
+    **{
+        f"N(0, I), d={d}": Null(normal, {"n": 1000, "d": d}, milliseconds(1000, d))
+        for d in (2, 16, 128)
+    },
+    "Student-t(5), d=16": Null(heavy_tails, {"n": 1000, "d": 16}, milliseconds(1000, 16)),
+    "log Exp(1), d=16": Null(
+        skewed, {"n": 1000, "d": 16}, milliseconds(1000, 16), low=0.03, high=0.075
+    ),
+    "AR(1) 0.9, 4 x 1000, d=8": Null(
+        chains,
+        {"chains": 4, "n": 1000, "d": 8, "memory": 0.9},
+        milliseconds(4000, 8),
+        iid=False,
+        high=0.075,
+    ),
+    "RBM 0.00, d=50": Null(
+        experiment2.sample, dict(MACHINE.settings), MACHINE.cost, 1000, low=0.02, high=0.075
+    ),
+}
+
+
+def name(cell: Cell) -> str:
+    """The cell in the table."""
+    return str(cell["null"])
+
+
+def decide(replicate: Replicate) -> Sequence[Row]:
+    """Whether `check` rejects one set of draws."""
+    null = NULLS[replicate.cell["null"]]
+    test = partial(ps.check, iid=null.iid, rng=replicate.stream("check"))
+    return decision(test(null.sample(replicate)))
+
+
+STUDY = Study(
+    Path(__file__).with_suffix(".csv"),
+    tuple(
+        Cell.of(
+            "check-size", replicates=null.replicates, cost=null.cost, null=label, **null.settings
+        )
+        for label, null in NULLS.items()
+    ),
+    name,
+    decide,
+    SEED,
+    lambda replicates: {"seed": SEED},
+)
+
+
+def holds(label: str, rate: float) -> bool:
+    """Whether a rate is between the bounds of its line."""
+    return NULLS[label].low <= rate <= NULLS[label].high
+
+
+def markdown() -> list[str]:
+    """The table of ``docs/check.md``, line by line."""
+    lines = ["| draws from the target | rejected | of | bounds | holds |", "|---|---|---|---|---|"]
+    for label, row in STUDY.stored().items():
+        rate, null = float(row["rate"]), NULLS[label]
+        bounds = f"{null.low:g} to {null.high:g}"
+        verdict = "yes" if holds(label, rate) else "no"
+        lines.append(
+            f"| {label} | {rate:.4f} | {int(row['replicates']):,} | {bounds} | {verdict} |"
+        )
+    return lines

@@ -1,0 +1,278 @@
+"""The two arms of `check`, written out row by row, block by block, flip by flip.
+
+``centre`` and ``scale`` are the standardised coordinates x -> (x - centre)/scale, s -> scale s;
+phi_1(x) = x and phi_(k+1) is the k-th Hermite function. ``weights`` are importance weights on
+any scale; without them every row weighs 1.
+"""
+
+import itertools
+import math
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import chi2, gamma, multivariate_normal, norm
+
+from . import autocorrelation, resolution
+
+Array = NDArray[np.float64]
+#: Chain, first row, row after the last, and block.
+Place = tuple[int, int, int, int]
+
+
+def phi(x: float, i: int) -> tuple[float, float]:
+    """phi_i(x) and its derivative."""
+    return (x, 1.0) if i == 1 else resolution.function("bounded-hermite", x, i - 1)
+
+
+def diagonal_entries(draw: Array, score: Array, order: int) -> Array:
+    """s_l, and s_l phi_i(x_l) + phi_i'(x_l) order by order."""
+    entries = [float(value) for value in score]
+    for i in range(1, order + 1):
+        for x, s in zip(draw, score, strict=True):
+            value, slope = phi(float(x), i)
+            entries.append(float(s) * value + slope)
+    return np.array(entries)
+
+
+def matrix(draw: Array, score: Array, i: int) -> Array:
+    """Phi_i(x) of eq. 4, entry by entry."""
+    d = len(draw)
+    result = np.zeros((d, d))
+    for row in range(d):
+        for column in range(d):
+            value, slope = phi(float(draw[column]), i)
+            result[row, column] = score[row] * value + (slope if row == column else 0.0)
+    return result
+
+
+# The full-sample arm.
+
+
+def diagonal_sums(
+    draws: Array, scores: Array, weights: Array | None, places: Iterable[Place], order: int
+) -> Array:
+    """Block sums of s and s phi_i + phi_i', of shape (blocks, 1 + Q, d); chains come first."""
+    places, d = list(places), draws.shape[2]
+    sums = np.zeros((1 + max(place[3] for place in places), (1 + order) * d))
+    for chain, start, stop, block in places:
+        for t in range(start, stop):
+            weight = 1.0 if weights is None else float(weights[chain, t])
+            sums[block] += weight * diagonal_entries(draws[chain, t], scores[chain, t], order)
+    return sums.reshape(-1, 1 + order, d)
+
+
+def pair_sums(
+    draws: Array, scores: Array, weights: Array | None, places: Iterable[Place], i: int
+) -> Array:
+    """Block sums of s_l phi_i(x_m) for l != m, of shape (blocks, d, d)."""
+    places, d = list(places), draws.shape[2]
+    sums = np.zeros((1 + max(place[3] for place in places), d, d))
+    for chain, start, stop, block in places:
+        for t in range(start, stop):
+            weight = 1.0 if weights is None else float(weights[chain, t])
+            for row, column in itertools.permutations(range(d), 2):
+                value, _ = phi(float(draws[chain, t, column]), i)
+                sums[block, row, column] += weight * float(scores[chain, t, row]) * value
+    return sums
+
+
+def t_statistic(sums: Array, signs: Array) -> float:
+    """t = sum_b e_b b_b / sqrt(sum_b b_b^2) of one feature; 0 where all sums are."""
+    size = math.sqrt(math.fsum(float(value) ** 2 for value in sums))
+    signed = math.fsum(float(e) * float(value) for e, value in zip(signs, sums, strict=True))
+    return 0.0 if size == 0.0 else signed / size
+
+
+def statistics(sums: Array, signs: Array) -> tuple[Array, Array]:
+    """Sum and largest of t_j^2 over the columns of sums, for every row of signs."""
+    totals, largest = [], []
+    for flip in signs:
+        squares = [t_statistic(column, flip) ** 2 for column in sums.T]
+        totals.append(math.fsum(squares))
+        largest.append(max(squares))
+    return np.array(totals), np.array(largest)
+
+
+def gamma_tail(values: Array, reference: Array) -> Array:
+    """P(G > value) for the gamma law with the reference's mean and variance (1/n)."""
+    mean, variance = float(np.mean(reference)), float(np.var(reference))
+    return np.asarray(gamma.sf(values, mean**2 / variance, scale=variance / mean))
+
+
+def maximum_tail(values: Array, reference: Array) -> Array:
+    """P(max of m squared normals > value), with 1/m the reference's mean of -log P(Z^2 <= r)."""
+    exponents = -np.log(chi2.cdf(reference, 1))
+    m = len(reference) / math.fsum(exponents)
+    return np.asarray(1.0 - chi2.cdf(values, 1) ** m)
+
+
+def min_p(tails: Sequence[Array], shares: Sequence[float]) -> float:
+    """Share of flips whose least tail/share is no larger than that of flip 0, itself included.
+
+    What is larger by no more than 1e-9 of it is equal.
+    """
+    whole = math.fsum(shares)
+    flips = len(tails[0])
+    least = [
+        min(tail[k] / (share / whole) for tail, share in zip(tails, shares, strict=True))
+        for k in range(flips)
+    ]
+    return sum(1 for value in least if value <= least[0] * (1.0 + 1e-9)) / flips
+
+
+def lag_one(sums: Array) -> float:
+    """Correlation of one feature's neighbouring block sums; 0 where they do not vary."""
+    mean, blocks = math.fsum(sums) / len(sums), len(sums)
+    square = math.fsum((float(value) - mean) ** 2 for value in sums)
+    product = math.fsum((sums[k] - mean) * (sums[k - 1] - mean) for k in range(1, blocks))
+    return 0.0 if square == 0.0 else product / square
+
+
+def memory(columns: Array) -> float:
+    """Autocorrelation time, at least 1, of the column of the largest lag-one correlation.
+
+    1 where that is no larger than (sqrt(2 log K) + 2)/sqrt(blocks), for K columns.
+    """
+    blocks, features = columns.shape
+    largest = max(columns.T, key=lag_one)
+    if lag_one(largest) <= (math.sqrt(2.0 * math.log(features)) + 2.0) / math.sqrt(blocks):
+        return 1.0
+    variance = autocorrelation.autocovariance([largest], 0)
+    return max(1.0, autocorrelation.long_run_variance([largest]) / variance)
+
+
+# The tail of a maximum.
+
+
+def spanning_trees(size: int) -> Iterator[tuple[tuple[int, int], ...]]:
+    """Every choice of size - 1 edges that joins all vertices."""
+    edges = list(itertools.combinations(range(size), 2))
+    for chosen in itertools.combinations(edges, size - 1):
+        joined = {0}
+        for _ in range(size):
+            joined |= {v for edge in chosen if joined & set(edge) for v in edge}
+        if len(joined) == size:
+            yield chosen
+
+
+def both_above(z: float, correlation: float) -> float:
+    """P(Z_1 > z, Z_2 > z), which is P(Z_1 < -z, Z_2 < -z)."""
+    covariance = np.array([[1.0, correlation], [correlation, 1.0]])
+    return float(multivariate_normal.cdf([-z, -z], cov=covariance, allow_singular=True))
+
+
+def hunter_worsley(z: float, correlation: Array) -> float:
+    """The least of sum_k P(Z_k > z) - sum over edges P(Z_j > z, Z_k > z), over all trees."""
+    size = len(correlation)
+    least = min(
+        size * float(norm.sf(z)) - math.fsum(both_above(z, correlation[j, k]) for j, k in tree)
+        for tree in spanning_trees(size)
+    )
+    return min(1.0, least)
+
+
+# The split arm.
+
+
+def mean_and_covariance(table: Array, weights: Array) -> tuple[Array, Array]:
+    """Weighted mean of the rows, and covariance with the same weights."""
+    total = math.fsum(weights)
+    mean = np.zeros(table.shape[1])
+    for row, weight in zip(table, weights, strict=True):
+        mean += weight / total * row
+    covariance = np.zeros((table.shape[1], table.shape[1]))
+    for row, weight in zip(table, weights, strict=True):
+        covariance += weight / total * np.outer(row - mean, row - mean)
+    return mean, covariance
+
+
+def thresholded(mean: Array, variance: Array, rows: float, level: float) -> Array:
+    """sign(t) max(|t| - level sqrt(2 log K), 0)/sd of unit norm; the largest |t| if all are 0."""
+    k = len(mean)
+    t = [math.sqrt(rows) * float(mean[j]) / math.sqrt(variance[j]) for j in range(k)]
+    excess = [max(abs(value) - level * math.sqrt(2.0 * math.log(k)), 0.0) for value in t]
+    if not any(excess):
+        excess[max(range(k), key=lambda j: abs(t[j]))] = 1.0
+    weights = np.array([math.copysign(excess[j], t[j]) / math.sqrt(variance[j]) for j in range(k)])
+    return weights / np.linalg.norm(weights)
+
+
+def entry_weights(draws: Array, scores: Array, weights: Array, order: int, time: float) -> Array:
+    """Dense score, sparse score and sparse stack: weights of the entries, one member a column."""
+    d = draws.shape[1]
+    table = np.array([diagonal_entries(x, s, order) for x, s in zip(draws, scores, strict=True)])
+    mean, covariance = mean_and_covariance(table, weights)
+    variance = np.diag(covariance)
+    effective = math.fsum(weights) ** 2 / math.fsum(w**2 for w in weights) / time
+    result = np.zeros((table.shape[1], 3))
+    result[:d, 0] = thresholded(mean[:d], variance[:d], effective, 0.0)
+    result[:d, 1] = thresholded(mean[:d], variance[:d], effective, 1.0)
+    result[:, 2] = thresholded(mean, variance, effective, 1.0)
+    return result
+
+
+def full_witness(
+    draws: Array, scores: Array, weights: Array, order: int
+) -> tuple[list[Array], Array]:
+    """A_i = mu_i/Z and b = mu_b/Z with full matrices, eq. 6."""
+    total, d = math.fsum(weights), draws.shape[1]
+    matrices, vector = [np.zeros((d, d)) for _ in range(order)], np.zeros(d)
+    for x, s, weight in zip(draws, scores, weights, strict=True):
+        for i in range(1, order + 1):
+            matrices[i - 1] += weight / total * matrix(x, s, i)
+        vector += weight / total * s
+    z = math.sqrt(math.fsum(float(np.sum(a**2)) for a in [*matrices, vector]))
+    return [a / z for a in matrices], vector / z
+
+
+def order_features(draws: Array, scores: Array, witness: tuple[list[Array], Array]) -> Array:
+    """<A_i, Phi_i(x)> for every order and b's last, one draw a row."""
+    matrices, vector = witness
+    return np.array(
+        [
+            [*(float(np.sum(a * matrix(x, s, i))) for i, a in enumerate(matrices, 1)), vector @ s]
+            for x, s in zip(draws, scores, strict=True)
+        ]
+    )
+
+
+def fold_of(lengths: Sequence[int], count: int) -> list[int]:
+    """The fold of every row, of stretches one after the other: the k-th quarter of each."""
+    result = []
+    for length in lengths:
+        for t in range(length):
+            result.append(max(k for k in range(count) if k * length // count <= t))
+    return result
+
+
+def cross_fitted(
+    draws: Array, scores: Array, weights: Array, order: int, fold: Sequence[int]
+) -> tuple[Array, Array]:
+    """Mean and covariance of features of which each row's come from a witness of other folds."""
+    table = np.zeros((len(draws), order + 1))
+    for k in sorted(set(fold)):
+        others = [j for j in range(len(draws)) if fold[j] != k]
+        witness = full_witness(draws[others], scores[others], weights[others], order)
+        own = [j for j in range(len(draws)) if fold[j] == k]
+        table[own] = order_features(draws[own], scores[own], witness)
+    return mean_and_covariance(table, weights)
+
+
+def nonnegative_weights(mean: Array, covariance: Array, ridge: float) -> Array:
+    """The w >= 0 of least w'(C + ridge I)w/2 - w'm by its KKT conditions, over all supports.
+
+    On the correlation scale: C = D^-1/2 Sigma D^-1/2 and m = D^-1/2 mu; D^-1/2 w has unit norm.
+    Ones where no support has a positive solution.
+    """
+    k, spread = len(mean), np.sqrt(np.diag(covariance))
+    c = covariance / np.outer(spread, spread) + ridge * np.eye(k)
+    m = mean / spread
+    solution = np.ones(k)
+    for size in range(1, k + 1):
+        for support in map(list, itertools.combinations(range(k), size)):
+            w = np.zeros(k)
+            w[support] = np.linalg.solve(c[np.ix_(support, support)], m[support])
+            if np.all(w[support] > 0.0) and np.all(np.delete(m - c @ w, support) <= 0.0):
+                solution = w
+    return np.asarray(solution / spread / np.linalg.norm(solution / spread))

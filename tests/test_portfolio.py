@@ -1,0 +1,296 @@
+"""The split arm's members against loops over rows, entries, folds and supports."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import polystein as ps
+from polystein._random import Streams
+from polystein.basis import LinearAndBounded
+from polystein.blocks import every_row
+from polystein.coordinates import Coordinates
+from polystein.errors import DegenerateError
+from polystein.portfolio import (
+    FOLDS,
+    NAMES,
+    RIDGE,
+    Portfolio,
+    count_rows,
+    cross_fitted_moments,
+    fit_portfolio,
+    folds,
+    nonnegative_weights,
+)
+from polystein.protocols import FeatureMoments, Rows
+from polystein.result import Notes
+from polystein.signflips import BASIS
+from polystein.trial import TRAINING, Stage, Trial
+from tests.conftest import Array, arbitrary_rows, arbitrary_weights
+from tests.reference import check as literal
+
+ORDER = 3
+
+
+class Rowwise:
+    """A sample, the training stretches, and the standardised training rows one after the other."""
+
+    def __init__(self, d: int, *, weighted: bool, chains: int = 2, rows: int = 30) -> None:
+        flat = arbitrary_rows(chains * rows, d, seed=2)
+        draws, scores = (array.reshape(chains, rows, d) for array in flat)
+        log_weights, weights = (w.reshape(chains, rows) for w in arbitrary_weights(chains * rows))
+        self.sample = ps.Sample(draws, scores, log_weights=log_weights if weighted else None)
+        self.coordinates = Coordinates(np.linspace(-0.3, 0.5, d), np.linspace(0.9, 1.4, d))
+        self.rows = [Rows(0, 0, rows - 7), Rows(1, 3, rows)]
+        self.lengths = [rows - 7, rows - 3]
+        self.draws, self.scores = self.coordinates.apply(
+            np.concatenate([draws[0, : rows - 7], draws[1, 3:]]),
+            np.concatenate([scores[0, : rows - 7], scores[1, 3:]]),
+        )
+        chosen = np.concatenate([weights[0, : rows - 7], weights[1, 3:]])
+        self.weights = chosen if weighted else np.ones(chosen.size)
+
+    def portfolio(self, time: float = 1.0) -> Portfolio:
+        basis = LinearAndBounded(ORDER)
+        return fit_portfolio(self.sample, self.rows, basis, self.coordinates, time)
+
+    def cross_fitted(self) -> tuple[Array, Array]:
+        fold = literal.fold_of(self.lengths, FOLDS)
+        return literal.cross_fitted(self.draws, self.scores, self.weights, ORDER, fold)
+
+
+CASES = [(1, False), (3, False), (3, True)]
+
+
+@pytest.mark.parametrize(("d", "weighted"), CASES)
+@pytest.mark.parametrize("time", [1.0, 6.0])
+def test_weights_of_the_entries_are_the_loops(d: int, weighted: bool, time: float) -> None:
+    case = Rowwise(d, weighted=weighted)
+    expected = literal.entry_weights(case.draws, case.scores, case.weights, ORDER, time)
+    assert case.portfolio(time).entries == pytest.approx(expected, rel=1e-10, abs=1e-10)
+
+
+def test_a_slow_chain_keeps_fewer_entries() -> None:
+    case = Rowwise(3, weighted=False)
+    kept = [np.count_nonzero(case.portfolio(time).entries[:, 2]) for time in (1.0, 6.0)]
+    assert 1 <= kept[1] < kept[0] < 3 * (1 + ORDER)
+
+
+@pytest.mark.parametrize(("d", "weighted"), CASES)
+def test_moments_of_the_orders_are_cross_fitted(d: int, weighted: bool) -> None:
+    case = Rowwise(d, weighted=weighted)
+    moments = cross_fitted_moments(
+        case.sample, case.rows, LinearAndBounded(ORDER), case.coordinates
+    )
+    mean, covariance = case.cross_fitted()
+    assert moments.mean == pytest.approx(mean, rel=1e-10, abs=1e-12)
+    assert moments.covariance == pytest.approx(covariance, rel=1e-10, abs=1e-12)
+    effective = case.weights.sum() ** 2 / (case.weights**2).sum()
+    assert moments.rows == pytest.approx(effective, rel=1e-10)
+
+
+@pytest.mark.parametrize(("d", "weighted"), CASES)
+def test_weights_of_the_orders_are_those_of_the_cross_fitted_rows(d: int, weighted: bool) -> None:
+    case = Rowwise(d, weighted=weighted)
+    expected = literal.nonnegative_weights(*case.cross_fitted(), RIDGE)
+    assert case.portfolio().combination[:, 1] == pytest.approx(expected, rel=1e-9, abs=1e-10)
+
+
+@pytest.mark.parametrize(("d", "weighted"), CASES)
+def test_columns_are_the_members(d: int, weighted: bool) -> None:
+    """On rows that nothing was trained on, each column up to a positive factor."""
+    case = Rowwise(d, weighted=weighted)
+    draws, scores = arbitrary_rows(9, d, seed=8)
+    columns = case.portfolio(2.0).project(draws, scores)
+    assert columns.shape == (9, len(NAMES))
+    own = case.coordinates.apply(draws, scores)
+    entries = np.array([literal.diagonal_entries(x, s, ORDER) for x, s in zip(*own, strict=True)])
+    weights = literal.entry_weights(case.draws, case.scores, case.weights, ORDER, 2.0)
+    witness = literal.full_witness(case.draws, case.scores, case.weights, ORDER)
+    features = literal.order_features(*own, witness)
+    stacked = literal.nonnegative_weights(*case.cross_fitted(), RIDGE)
+    first = features[:, 0] + features[:, -1]
+    expected = np.column_stack([entries @ weights, first, features @ stacked])
+    columns, expected = (table / np.linalg.norm(table, axis=0) for table in (columns, expected))
+    assert columns == pytest.approx(expected, rel=1e-9, abs=1e-10)
+
+
+def test_the_member_of_order_one_is_psds_own_witness() -> None:
+    """Proposition 3.2 with Q = 1, whose normalisation is another, up to that factor."""
+    case = Rowwise(3, weighted=False)
+    own = case.coordinates.apply(*arbitrary_rows(9, 3, seed=8))
+    witness = literal.full_witness(case.draws, case.scores, case.weights, 1)
+    expected = literal.order_features(*own, witness).sum(axis=1)
+    draws, scores = arbitrary_rows(9, 3, seed=8)
+    column = case.portfolio().project(draws, scores)[:, NAMES.index("trained x")]
+    ratio = column / expected
+    assert ratio[0] > 0.0
+    assert ratio == pytest.approx(ratio[0], rel=1e-10)
+
+
+def random_moments(size: int, seed: int, mean: float) -> FeatureMoments:
+    rng = np.random.default_rng(seed)
+    factors = rng.standard_normal((size, 2 * size)) * np.exp(rng.normal(0.0, 2.0, (size, 1)))
+    spread = np.sqrt((factors**2).sum(axis=1))
+    return FeatureMoments(spread * rng.normal(mean, 1.0, size), factors @ factors.T, 100.0)
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("size", [1, 2, 4, 6])
+def test_nonnegative_weights_meet_the_conditions(size: int, seed: int) -> None:
+    moments = random_moments(size, seed, mean=0.4)
+    expected = literal.nonnegative_weights(moments.mean, moments.covariance, RIDGE)
+    assert nonnegative_weights(moments) == pytest.approx(expected, rel=1e-9, abs=1e-10)
+
+
+def test_some_weights_are_zero_and_none_is_negative() -> None:
+    weights = [nonnegative_weights(random_moments(6, seed, mean=0.4)) for seed in range(8)]
+    assert all(np.all(own >= 0.0) for own in weights)
+    assert any(np.any(own == 0.0) for own in weights)
+    assert any(np.count_nonzero(own) > 1 for own in weights)
+    assert [float(own @ own) for own in weights] == pytest.approx([1.0] * 8)
+
+
+def test_means_that_are_all_negative_keep_every_order() -> None:
+    moments = FeatureMoments(np.array([-1.0, -2.0, -0.5]), np.diag([1.0, 4.0, 16.0]), 50.0)
+    expected = np.array([1.0, 0.5, 0.25])
+    assert nonnegative_weights(moments) == pytest.approx(expected / np.linalg.norm(expected))
+
+
+def test_an_order_that_does_not_vary_has_no_weight() -> None:
+    moments = FeatureMoments(np.array([1.0, 2.0, 0.5]), np.diag([1.0, 0.0, 1.0]), 50.0)
+    assert nonnegative_weights(moments) == pytest.approx(np.array([2.0, 0.0, 1.0]) / 5.0**0.5)
+    with pytest.raises(DegenerateError, match="no feature varies"):
+        nonnegative_weights(FeatureMoments(np.ones(2), np.zeros((2, 2)), 50.0))
+
+
+# Folds and roles.
+
+
+def chosen(stretches: list[Rows]) -> list[tuple[int, int]]:
+    return [
+        (chain, start + t)
+        for chain, start, stop, mask in stretches
+        for t in range(stop - start)
+        if mask is None or mask[t]
+    ]
+
+
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("count", [2, 4, 7])
+def test_folds_share_no_rows_and_leave_none_out(count: int, masked: bool) -> None:
+    mask = np.random.default_rng(0).random(23) < 0.5 if masked else None
+    rows = [Rows(0, 0, 23, mask), Rows(1, 5, 41), Rows(2, 0, 3)]
+    every, seen = chosen(rows), []
+    for held_out, others in folds(rows, count):
+        own = chosen(held_out)
+        assert not set(own) & set(chosen(others))
+        assert sorted(own + chosen(others)) == sorted(every)
+        assert count_rows(held_out) == len(own) > 0
+        for chain in range(3):
+            times = [t for c, t in own if c == chain]
+            between = [t for c, t in every if c == chain and times and times[0] <= t <= times[-1]]
+            assert times == between
+        seen += own
+    assert sorted(seen) == sorted(every)
+    assert len(list(folds(rows, count))) == count
+
+
+def test_folds_are_of_nearly_equal_size() -> None:
+    sizes = [count_rows(held_out) for held_out, _ in folds([Rows(0, 0, 103)], 4)]
+    assert sum(sizes) == 103
+    assert max(sizes) - min(sizes) == 1
+
+
+def test_a_fold_without_rows_is_left_out() -> None:
+    mask = np.arange(40) >= 10
+    sizes = [count_rows(held_out) for held_out, _ in folds([Rows(0, 0, 40, mask)], 4)]
+    assert sizes == [10, 10, 10]
+
+
+def trained(sample: ps.Sample, split: Any) -> tuple[Portfolio, list[tuple[int, int]]]:
+    """The portfolio as `check` trains it, and the rows that it was to see."""
+    trial = Trial(sample, BASIS, "full", split, ps.IID(), "greater", True)
+    stage = Stage.start(trial, Streams(0), Notes())
+    training = list(stage.partition.rows(*TRAINING))
+    return fit_portfolio(sample, training, BASIS, stage.answer, 1.0), chosen(training)
+
+
+@pytest.mark.filterwarnings("ignore::polystein.errors.DependenceWarning")
+@pytest.mark.parametrize("split", [ps.RandomSplit(0.5), ps.BlockSplit(0.5)], ids=repr)
+def test_test_rows_never_influence_the_portfolio(split: Any) -> None:
+    draws, scores = arbitrary_rows(300, 3, seed=1)
+    first, rows = trained(ps.Sample(draws, scores), split)
+    index = [t for _, t in rows]
+    tested = np.setdiff1d(np.arange(300), index)
+    assert 100 < tested.size < 200
+    others = draws.copy(), scores.copy()
+    for array in others:
+        array[tested] = 40.0 + 9.0 * array[tested] ** 3
+    second, _ = trained(ps.Sample(*others), split)
+    assert np.array_equal(first.entries, second.entries)
+    assert np.array_equal(first.combination, second.combination)
+    assert np.array_equal(first.project(draws, scores), second.project(draws, scores))
+    # A training row that changes is noticed.
+    others[1][index[0]] += 1.0
+    third, _ = trained(ps.Sample(*others), split)
+    assert not np.array_equal(first.entries, third.entries)
+    assert not np.array_equal(first.combination, third.combination)
+
+
+# What a member looks at.
+
+
+def test_permuted_coordinates_permute_the_entries() -> None:
+    draws, scores = arbitrary_rows(200, 4, seed=5)
+    order = [2, 0, 3, 1]
+    coordinates = Coordinates(np.zeros(4), np.linspace(0.8, 1.4, 4))
+    permuted = Coordinates(np.zeros(4), np.linspace(0.8, 1.4, 4)[order])
+    samples = ps.Sample(draws, scores), ps.Sample(draws[:, order], scores[:, order])
+    first, second = (
+        fit_portfolio(sample, every_row(sample), BASIS, own, 1.0)
+        for sample, own in zip(samples, (coordinates, permuted), strict=True)
+    )
+    shape = (1 + BASIS.order, 4, 3)
+    expected = first.entries.reshape(shape)[:, order]
+    assert second.entries.reshape(shape) == pytest.approx(expected, rel=1e-10, abs=1e-12)
+    assert second.combination == pytest.approx(first.combination, rel=1e-9, abs=1e-10)
+    assert [order[index] for index in second.coordinates_of("sparse score")] == list(
+        first.coordinates_of("sparse score")
+    )
+    projected = second.project(draws[:, order], scores[:, order])
+    assert projected == pytest.approx(first.project(draws, scores), rel=1e-8, abs=1e-9)
+
+
+def hand_made(entries: Array, combination: Array) -> Portfolio:
+    orders: Any = type("Orders", (), {"names": ("x", "G1", "score")})()
+    return Portfolio(LinearAndBounded(2), Coordinates(), orders, combination, entries)
+
+
+def test_orders_and_coordinates_are_those_of_the_weights() -> None:
+    """Entries of two orders beside the score, for five coordinates each."""
+    entries = np.zeros((3, 5, 3))
+    entries[0, :, 0] = 0.4
+    entries[0, 3, 1] = -1.0
+    entries[0, 1, 2], entries[2, 4, 2], entries[2, 0, 2], entries[2, 2, 2] = 0.1, -0.8, 0.5, 0.3
+    combination = np.array([[1.0, 0.0], [0.0, 0.6], [1.0, 0.8]])
+    portfolio = hand_made(entries.reshape(15, 3), combination)
+    assert [portfolio.orders_of(name) for name in NAMES] == [
+        ("score",),
+        ("score",),
+        ("score", "G1"),
+        ("x", "score"),
+        ("G1", "score"),
+    ]
+    assert [portfolio.coordinates_of(name) for name in NAMES] == [(), (3,), (4, 0, 2), (), ()]
+
+
+def test_a_constant_score_has_no_member_of_its_own() -> None:
+    draws = np.random.default_rng(0).standard_normal((200, 2))
+    sample = ps.Sample(draws, np.ones_like(draws))
+    coordinates = Coordinates(np.zeros(2), np.ones(2))
+    portfolio = fit_portfolio(sample, every_row(sample), BASIS, coordinates, 1.0)
+    assert not portfolio.entries[:, :2].any()
+    assert portfolio.orders_of("trained score") == ()
+    assert portfolio.coordinates_of("sparse score") == ()
+    assert portfolio.entries[2:, 2].any()
