@@ -11,12 +11,12 @@ from polystein.basis import LinearAndBounded
 from polystein.blocks import every_row
 from polystein.coordinates import Coordinates
 from polystein.errors import DegenerateError
+from polystein.moments import stein_moments
 from polystein.portfolio import (
     FOLDS,
     NAMES,
     RIDGE,
     Portfolio,
-    count_rows,
     cross_fitted_moments,
     fit_portfolio,
     folds,
@@ -79,9 +79,13 @@ def test_a_slow_chain_keeps_fewer_entries() -> None:
 @pytest.mark.parametrize(("d", "weighted"), CASES)
 def test_moments_of_the_orders_are_cross_fitted(d: int, weighted: bool) -> None:
     case = Rowwise(d, weighted=weighted)
-    moments = cross_fitted_moments(
-        case.sample, case.rows, LinearAndBounded(ORDER), case.coordinates
-    )
+    parts = folds(case.rows, FOLDS)
+    sums = [
+        stein_moments(case.sample, part, LinearAndBounded(ORDER), answer=case.coordinates)
+        for part in parts
+    ]
+    moments = cross_fitted_moments(case.sample, parts, sums, case.coordinates)
+    assert moments is not None
     mean, covariance = case.cross_fitted()
     assert moments.mean == pytest.approx(mean, rel=1e-10, abs=1e-12)
     assert moments.covariance == pytest.approx(covariance, rel=1e-10, abs=1e-12)
@@ -182,30 +186,34 @@ def test_folds_share_no_rows_and_leave_none_out(count: int, masked: bool) -> Non
     mask = np.random.default_rng(0).random(23) < 0.5 if masked else None
     rows = [Rows(0, 0, 23, mask), Rows(1, 5, 41), Rows(2, 0, 3)]
     every, seen = chosen(rows), []
-    for held_out, others in folds(rows, count):
-        own = chosen(held_out)
-        assert not set(own) & set(chosen(others))
-        assert sorted(own + chosen(others)) == sorted(every)
-        assert count_rows(held_out) == len(own) > 0
+    for part in folds(rows, count):
+        own = chosen(part)
+        assert not set(own) & set(seen)
         for chain in range(3):
             times = [t for c, t in own if c == chain]
             between = [t for c, t in every if c == chain and times and times[0] <= t <= times[-1]]
             assert times == between
         seen += own
     assert sorted(seen) == sorted(every)
-    assert len(list(folds(rows, count))) == count
+    assert len(folds(rows, count)) == count
 
 
 def test_folds_are_of_nearly_equal_size() -> None:
-    sizes = [count_rows(held_out) for held_out, _ in folds([Rows(0, 0, 103)], 4)]
+    sizes = [len(chosen(part)) for part in folds([Rows(0, 0, 103)], 4)]
     assert sum(sizes) == 103
     assert max(sizes) - min(sizes) == 1
 
 
-def test_a_fold_without_rows_is_left_out() -> None:
-    mask = np.arange(40) >= 10
-    sizes = [count_rows(held_out) for held_out, _ in folds([Rows(0, 0, 40, mask)], 4)]
-    assert sizes == [10, 10, 10]
+def test_folds_without_weight_teach_nothing() -> None:
+    """All the weight in one fold leaves no rows to cross-fit by: all orders count alike."""
+    case = Rowwise(2, weighted=False)
+    log_weights = np.full(case.sample.draws.shape[:2], -np.inf)
+    for chain, start, stop, _ in folds(case.rows, FOLDS)[0]:
+        log_weights[chain, start:stop] = 0.0
+    sample = ps.Sample(case.sample.draws, case.sample.scores, log_weights=log_weights)
+    basis = LinearAndBounded(ORDER)
+    portfolio = fit_portfolio(sample, case.rows, basis, case.coordinates, 1.0)
+    assert portfolio.combination[:, 1].tolist() == [1.0] * (ORDER + 1)
 
 
 def trained(sample: ps.Sample, split: Any) -> tuple[Portfolio, list[tuple[int, int]]]:

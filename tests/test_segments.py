@@ -127,7 +127,7 @@ def assert_sums(count: int, rows: int, d: int, time: float | None, weighted: boo
     sums = BlockSums(sample, coordinates, LinearAndBounded(ORDER), places)
     expected = literal.diagonal_sums(draws, scores, weights, places, ORDER)
     assert sums.count == expected.shape[0] == places[-1].block + 1
-    assert sums.diagonal() == pytest.approx(expected, rel=1e-10, abs=1e-10)
+    assert sums.diagonal == pytest.approx(expected, rel=1e-10, abs=1e-10)
     for order in (1, 3):
         pairs = np.concatenate(list(sums.pairs(order)), axis=1)
         expected = literal.pair_sums(draws, scores, weights, places, order)
@@ -167,7 +167,7 @@ def test_segments_longer_than_the_real_blocks_of_the_cache() -> None:
     """20,000 rows are more than any block has."""
     sample, (coordinates, draws, scores, _) = chains(2, 20_000, 1)
     places = [Segment(0, 0, 20_000, 0), Segment(1, 0, 20_000, 1)]
-    sums = BlockSums(sample, coordinates, Monomial(1), places).diagonal()
+    sums = BlockSums(sample, coordinates, Monomial(1), places).diagonal
     assert sums[:, 0] == pytest.approx(scores.sum(axis=1), rel=1e-10)
     assert sums[:, 1] == pytest.approx((scores * draws + 1.0).sum(axis=1), rel=1e-10)
 
@@ -200,7 +200,7 @@ def test_neighbours_may_share_a_block() -> None:
     places = [Segment(0, 0, 10, 0), Segment(0, 10, 20, 0), Segment(0, 20, 30, 1)]
     sums = BlockSums(sample, coordinates, LinearAndBounded(ORDER), places)
     expected = literal.diagonal_sums(draws, scores, None, places, ORDER)
-    assert sums.diagonal() == pytest.approx(expected, rel=1e-10, abs=1e-10)
+    assert sums.diagonal == pytest.approx(expected, rel=1e-10, abs=1e-10)
     expected = literal.pair_sums(draws, scores, None, places, 2)
     assert next(sums.pairs(2)) == pytest.approx(expected, rel=1e-10, abs=1e-10)
 
@@ -237,7 +237,7 @@ def test_the_draws_are_left_alone() -> None:
     sample, (coordinates, *_) = chains(2, 61, 2, weighted=True)
     before: tuple[Array, Array] = (sample.draws.copy(), sample.scores.copy())
     sums = BlockSums(sample, coordinates, LinearAndBounded(2), cut(sample.layout, 2.0))
-    sums.diagonal()
+    assert sums.diagonal.shape[0] == sums.count
     list(sums.pairs(1))
     assert np.array_equal(sample.draws, before[0])
     assert np.array_equal(sample.scores, before[1])

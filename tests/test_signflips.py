@@ -42,6 +42,7 @@ class GivenSums:
         self.source = SimpleNamespace(layout=SimpleNamespace(dimension=diagonal.shape[2]))
         self._diagonal, self._pairs = diagonal, pairs
 
+    @property
     def diagonal(self) -> Array:
         return self._diagonal
 
@@ -77,7 +78,7 @@ def signs_of(seed: int, blocks: int) -> Array:
 
 def literal_families(sums: Any) -> dict[str, Array]:
     """Every family's block sums as columns, by name."""
-    diagonal, blocks = sums.diagonal(), sums.count
+    diagonal, blocks = sums.diagonal, sums.count
     families = {"score": diagonal[:, 0]}
     if blocks >= FEWEST_FOR_SPREADS:
         families["x"] = diagonal[:, 1]
@@ -183,7 +184,7 @@ def test_pairs_in_parts_find_the_same_place(
 def test_the_place_of_the_largest_is_its_order_and_coordinate(order: int, name: str) -> None:
     blocks = FEWEST_FOR_SPREADS
     sums = random_sums(np.random.default_rng(1), blocks, 3)
-    sums.diagonal()[:, order, 2] = 1.0 + 0.01 * np.arange(blocks)
+    sums.diagonal[:, order, 2] = 1.0 + 0.01 * np.arange(blocks)
     family = "G1-4" if order > 1 else name
     parts = {part.name: part for part in judged(sums).parts}
     assert parts[f"{family}: max"].orders == (name,)
@@ -193,7 +194,7 @@ def test_the_place_of_the_largest_is_its_order_and_coordinate(order: int, name: 
 def test_the_place_of_a_sum_is_everywhere_unless_one_feature_is_most_of_it() -> None:
     sums = random_sums(np.random.default_rng(1), 64, 3)
     before = {part.name: part for part in judged(sums).parts}["G1-4: sum"]
-    sums.diagonal()[:, 4, 1] = 1.0 + 0.01 * np.arange(64)
+    sums.diagonal[:, 4, 1] = 1.0 + 0.01 * np.arange(64)
     spike = {part.name: part for part in judged(sums).parts}["G1-4: sum"]
     assert (before.orders, before.coordinates) == (("G1", "G2", "G3", "G4"), ())
     assert (spike.orders, spike.coordinates) == (("G3",), (1,))
@@ -227,7 +228,7 @@ def test_sums_that_are_all_zero_are_not_judged() -> None:
 def test_squares_of_sums_neither_vanish_nor_overflow(scale: float) -> None:
     sums = random_sums(np.random.default_rng(5), 30, 2, mean=0.2)
     pairs = {order: scale * next(sums.pairs(order)) for order in ORDERS.values()}
-    assert judged(GivenSums(scale * sums.diagonal(), pairs)).pvalue == judged(sums).pvalue
+    assert judged(GivenSums(scale * sums.diagonal, pairs)).pvalue == judged(sums).pvalue
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -267,7 +268,7 @@ def test_one_coordinate_has_no_pairs() -> None:
 
 def test_a_family_that_is_zero_is_left_out() -> None:
     sums = random_sums(np.random.default_rng(0), FEWEST_FOR_SPREADS, 2)
-    sums.diagonal()[:, 0] = 0.0
+    sums.diagonal[:, 0] = 0.0
     arm = judged(sums)
     assert {part.name.split(":")[0] for part in arm.parts} == {"x", "G1-4", "x pairs", "G2 pairs"}
     assert sum(part.share for part in arm.parts) == pytest.approx(1.0)
@@ -294,7 +295,7 @@ def test_flips_that_change_nothing_count_against(d: int) -> None:
 def test_a_coordinates_scale_does_not_matter() -> None:
     sums = random_sums(np.random.default_rng(5), 30, 2, mean=0.2)
     scaled = GivenSums(
-        sums.diagonal() * np.array([1e-8, 1e6]),
+        sums.diagonal * np.array([1e-8, 1e6]),
         {order: 1e3 * next(sums.pairs(order)) for order in ORDERS.values()},
     )
     first, second = judged(sums), judged(scaled)
@@ -358,7 +359,7 @@ def test_one_block_that_holds_all_says_nothing(blocks: int, d: int) -> None:
     """Its sign is all there is to flip, and every statistic is even in it."""
     sums = random_sums(np.random.default_rng(3), blocks, d)
     rest = np.arange(blocks) != 5
-    sums.diagonal()[rest] = 0.0
+    sums.diagonal[rest] = 0.0
     for order in ORDERS.values():
         next(sums.pairs(order))[rest] = 0.0
     arm = judged(sums)

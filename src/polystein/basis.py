@@ -112,11 +112,9 @@ class BoundedHermite:
         envelope = namespace(draws).exp(-0.25 * draws * draws)
         before, values = envelope, draws * envelope
         for k in range(1, self.order + 1):
-            yield Term(values, 1.0, math.sqrt(k) * before - 0.5 * draws * values)
-            before, values = (
-                values,
-                (draws * values - math.sqrt(k) * before) / math.sqrt(k + 1),
-            )
+            product, below = draws * values, math.sqrt(k) * before
+            yield Term(values, 1.0, below - 0.5 * product)
+            before, values = values, (product - below) / math.sqrt(k + 1)
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -245,6 +245,21 @@ class SteinMoments:
         with np.errstate(over="ignore", invalid="ignore"):
             return path.moments(self._operator, self._score, matrices)
 
+    def fresh(self) -> Self:
+        """An accumulator of the same kind without rows."""
+        norms = self._norms is not None
+        return self.empty(self._basis, self._structure, norms=norms, answer=self._answer)
+
+    @property
+    def basis(self) -> Basis:
+        """The functions whose moments these are."""
+        return self._basis
+
+    @property
+    def weight(self) -> float:
+        """Total weight of the rows so far, in units of the largest."""
+        return self._weight
+
     def finalise(self) -> SteinMean:
         """Averages over all rows so far, in the coordinates of the answer."""
         if not self._weight > 0.0:
@@ -345,6 +360,14 @@ def add_block(state: SteinMoments, block: Block) -> SteinMoments:
     """`SteinMoments.add` as a step of `reduce_blocks`."""
     state.add(block)
     return state
+
+
+def merge_all(sums: Sequence[SteinMoments]) -> SteinMoments:
+    """All rows of several accumulators, which are left as they are."""
+    together = sums[0].fresh()
+    for part in sums:
+        together.merge(part)
+    return together
 
 
 def merged(first: SteinMoments, second: SteinMoments) -> SteinMoments:

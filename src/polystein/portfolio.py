@@ -14,7 +14,7 @@ that other training rows made, so that no rows need be set aside for them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -24,7 +24,7 @@ from scipy.optimize import nnls
 from polystein.blocks import read_blocks, reduce_blocks
 from polystein.coordinates import Coordinates
 from polystein.errors import DegenerateError
-from polystein.moments import ColumnMoments
+from polystein.moments import ColumnMoments, SteinMoments, merge_all, stein_moments
 from polystein.protocols import (
     Array,
     Basis,
@@ -37,7 +37,7 @@ from polystein.protocols import (
 )
 from polystein.stein import diagonal_entries
 from polystein.weights import SoftThreshold, varying
-from polystein.witness import fit_witness, project
+from polystein.witness import PrimalWitness, maximiser, project
 
 NAMES = ("trained score", "sparse score", "sparse stack", "trained x", "trained stack")
 FOLDS = 4
@@ -98,15 +98,26 @@ def fit_portfolio(
 ) -> Portfolio:
     """Train every member on the chosen rows, of autocorrelation time ``time``."""
     rows = list(rows)
-    orders = fit_witness(source, rows, basis, answer=coordinates, count=count_rows(rows))
+    parts = folds(rows, FOLDS)
+    sums = [stein_moments(source, part, basis, answer=coordinates) for part in parts]
     # PSD of order 1 is the first feature and the score's, which is the last, as they come.
     uniform = np.zeros(basis.order + 1)
     uniform[[0, -1]] = 1.0
-    moments = cross_fitted_moments(source, rows, basis, coordinates)
+    moments = cross_fitted_moments(source, parts, sums, coordinates)
     stacked = np.ones(basis.order + 1) if moments is None else nonnegative_weights(moments)
-    entries = _entry_weights(source, rows, basis, coordinates, time)
-    combination = np.stack([uniform, stacked], axis=1)
-    return Portfolio(basis, coordinates, orders, combination, entries)
+    return Portfolio(
+        basis,
+        coordinates,
+        witness_of(sums, coordinates),
+        np.stack([uniform, stacked], axis=1),
+        _entry_weights(source, rows, basis, coordinates, time),
+    )
+
+
+def witness_of(sums: Sequence[SteinMoments], coordinates: Coordinates) -> PrimalWitness:
+    """The maximiser of Proposition 3.2 on the rows of several sums together."""
+    together = merge_all(sums)
+    return maximiser(together.finalise(), together.basis, "full", coordinates, coordinates)
 
 
 def _entry_weights(
@@ -135,32 +146,27 @@ def _entry_weights(
 
 
 def cross_fitted_moments(
-    source: Source, rows: list[Rows], basis: Basis, coordinates: Coordinates
+    source: Source,
+    parts: list[list[Rows]],
+    sums: list[SteinMoments],
+    coordinates: Coordinates,
 ) -> FeatureMoments | None:
     """Mean and covariance of the orders' features, each row's by a witness of other rows.
 
     None where all the importance weight is in one fold, which leaves no other rows.
     """
-    moments = ColumnMoments(basis.order + 1)
-    for held_out, others in folds(rows, FOLDS):
-        if not has_weight(source, others):
+    moments = ColumnMoments(sums[0].basis.order + 1)
+    for k, part in enumerate(parts):
+        others = sums[:k] + sums[k + 1 :]
+        if not any(other.weight > 0.0 for other in others):
             continue
-        # The same form of the witness in every fold, as the forms differ by a factor.
-        witness = fit_witness(source, others, basis, answer=coordinates, count=count_rows(rows))
-        for block in read_blocks(source, held_out):
+        witness = witness_of(others, coordinates)
+        for block in read_blocks(source, part):
             moments.update(project(witness, block), block.weights)
     if moments.weight == 0.0:
         return None
     effective = moments.weight**2 / moments.weight_squares
     return FeatureMoments(moments.mean, moments.scatter / moments.weight, effective)
-
-
-def has_weight(source: Source, rows: Iterable[Rows]) -> bool:
-    """Whether some row has a positive importance weight."""
-    return any(
-        block.weights is None or bool(np.any(block.weights > 0.0))
-        for block in read_blocks(source, rows)
-    )
 
 
 def nonnegative_weights(moments: FeatureMoments) -> FloatArray:
@@ -179,12 +185,9 @@ def nonnegative_weights(moments: FeatureMoments) -> FloatArray:
     return weights / np.sqrt(weights @ weights)
 
 
-def folds(rows: list[Rows], count: int) -> Iterator[tuple[list[Rows], list[Rows]]]:
-    """Contiguous parts of the rows, each with all the others."""
-    parts = [[_part(stretch, k, count) for stretch in rows] for k in range(count)]
-    for k, held_out in enumerate(parts):
-        if count_rows(held_out):
-            yield held_out, [stretch for j, part in enumerate(parts) if j != k for stretch in part]
+def folds(rows: list[Rows], count: int) -> list[list[Rows]]:
+    """Contiguous parts of the rows, each a part of every stretch."""
+    return [[_part(stretch, k, count) for stretch in rows] for k in range(count)]
 
 
 def _part(rows: Rows, k: int, count: int) -> Rows:
@@ -193,11 +196,3 @@ def _part(rows: Rows, k: int, count: int) -> Rows:
     low, high = k * length // count, (k + 1) * length // count
     mask = None if rows.mask is None else rows.mask[low:high]
     return Rows(rows.chain, rows.start + low, rows.start + high, mask)
-
-
-def count_rows(rows: Iterable[Rows]) -> int:
-    """How many rows there are."""
-    return sum(
-        stretch.stop - stretch.start if stretch.mask is None else int(stretch.mask.sum())
-        for stretch in rows
-    )

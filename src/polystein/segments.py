@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
@@ -64,6 +64,8 @@ class BlockSums:
     coordinates: Coordinates
     basis: Basis
     segments: list[Segment]
+    # Sums over pairs that fit into memory as a whole, by order: they are looked at twice.
+    _kept: dict[int, FloatArray] = field(default_factory=dict)
 
     @property
     def count(self) -> int:
@@ -90,6 +92,7 @@ class BlockSums:
                 weights[block] += piece.weights[start:stop].sum()
         return float(weights.sum() ** 2 / (weights @ weights))
 
+    @cached_property
     def diagonal(self) -> FloatArray:
         """Sums of s, and of s phi_i + phi_i' for each order; of shape (blocks, 1 + Q, d)."""
         size = (1 + self.basis.order) * self.source.layout.dimension
@@ -110,19 +113,27 @@ class BlockSums:
         """
         dimension = self.source.layout.dimension
         at_once = max(1, _MOST_NUMBERS // (self.count * dimension))
+        if at_once >= dimension:
+            if order not in self._kept:
+                self._kept[order] = self._pair_sums(order, slice(dimension))
+            yield self._kept[order]
+            return
         for low in range(0, dimension, at_once):
-            part = slice(low, min(low + at_once, dimension))
-            sums = np.zeros((self.count, part.stop - low, dimension))
-            for piece in self._pieces():
-                scores = piece.scores[:, part]
-                if piece.weights is not None:
-                    scores = scores * piece.weights[:, None]
-                values = piece.term(self.basis, order)
-                for block, (start, stop) in zip(piece.blocks, piece.bounds, strict=True):
-                    sums[block] += scores[start:stop].T @ values[start:stop]
-            own = np.arange(part.start, part.stop)
-            sums[:, own - low, own] = 0.0
-            yield sums
+            yield self._pair_sums(order, slice(low, min(low + at_once, dimension)))
+
+    def _pair_sums(self, order: int, part: slice) -> FloatArray:
+        low, stop = part.start or 0, part.stop
+        sums = np.zeros((self.count, stop - low, self.source.layout.dimension))
+        for piece in self._pieces():
+            scores = piece.scores[:, part]
+            if piece.weights is not None:
+                scores = scores * piece.weights[:, None]
+            values = piece.term(self.basis, order)
+            for block, (start, end) in zip(piece.blocks, piece.bounds, strict=True):
+                sums[block] += scores[start:end].T @ values[start:end]
+        own = np.arange(low, stop)
+        sums[:, own - low, own] = 0.0
+        return sums
 
     def _pieces(self) -> Iterator[_Piece]:
         for group in _groups(self.segments, block_rows(self.source.layout.dimension)):

@@ -123,7 +123,7 @@ def memory(sums: BlockSums) -> float:
     highest, features, slowest = 0.0, 0, np.zeros(sums.count)
     for family in _families(sums):
         for part in family.parts:
-            centred, correlation = _lag_one(_unit_columns(part), sums.neighbours)
+            centred, correlation = _lag_one(part, sums.neighbours)
             if correlation.max() > highest:
                 highest = float(correlation.max())
                 slowest = centred[:, np.argmax(correlation)]
@@ -135,17 +135,18 @@ def memory(sums: BlockSums) -> float:
 
 def _lag_one(part: FloatArray, neighbours: NDArray[np.bool_]) -> tuple[FloatArray, FloatArray]:
     """Centred block sums, and for each feature the correlation of neighbouring ones."""
+    finite(float(np.max(np.abs(part))), "a block sum")
     centred = part - part.mean(axis=0)
     squares = np.einsum("bj,bj->j", centred, centred)
-    products = np.einsum("bj,bj->j", centred[1:][neighbours], centred[:-1][neighbours])
+    products = np.einsum("bj,bj,b->j", centred[1:], centred[:-1], neighbours.astype(float))
     # What varies by no more than rounding remembers nothing.
-    moving = squares > _STILL**2
+    moving = squares > (_STILL * np.max(np.abs(part), axis=0)) ** 2
     return centred, np.divide(products, squares, out=np.zeros_like(squares), where=moving)
 
 
 def _families(sums: BlockSums) -> Iterator[Family]:
     """Each family of features with its block sums."""
-    diagonal, blocks = sums.diagonal(), sums.count
+    diagonal, blocks = sums.diagonal, sums.count
     names = sums.basis.names
     yield Family("score", ("score",), iter([diagonal[:, 0]]))
     if sums.effective_count >= FEWEST_FOR_SPREADS:
