@@ -17,6 +17,7 @@ import polystein as ps
 from polystein.experiments import runner
 from polystein.experiments.cells import Cell, Replicate, Row, Task
 from polystein.experiments.store import Store, write_csv
+from polystein.experiments.summary import marks
 
 STUDIES = Path(__file__).parent
 WORK = STUDIES / "work"
@@ -28,11 +29,6 @@ PIECE = 120_000.0
 def decision(result: ps.GofResult) -> list[Row]:
     """Whether the test rejects at the level 0.05."""
     return [{"rejected": int(result.pvalue <= LEVEL)}]
-
-
-def marks(rows: Sequence[Row]) -> str:
-    """One character a replicate: x where it was rejected."""
-    return "".join("x" if row["rejected"] else "." for row in rows)
 
 
 def no_columns(replicates: int) -> Row:

@@ -9,7 +9,6 @@ holds TEXT.
 
 import argparse
 import csv
-import subprocess
 import sys
 import warnings
 from concurrent.futures import ProcessPoolExecutor
@@ -18,6 +17,7 @@ from pathlib import Path
 import numpy as np
 
 import polystein as ps
+from polystein.experiments.store import package_commit
 from tests.statistical.chains import CELLS, FAULTS, OTHERS, SIZES, Cell, Outcome, outcome
 
 TABLE = Path(__file__).with_suffix(".csv")
@@ -60,19 +60,13 @@ def measured(position: int) -> Row:
         "heavy_tail_warnings": str(result.heavy_tails),
         "decisions": marks(result),
         "polystein": ps.__version__,
-        "commit": commit(),
+        "commit": package_commit() or "",
     }
 
 
 def marks(result: Outcome) -> str:
     """One character a replicate: x where it was rejected."""
     return "".join("x" if rejected else "." for rejected in result.rejected)
-
-
-def commit() -> str:
-    """The commit that the code was at, with a + if it had been changed since."""
-    command = ["git", "describe", "--always", "--dirty=+", "--abbrev=10", "--exclude=*"]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
 
 def write(rows: dict[str, Row]) -> None:

@@ -1,7 +1,7 @@
 """Verdicts on Markov chains: right ones keep the level, faulty ones are found.
 
-Every cell runs in full. What it comes to is also the line of ``studies/chains.csv``, the table
-behind ``docs/mcmc.md``.
+``studies/chains.csv``, the table behind ``docs/mcmc.md``, keeps every decision: the first ones of
+each cell are made again, and the rates of all are held against what was promised.
 """
 
 import importlib
@@ -20,9 +20,8 @@ pytestmark = [
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "mcmc.md"
-PROMISED = [cell for cell in CELLS if cell.low is not None or cell.high is not None]
-# Of cells without a promise the first replicates are run again.
-FEW = 40
+# Replicates of every cell that are run again: a twentieth of the longest ones.
+FEW = 100
 
 
 @pytest.fixture
@@ -31,24 +30,24 @@ def study() -> ModuleType:
     return importlib.import_module("studies.chains")
 
 
-@pytest.mark.parametrize("cell", PROMISED, ids=str)
-def test_rejections_are_as_promised_and_as_published(cell: Cell, study: ModuleType) -> None:
-    result = outcome(cell)
-    published = study.stored()[cell.name]
-    message = f"{result.rate} at a least effective size of {result.ess.min():.0f}"
-    assert cell.low is None or result.rate >= cell.low, message
-    assert cell.high is None or result.rate <= cell.high, message
-    assert result.ess.min() >= cell.least_ess, message
-    assert result.replicates == int(published["replicates"])
-    assert result.rejections == int(published["rejections"])
-
-
-@pytest.mark.parametrize("cell", [cell for cell in CELLS if cell not in PROMISED], ids=str)
-def test_the_other_cells_begin_as_published(cell: Cell, study: ModuleType) -> None:
+@pytest.mark.parametrize("cell", CELLS, ids=str)
+def test_decisions_are_as_published(cell: Cell, study: ModuleType) -> None:
     """A rejection here is one there: the decisions are stored one by one."""
     published = study.stored()[cell.name]["decisions"]
+    result = outcome(cell, FEW)
     assert len(published) == cell.replicates
-    assert study.marks(outcome(cell, FEW)) == published[:FEW]
+    assert study.marks(result) == published[:FEW]
+    assert result.ess.min() >= cell.least_ess
+
+
+@pytest.mark.parametrize("cell", CELLS, ids=str)
+def test_the_published_rate_is_as_promised(cell: Cell, study: ModuleType) -> None:
+    row = study.stored()[cell.name]
+    rate = row["decisions"].count("x") / cell.replicates
+    assert f"{rate:.4f}" == row["rate"]
+    assert cell.low is None or rate >= cell.low
+    assert cell.high is None or rate <= cell.high
+    assert cell.least_ess == 0.0 or float(row["ess_least"]) >= cell.least_ess
 
 
 def test_the_table_holds_every_cell_and_no_other(study: ModuleType) -> None:

@@ -18,7 +18,7 @@ from polystein.experiments import snr as snr_study
 from polystein.experiments.cells import Cell, Row, Scalar, Task, number
 from polystein.experiments.runner import run
 from polystein.experiments.store import METADATA, write_csv, write_text
-from polystein.experiments.summary import summarise
+from polystein.experiments.summary import decisions, summarise
 from polystein.protocols import Progress
 from polystein.report.plots import save
 
@@ -96,6 +96,7 @@ def experiment1(options: Options) -> str:
     rows = options.run(first.cells(replicates, dimensions), first.task)
     summary = summarise(rows, first.BY)
     options.keep("experiment1.csv", summary)
+    options.keep("experiment1-decisions.csv", decisions(rows, first.BY))
     comparisons = verdict.compare_experiment1(summary)
     options.keep("experiment1-verdict.csv", verdict.comparison_rows(comparisons))
     return _section(
@@ -113,6 +114,7 @@ def experiment2(options: Options) -> str:
     rows = options.run(second.cells(replicates), second.task)
     summary = summarise(rows, second.BY)
     options.keep("experiment2.csv", summary)
+    options.keep("experiment2-decisions.csv", decisions(rows, second.BY))
     comparisons = verdict.compare_experiment2(summary)
     options.keep("experiment2-verdict.csv", verdict.comparison_rows(comparisons))
     return _section(

@@ -23,21 +23,38 @@ def summarise(rows: Sequence[Row], by: Sequence[str]) -> list[Row]:
     mean of log10(z^2) over replicates; ``mean_abs_z`` is what the paper's text says it
     is, the average absolute z-statistic. Both are empty for a test without a z.
     """
-    groups: dict[tuple[Scalar, ...], list[Row]] = {}
-    for row in rows:
-        groups.setdefault(tuple(row[name] for name in by), []).append(row)
     return [
         {**dict(zip(by, key, strict=True)), **_rates(group), **_signal(group)}
-        for key, group in groups.items()
+        for key, group in _groups(rows, by).items()
     ]
 
 
+def decisions(rows: Sequence[Row], by: Sequence[str]) -> list[Row]:
+    """Every single decision, one character for each replicate: x where it was rejected."""
+    return [
+        {**dict(zip(by, key, strict=True)), "decisions": marks(group)}
+        for key, group in _groups(rows, by).items()
+    ]
+
+
+def marks(rows: Sequence[Row]) -> str:
+    """One character for each row: x where it was rejected."""
+    return "".join("x" if row["rejected"] else "." for row in rows)
+
+
+def _groups(rows: Sequence[Row], by: Sequence[str]) -> dict[tuple[Scalar, ...], list[Row]]:
+    groups: dict[tuple[Scalar, ...], list[Row]] = {}
+    for row in rows:
+        groups.setdefault(tuple(row[name] for name in by), []).append(row)
+    return groups
+
+
 def _rates(group: Sequence[Row]) -> Row:
-    decisions = np.array([row["rejected"] for row in group], dtype=float)
-    rate, error = _mean(decisions)
+    rejected = np.array([row["rejected"] for row in group], dtype=float)
+    rate, error = _mean(rejected)
     return {
         "replicates": len(group),
-        "rejections": int(decisions.sum()),
+        "rejections": int(rejected.sum()),
         "rejection_rate": rate,
         "rejection_se": error,
     }
