@@ -8,7 +8,7 @@ same replicate, and a second run gives the same table. ``--markdown`` prints the
 
 KSDAgg with its default number of replicates takes too long at n = 1000: there it has B1 = 500 and
 B2 = 250 replicates, and at n = 300 it is measured with these, with the default ones, and with
-those of ``tests/statistical/test_rivals_ksd.py``.
+those of ``tests/statistical/test_rivals.py``.
 """
 
 import argparse
@@ -85,7 +85,7 @@ def name(cell: Cell) -> str:
 
 
 def decide(replicate: Replicate) -> Sequence[Row]:
-    """Whether one set of draws is rejected; seeded as in ``tests/statistical/test_rivals_*``."""
+    """Whether one set of draws is rejected; seeded as in ``tests/statistical/test_rivals.py``."""
     cell = replicate.cell
     words = [int.from_bytes(b"gaussian"), cell["n"], cell["d"], replicate.index]
     for_draws, for_test = np.random.SeedSequence(words).spawn(2)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 from polystein._arrays import namespace
 from polystein.errors import InputError
@@ -23,7 +24,19 @@ def validate_order(order: object, *, least: int = 0) -> int:
 
 
 @dataclass(frozen=True)
-class Monomial:
+class _Ordered:
+    """What every basis is given: the paper's Q, from `least` on."""
+
+    order: int
+
+    least: ClassVar[int] = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "order", validate_order(self.order, least=self.least))
+
+
+@dataclass(frozen=True)
+class Monomial(_Ordered):
     """The paper's basis, phi_i(x) = x^i elementwise for i = 1, ..., Q (eq. 2).
 
     Parameters
@@ -31,11 +44,6 @@ class Monomial:
     order : int
         The paper's Q; 0 leaves only the score block b.
     """
-
-    order: int
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "order", validate_order(self.order))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -52,7 +60,7 @@ class Monomial:
 
 
 @dataclass(frozen=True)
-class Hermite:
+class Hermite(_Ordered):
     """Orthonormal Hermite polynomials, h_k(x) = He_k(x)/sqrt(k!), for k = 1, ..., Q.
 
     For draws in standardised coordinates: under a Gaussian target they are
@@ -63,11 +71,6 @@ class Hermite:
     order : int
         The paper's Q.
     """
-
-    order: int
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "order", validate_order(self.order))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -84,7 +87,7 @@ class Hermite:
 
 
 @dataclass(frozen=True)
-class BoundedHermite:
+class BoundedHermite(_Ordered):
     """Hermite functions g_k(x) = h_k(x) exp(-x^2/4), for k = 1, ..., Q.
 
     Bounded with bounded derivatives, so that Stein's identity and a variance need
@@ -96,11 +99,6 @@ class BoundedHermite:
     order : int
         The paper's Q.
     """
-
-    order: int
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "order", validate_order(self.order))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -118,7 +116,7 @@ class BoundedHermite:
 
 
 @dataclass(frozen=True)
-class LinearAndBounded:
+class LinearAndBounded(_Ordered):
     """The identity and then Hermite functions: phi_1 = x and phi_(k+1) = g_k, for k < Q.
 
     What `check` looks through: x sees location, spread and correlation best, and
@@ -131,10 +129,7 @@ class LinearAndBounded:
         The paper's Q; at least 1.
     """
 
-    order: int
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "order", validate_order(self.order, least=1))
+    least = 1
 
     @property
     def names(self) -> tuple[str, ...]:
