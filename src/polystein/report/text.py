@@ -27,12 +27,12 @@ _MOMENTS = {"score": "location", "x": "spread, correlation", "x^2": "skewness", 
 _PARTS = {
     "score": "location",
     "x": "spread",
-    "G1-4": "shape",
+    "G1-4": "spread, shape",
     "x pairs": "correlation",
     "G2 pairs": "curved dependence",
     "trained score": "location",
     "sparse score": "location",
-    "sparse stack": "shape",
+    "sparse stack": "spread, shape",
     "trained x": "spread, correlation",
     "trained stack": "everything at once",
 }
@@ -99,7 +99,8 @@ def draws_words(result: GofResult) -> str:
         text = f"all {result.n_test} tested, none needed for training"
     else:
         gap = f", {result.n_gap} left out between" if result.n_gap else ""
-        text = f"{result.n_train} trained the test function{gap}, {result.n_test} tested it"
+        arms = "all in one arm; in the other " if "arms" in result.settings else ""
+        text = f"{arms}{result.n_train} trained the test function{gap}, {result.n_test} tested it"
     return text if math.isnan(result.ess) else f"{text}; {result.ess:.0f} effective test draws"
 
 
