@@ -94,6 +94,10 @@ def test_an_arm_that_abstains_leaves_the_other_its_share() -> None:
     with pytest.warns(ps.LowESSWarning):
         slow = ps.check(chains(10, 100, memory=0.99), normal_score, rng=0)
     assert list(slow.settings["arms"]) == ["full"]
+    assert (slow.n_train, slow.n_gap, slow.n_test) == (0, 0, 1000)
+    assert np.isnan(slow.ess)
+    assert "all 1000 tested, none needed for training" in str(slow)
+    assert "sign flips of blocks judge alone" in slow.warnings[0]
     assert sum(part.weight for part in slow.components) == pytest.approx(0.8)
 
 
@@ -126,11 +130,16 @@ def test_one_huge_score_does_not_make_the_p_value_0(size: float) -> None:
         assert 1.0 / 500.0 <= ps.check(draws, scores, iid=iid, rng=0).pvalue <= 1.0
 
 
-def test_one_huge_draw_is_warned_about() -> None:
+@pytest.mark.parametrize("iid", [False, True])
+@pytest.mark.parametrize("row", [0, 201, 399])
+def test_one_huge_draw_is_warned_about(row: int, iid: bool) -> None:
     draws = np.random.default_rng(5).standard_normal((400, 1))
-    draws[201] = 1e20
-    with pytest.warns(ps.HeavyTailWarning, match="one row of `draws` makes up 100% of the"):
-        assert ps.check(draws, normal_score, rng=1).pvalue > 0.0
+    draws[row] = 1e6
+    with warnings.catch_warnings(record=True):
+        warnings.simplefilter("always")
+        result = ps.check(draws, normal_score, iid=iid, rng=1)
+    assert "one row of `draws` makes up 100% of the variance" in result.warnings[0]
+    assert result.pvalue > 0.0
 
 
 @pytest.mark.parametrize("row", [5, 201, 399])

@@ -13,7 +13,7 @@ from polystein._random import Streams, seed_sequence
 from polystein.arm import Arm, Part, combine, evidence_shares, upper_normal
 from polystein.autocorrelation import slowest_time
 from polystein.blocks import every_row, read_blocks
-from polystein.errors import DegenerateError
+from polystein.errors import DegenerateError, LowESSWarning
 from polystein.maximum import correlations, tail_of_maximum
 from polystein.portfolio import Portfolio, fit_portfolio
 from polystein.protocols import RNG, Array, FloatArray, LongRun, Partition, Split, Variance, Witness
@@ -68,6 +68,7 @@ def check(
         ``components`` holds what each test looked at, ``explain()`` sorts it by its
         part in the evidence; ``settings["arm"]`` says which of the two tests found
         more, ``settings["found"]`` what each found most, with orders and coordinates.
+        ``statistic`` is the standard normal quantile of 1 - pvalue, 0 if that is below 0.
 
     Notes
     -----
@@ -77,8 +78,8 @@ def check(
     rows would remember training rows the other; that both do is an error.
 
     Both references are asymptotic. With fewer than fifty independent rows the size at
-    level 0.05 is up to 0.1, and on a very skewed target (a Gamma(3) law on its own
-    scale) it is 0.09 at n = 1000.
+    level 0.05 is up to 0.1, and where the scores have no fourth moment (a Gamma(3) law
+    on its own scale) it is 0.09 at n = 1000.
 
     A small p-value says that the draws do not come from the target. A large one
     says that this test found no evidence of it: scores are local, so that a mode
@@ -106,16 +107,30 @@ def check(
     notes, streams = Notes(), Streams.of(seed_sequence(rng))
     trial.note_dependence(notes)
     stage = Stage.start(trial, streams, notes)
-    trained, full = split_arm(stage), full_arm(stage, iid)
-    stage.note_ess(trained.ess)
+    full, trained = full_arm(stage, iid), split_arm(stage)
     arms = combine(full, trained.arm, FULL_SHARE)
     if not arms:
         raise DegenerateError(
-            f"`draws` must hold more independent draws to be judged; {trial.sample} move so "
-            f"slowly that about {trained.ess:.1f} of the test draws are: run the sampler longer"
+            f"`draws` must hold more independent draws to be judged: those of {trial.sample} move "
+            f"so slowly that the test half is worth about {trained.ess:.1f}. Run the sampler longer"
         )
+    _note_few(stage, trained)
     notes.emit()
     return _result(trial, trained, arms, notes)
+
+
+def _note_few(stage: Stage, trained: Trained) -> None:
+    """Warn where the split arm abstained, or rests on few effective draws."""
+    if trained.arm is None:
+        stage.notes.add(
+            LowESSWarning(
+                "the draws move too slowly to be trained on and tested apart: the test half is "
+                f"worth about {trained.ess:.0f} independent draws, and sign flips of blocks judge "
+                "alone: take more draws"
+            )
+        )
+    else:
+        stage.note_ess(trained.ess, "the trained arm")
 
 
 def full_arm(stage: Stage, iid: bool) -> Arm | None:
@@ -200,7 +215,8 @@ def _tested(trial: Trial, partition: Partition, witness: Witness) -> tuple[LongR
 def _result(trial: Trial, trained: Trained, arms: list[Arm], notes: Notes) -> GofResult:
     parts = [part for arm in arms for part in arm.parts]
     pvalue = min(1.0, arms[0].pvalue)
-    partition = trained.partition
+    total, partition = trial.sample.layout.total, trained.partition
+    apart = trained.arm is not None
     return GofResult(
         statistic=max(0.0, float(upper_normal(pvalue))),
         pvalue=pvalue,
@@ -209,10 +225,10 @@ def _result(trial: Trial, trained: Trained, arms: list[Arm], notes: Notes) -> Go
         components=tuple(
             Component(part.name, float(upper_normal(part.pvalue)), part.share) for part in parts
         ),
-        ess=trained.ess,
-        n_train=partition.count(*TRAINING),
-        n_gap=partition.count("gap"),
-        n_test=partition.count("test"),
+        ess=trained.ess if apart else math.nan,
+        n_train=partition.count(*TRAINING) if apart else 0,
+        n_gap=partition.count("gap") if apart else 0,
+        n_test=partition.count("test") if apart else total,
         settings=_settings(trial, arms, parts),
         warnings=notes.messages,
     )

@@ -30,7 +30,9 @@ def tail_of_maximum(largest: float, correlation: FloatArray) -> float:
     additions = 2.0 * owens_t(largest, slopes)
     # A tree hangs only on how its edges compare; one of weight 0 would be no edge at all.
     tree = minimum_spanning_tree(np.triu(1.0 + additions / single, 1)).nonzero()
-    return min(1.0, single + float(additions[tree].sum()))
+    missing = len(correlation) - 1 - int(tree[0].size)  # edges whose correlation is not a number
+    bound: float = (1 + missing) * single + float(additions[tree].sum())
+    return min(1.0, bound)
 
 
 def correlations(covariance: FloatArray) -> FloatArray:

@@ -125,13 +125,15 @@ def _entry_weights(
 ) -> FloatArray:
     """Weights of the diagonal entries for the members that have them, one a column."""
     dimension = source.layout.dimension
-    moments = ColumnMoments((1 + basis.order) * dimension, joint=False)
+
+    def zero() -> ColumnMoments:
+        return ColumnMoments((1 + basis.order) * dimension, joint=False)
 
     def update(state: ColumnMoments, block: Block) -> ColumnMoments:
         entries = diagonal_entries(basis, *coordinates.apply(block.draws, block.scores))
         return state.update(entries, block.weights)
 
-    moments = reduce_blocks(source, rows, lambda: moments, update, ColumnMoments.merge)
+    moments = reduce_blocks(source, rows, zero, update, ColumnMoments.merge)
     variance = moments.scatter / moments.weight
     effective = moments.weight**2 / moments.weight_squares / time
     weights = np.zeros((moments.mean.size, 3))

@@ -132,8 +132,9 @@ class Notes:
         self._items: list[PolysteinWarning] = []
 
     def add(self, warning: PolysteinWarning) -> None:
-        """Keep a warning for later, but only the first of its kind."""
-        if not any(type(item) is type(warning) for item in self._items):
+        """Keep a warning for later, but only once what several splits may say."""
+        first = str(warning).split()[:4]
+        if not any(str(item).split()[:4] == first for item in self._items):
             self._items.append(warning)
 
     @property

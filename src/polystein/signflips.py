@@ -136,12 +136,14 @@ def memory(sums: BlockSums) -> float:
 
 def _lag_one(part: FloatArray, neighbours: NDArray[np.bool_]) -> tuple[FloatArray, FloatArray]:
     """Centred block sums, and for each feature the correlation of neighbouring ones."""
-    finite(float(np.max(np.abs(part))), "a block sum")
+    largest = np.max(np.abs(part), axis=0)
+    finite(float(largest.max()), "a block sum")
+    part = part / np.maximum(largest, _TINY)
     centred = part - part.mean(axis=0)
     squares = np.einsum("bj,bj->j", centred, centred)
     products = np.einsum("bj,bj,b->j", centred[1:], centred[:-1], neighbours.astype(float))
     # What varies by no more than rounding remembers nothing.
-    moving = squares > (_STILL * np.max(np.abs(part), axis=0)) ** 2
+    moving = squares > _STILL**2
     return centred, np.divide(products, squares, out=np.zeros_like(squares), where=moving)
 
 

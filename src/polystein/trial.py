@@ -242,13 +242,13 @@ class Stage:
             settings["weights_ess"] = weights_ess(trial.sample.log_weights)
         return settings
 
-    def note_ess(self, ess: float) -> None:
+    def note_ess(self, ess: float, what: str = "the p-value") -> None:
         """Warn where too few effective draws carry the verdict."""
         least = self.trial.variance.least_ess
         if ess < least:
             self.notes.add(
                 LowESSWarning(
-                    f"the p-value rests on {ess:.0f} effective test draws; it is not to "
+                    f"{what} rests on {ess:.0f} effective test draws; it is not to "
                     f"be trusted with fewer than {least:.0f}: take more draws"
                 )
             )
@@ -278,7 +278,8 @@ class Stage:
                     f"the test column u has a heavy tail (Pareto index {index:.2f} > "
                     f"{LARGEST_INDEX}): the p-value rests on a normal approximation that this many "
                     "draws may not support, and on a variance that may be infinite. Use a lower "
-                    "`order`, more draws, or a parametrisation with lighter tails."
+                    "`order` where there is one, more draws, or a parametrisation with lighter "
+                    "tails."
                 )
             )
 

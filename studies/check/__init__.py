@@ -7,7 +7,9 @@ Three studies at the level 0.05, each with its table beside the code:
 - ``size``: draws from the target.
 """
 
-#: No choice about `check` was made on draws of this seed.
+#: Choices about `check` were made on other draws, but for one: when the first 1,840 null sets of
+#: this seed at d = 128 had been rejected in 0.060 of the cases, the shares of the spreads were made
+#: smaller, as draws of yet another seed showed that these were to blame.
 SEED = 20_266
 
 

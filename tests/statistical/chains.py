@@ -44,7 +44,10 @@ class Cell(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What a cell came to, replicate by replicate."""
+    """What a cell came to, replicate by replicate.
+
+    ``ess`` are the effective test rows of those that tested apart from training.
+    """
 
     rejected: NDArray[np.bool_]
     ess: Array
@@ -70,9 +73,11 @@ def outcome(cell: Cell, replicates: int | None = None) -> Outcome:
         cell.test(draws, cell.score, replicate)
         for replicate, draws in zip(range(count), chains_of(cell), strict=False)
     ]
+    ess = np.array([result.ess for result in results])
+    known = ess[~np.isnan(ess)]
     return Outcome(
         np.array([result.pvalue < LEVEL for result in results]),
-        np.array([result.ess for result in results]),
+        known if known.size else ess,
         sum(any("heavy tail" in text for text in result.warnings) for result in results),
     )
 

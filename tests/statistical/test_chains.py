@@ -37,7 +37,7 @@ def test_decisions_are_as_published(cell: Cell, study: ModuleType) -> None:
     result = outcome(cell, FEW)
     assert len(published) == cell.replicates
     assert study.marks(result) == published[:FEW]
-    assert result.ess.min() >= cell.least_ess
+    assert cell.least_ess == 0.0 or result.ess.min() >= cell.least_ess
 
 
 @pytest.mark.parametrize("cell", CELLS, ids=str)

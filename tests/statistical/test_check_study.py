@@ -11,6 +11,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+import polystein as ps
+from polystein.experiments.cells import Replicate
+
 Array = NDArray[np.float64]
 
 pytestmark = pytest.mark.slow
@@ -91,7 +94,7 @@ def test_the_table_holds_every_cell_in_full_and_no_other(part: str) -> None:
         assert float(row["rate"]) == int(row["rejections"]) / int(row["replicates"])
         assert int(row["seed"]) == one.seed
         assert row["polystein"]
-        assert re.match(r"[0-9a-f]{40}", row["commit"])
+        assert re.fullmatch(r"[0-9a-f]{40}( [0-9a-f]{40})*", row["commit"])
 
 
 @pytest.mark.parametrize(("part", "name", "start", "stop"), AGAIN)
@@ -162,11 +165,23 @@ def test_the_table_is_the_same_for_any_number_of_processes(tmp_path: Path) -> No
     assert tables[0] == tables[1]
 
 
-def test_all_methods_see_the_same_draws() -> None:
+def test_all_methods_see_the_same_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     beyond = study("beyond")
     cells = [beyond.cell_of("skewed", 2, method) for method in METHODS]
     assert len({cell.key for cell in cells}) == 4
     assert len({beyond.without_method(cell).key for cell in cells}) == 1
+    seen: list[tuple[bytes, tuple[int, ...]]] = []
+
+    def recorder(draws: Array, scores: Array, rng: np.random.SeedSequence) -> ps.GofResult:
+        seen.append((draws.tobytes() + scores.tobytes(), rng.spawn_key))
+        return ps.GofResult(0.0, 1.0, "greater", "recorder")
+
+    for method, rule in beyond.METHODS.items():
+        monkeypatch.setitem(beyond.METHODS, method, rule._replace(test=recorder))
+    for cell in cells:
+        beyond.decide(Replicate(cell, 0, beyond.STUDY.seed))
+    assert len({draws for draws, _ in seen}) == 1
+    assert len({stream for _, stream in seen}) == 4
 
 
 def test_the_scores_are_those_of_the_targets() -> None:

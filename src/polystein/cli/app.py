@@ -130,7 +130,7 @@ def run_check(
     html: Html = None,
     debug: Debug = False,
 ) -> None:
-    """Check MCMC draws: safe for autocorrelated chains, nothing to tune.
+    """Check draws: safe for autocorrelated chains, nothing to tune.
 
     Draws of shape (chain, draw, d) are chains in time order, (draw, d) is one chain.
 
@@ -168,11 +168,11 @@ app.command("reproduce")(run_reproduce)
 
 
 def _conclude(result: GofResult, alpha: float, seed: int, as_json: bool, html: Path | None) -> None:
-    """Print the result, write the page, and exit with the verdict."""
-    print(_as_json(result, alpha, seed) if as_json else render(result, alpha))
+    """Write the page, print the result, and exit with the verdict."""
     if html is not None:
         with writing("--html", html):
             write_page(result, html, alpha)
+    print(_as_json(result, alpha, seed) if as_json else render(result, alpha))
     raise typer.Exit(int(ExitCode.REJECTED if rejected(result, alpha) else ExitCode.NOT_REJECTED))
 
 

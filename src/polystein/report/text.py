@@ -20,7 +20,7 @@ _TESTS = {
     "psd": "PSD z-test",
     "lambda-psd": "lambda-PSD z-test",
     "psd-bootstrap": "PSD wild-bootstrap test",
-    "check": "check, two arms",
+    "check": "check",
 }
 _MOMENTS = {"score": "location", "x": "spread, correlation", "x^2": "skewness", "x^3": "tails"}
 # What the parts of `check` look at; several parts may look at the same.
@@ -99,8 +99,9 @@ def draws_words(result: GofResult) -> str:
         text = f"all {result.n_test} tested, none needed for training"
     else:
         gap = f", {result.n_gap} left out between" if result.n_gap else ""
-        arms = "all in one arm; in the other " if "arms" in result.settings else ""
-        text = f"{arms}{result.n_train} trained the test function{gap}, {result.n_test} tested it"
+        text = f"{result.n_train} trained the test function{gap}, {result.n_test} tested it"
+        if "full" in result.settings.get("arms", {}):
+            text = f"sign flips used all; {text}"
     return text if math.isnan(result.ess) else f"{text}; {result.ess:.0f} effective test draws"
 
 
