@@ -11,12 +11,12 @@ import argparse
 import csv
 import sys
 import warnings
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import numpy as np
 
 import polystein as ps
+from polystein.experiments.runner import workers
 from polystein.experiments.store import package_commit
 from tests.statistical.chains import CELLS, FAULTS, OTHERS, SIZES, Cell, Outcome, outcome
 
@@ -85,7 +85,7 @@ def run(only: str, jobs: int) -> None:
         for position, cell in enumerate(CELLS)
         if cell.name not in rows and only in cell.name
     ]
-    with ProcessPoolExecutor(jobs) as pool:
+    with workers(jobs) as pool:
         for row in pool.map(measured, missing):
             rows[row["cell"]] = row
             write(rows)

@@ -171,7 +171,7 @@ class _Study:
         """Hand the chunks to worker processes; keep each cell when its last chunk is back."""
         left = [_milliseconds(chunk) for chunk in self.chunks]
         total, done = sum(left), 0
-        with _pool(jobs) as pool:
+        with workers(jobs) as pool:
             futures = self._submit(pool)
             for future in as_completed(futures):
                 chunk = futures[future]
@@ -235,8 +235,8 @@ def _milliseconds(chunk: Chunk) -> int:
 
 
 @contextmanager
-def _pool(jobs: int) -> Iterator[ProcessPoolExecutor]:
-    """Worker processes that end with this block, whatever ends it."""
+def workers(jobs: int) -> Iterator[ProcessPoolExecutor]:
+    """Worker processes of one BLAS thread each that end with this block, whatever ends it."""
     before = set(multiprocessing.active_children())
     context = multiprocessing.get_context("spawn")
     with _one_thread_each():
