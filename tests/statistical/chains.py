@@ -143,7 +143,7 @@ def reweighted(spread: float) -> Test:
 GAUSSIAN, LOGISTIC = samplers.correlated_gaussian(), samplers.logistic_regression()
 TARGETS: dict[str, Any] = {"correlated Gaussian": GAUSSIAN, "logistic regression": LOGISTIC}
 STEPS = {
-    "random-walk Metropolis": (samplers.metropolis_step(1.0), 2, 400),
+    "random-walk Metropolis": (samplers.metropolis_step(1.0), 3, 400),
     "MALA": (samplers.mala_step(1.0), 1, 200),
     "HMC": (samplers.hmc_step(0.4, 4), 1, 100),
 }
