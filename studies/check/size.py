@@ -62,7 +62,9 @@ class Null(NamedTuple):
     high: float = 0.06
 
 
-MACHINE = experiment2.cells(1000)[0]
+#: Half of the paper's sweeps: 1,000 sets of draws take a quarter of an hour on two cores.
+SWEEPS = 1000
+MACHINE = experiment2.cells(1000, SWEEPS)[0]
 NULLS = {
     **{
         f"N(0, I), d={d}": Null(normal, {"n": 1000, "d": d}, milliseconds(1000, d))
