@@ -136,12 +136,12 @@ def memory(sums: BlockSums) -> float:
 
 def _lag_one(part: FloatArray, neighbours: NDArray[np.bool_]) -> tuple[FloatArray, FloatArray]:
     """Centred block sums, and for each feature the correlation of neighbouring ones."""
-    largest = np.max(np.abs(part), axis=0)
-    finite(float(largest.max()), "a block sum")
-    part = part / np.maximum(largest, _TINY)
-    centred = part - part.mean(axis=0)
+    centred = _tamed(part)
+    centred -= centred.mean(axis=0)
     squares = np.einsum("bj,bj->j", centred, centred)
-    products = np.einsum("bj,bj,b->j", centred[1:], centred[:-1], neighbours.astype(float))
+    products = np.einsum("bj,bj->j", centred[1:], centred[:-1])
+    for border in np.flatnonzero(~neighbours):
+        products -= centred[border] * centred[border + 1]
     # What varies by no more than rounding remembers nothing.
     moving = squares > _STILL**2
     return centred, np.divide(products, squares, out=np.zeros_like(squares), where=moving)
@@ -183,13 +183,19 @@ def _statistics(
 
 def _unit_columns(part: FloatArray) -> FloatArray:
     """Block sums over the root of their sum of squares; what is always 0 stays 0."""
-    largest = np.max(np.abs(part), axis=0)
-    finite(float(largest.max()), "a block sum")
-    # In two steps: squares of large sums would overflow, and of small ones vanish.
-    part = np.divide(part, largest, out=np.zeros_like(part), where=largest > 0.0)
-    norms = np.sqrt(np.einsum("bj,bj->j", part, part))
-    unit: FloatArray = np.divide(part, norms, out=part, where=norms > 0.0)
+    unit = _tamed(part)
+    norms = np.sqrt(np.einsum("bj,bj->j", unit, unit))
+    unit *= np.divide(1.0, norms, out=np.zeros_like(norms), where=norms > 0.0)
     return unit
+
+
+def _tamed(part: FloatArray) -> FloatArray:
+    """A copy over each column's largest: squares neither overflow nor vanish."""
+    largest = np.maximum(part.max(axis=0), -part.min(axis=0))
+    finite(float(largest.max()), "a block sum")
+    scale = np.divide(1.0, largest, out=np.zeros_like(largest), where=largest > _TINY)
+    tamed: FloatArray = part * scale
+    return tamed
 
 
 def gamma_tail(values: FloatArray, reference: FloatArray) -> FloatArray:
