@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 import polystein as ps
 from benchmarks import memory
 from benchmarks.harness import Case, Target, compared, in_subprocess
-from polystein.basis import Monomial
-from polystein.blocks import block_rows, every_row
-from polystein.moments import stein_moments
+from polystein.data.passes import block_rows, every_row
+from polystein.stein.basis import Monomial
+from polystein.stein.moments import stein_moments
 from tests.reference import algorithms
 
 Array = NDArray[np.float64]

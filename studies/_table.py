@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import polystein as ps
-from polystein.experiments import runner
-from polystein.experiments.cells import Cell, Replicate, Row, Task
-from polystein.experiments.store import Store, write_csv
-from polystein.experiments.summary import marks
+from polystein.experiments.engine import runner
+from polystein.experiments.engine.cells import Cell, Replicate, Row, Task
+from polystein.experiments.engine.store import Store, write_csv
+from polystein.experiments.engine.summary import marks
 
 STUDIES = Path(__file__).parent
 WORK = STUDIES / "work"

@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 
 import polystein as ps
-from polystein.experiments.runner import workers
-from polystein.experiments.store import package_commit
+from polystein.experiments.engine.runner import workers
+from polystein.experiments.engine.store import package_commit
 from tests.statistical.chains import CELLS, FAULTS, OTHERS, SIZES, Cell, Outcome, outcome
 
 TABLE = Path(__file__).with_suffix(".csv")

@@ -22,8 +22,8 @@ import numpy as np
 from scipy.stats import binom
 
 import polystein as ps
-from polystein.experiments.cells import Cell, Replicate, Row
-from polystein.experiments.samplers import EXPERIMENT_1, gaussian_score
+from polystein.experiments.engine.cells import Cell, Replicate, Row
+from polystein.experiments.paper.samplers import EXPERIMENT_1, gaussian_score
 from studies._table import LEVEL, Study, decision
 
 REPLICATES, CHANCE = 1000, 0.001

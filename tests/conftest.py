@@ -9,8 +9,8 @@ import pytest
 from hypothesis import settings
 from numpy.typing import NDArray
 
+from polystein.data.split import RandomSplit
 from polystein.protocols import Layout, Partition, Role, Rows
-from polystein.split import RandomSplit
 
 Array = NDArray[np.float64]
 

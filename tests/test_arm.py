@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from polystein.arm import Arm, Part, combine, evidence_shares, upper_normal
+from polystein.methods.check.arms import Arm, Part, combine, evidence_shares, upper_normal
 
 
 def part(pvalue: float, share: float, name: str = "some part") -> Part:

@@ -6,14 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import polystein as ps
-from polystein import autocorrelation, blocks
-from polystein.autocorrelation import (
+from polystein.data import passes as blocks
+from polystein.data.coordinates import RAW, Coordinates
+from polystein.inference import autocorrelation
+from polystein.inference.autocorrelation import (
     autocorrelation_times,
     autocovariances,
     initial_monotone_sums,
     slowest_time,
 )
-from polystein.coordinates import RAW, Coordinates
 from polystein.protocols import Rows
 from tests.conftest import Array
 from tests.reference import autocorrelation as literal

@@ -8,8 +8,8 @@ import pytest
 from numpy.polynomial import hermite_e
 
 import polystein as ps
-from polystein.basis import BoundedHermite, Hermite, LinearAndBounded, Monomial
 from polystein.errors import InputError
+from polystein.stein.basis import BoundedHermite, Hermite, LinearAndBounded, Monomial
 
 POINTS = np.linspace(-3.0, 3.0, 13)[:, None]
 BASES = [Monomial(5), Hermite(5), BoundedHermite(5), LinearAndBounded(5), LinearAndBounded(1)]

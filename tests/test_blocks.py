@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import polystein as ps
-from polystein.basis import Monomial
-from polystein.blocks import block_rows, every_row, reduce_blocks, take_rows
-from polystein.moments import SteinMoments, add_block, merged
+from polystein.data.passes import block_rows, every_row, reduce_blocks, take_rows
 from polystein.protocols import Block, Rows
+from polystein.stein.basis import Monomial
+from polystein.stein.moments import SteinMoments, add_block, merged
 from tests.conftest import arbitrary_rows
 
 pytestmark = pytest.mark.filterwarnings("ignore::polystein.HeavyTailWarning")
@@ -124,6 +124,6 @@ def test_several_blocks_give_the_answer_of_one(monkeypatch: pytest.MonkeyPatch) 
         ]
 
     expected = results()
-    monkeypatch.setattr("polystein.blocks.block_rows", lambda dimension: 7)
+    monkeypatch.setattr("polystein.data.passes.block_rows", lambda dimension: 7)
     assert len(seen(ps.Sample(draws, scores), [Rows(0, 0, 200)])) == 29
     assert results() == pytest.approx(expected, rel=1e-10)

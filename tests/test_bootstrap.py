@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import polystein as ps
-from polystein import bootstrap as fast
-from polystein._random import Streams
-from polystein.basis import Monomial
+from polystein._lib.random import Streams
 from polystein.errors import DegenerateError, InputError
-from polystein.multipliers import multipliers
+from polystein.inference.multipliers import multipliers
+from polystein.methods import bootstrap as fast
+from polystein.stein.basis import Monomial
 from tests.conftest import Array, arbitrary_rows, arbitrary_weights
 from tests.reference import bootstrap as literal
 from tests.reference import stein
@@ -154,7 +154,7 @@ def test_the_size_of_blocks_changes_nothing(monkeypatch: pytest.MonkeyPatch, cha
     before = ps.psd_bootstrap_test(draws, -draws, **options)
     assert 0.1 < before.pvalue < 0.9
     for rows in (7, 64):
-        monkeypatch.setattr("polystein.blocks.block_rows", lambda dimension, rows=rows: rows)
+        monkeypatch.setattr("polystein.data.passes.block_rows", lambda dimension, rows=rows: rows)
         after = ps.psd_bootstrap_test(draws, -draws, **options)
         assert after.pvalue == before.pvalue
         assert after.statistic == pytest.approx(before.statistic, rel=1e-11)

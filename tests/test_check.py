@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 import polystein as ps
-from polystein._random import Streams
-from polystein.check import full_arm, split_arm
+from polystein._lib.random import Streams
 from polystein.errors import DegenerateError, InputError, ScaleError
+from polystein.methods.check.check import full_arm, split_arm
+from polystein.methods.check.flips import BASIS
+from polystein.methods.split_sample import Stage, Trial
 from polystein.report.text import found_words
-from polystein.result import Notes
-from polystein.signflips import BASIS
-from polystein.trial import Stage, Trial
+from polystein.results.result import Notes
 from tests.conftest import Array
 from tests.statistical.samplers import autoregressive
 

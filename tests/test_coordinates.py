@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from polystein.coordinates import (
+from polystein.data.coordinates import (
     RAW,
     Coordinates,
     change,
@@ -16,7 +16,7 @@ from polystein.coordinates import (
     working_coordinates,
 )
 from polystein.errors import DegenerateError
-from polystein.stein import operator_for
+from polystein.stein.operator import operator_for
 from tests.conftest import arbitrary_rows
 from tests.reference import stein
 

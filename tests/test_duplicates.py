@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import polystein as ps
-from polystein.duplicates import forbid_duplicates
+from polystein.data.screen import forbid_duplicates
 from polystein.errors import InputError
 from tests.conftest import arbitrary_rows
 from tests.statistical.samplers import correlated_gaussian, metropolis_step

@@ -7,11 +7,16 @@ import pytest
 from numpy.typing import NDArray
 
 import polystein as ps
-from polystein.basis import basis_for
-from polystein.coordinates import Coordinates
-from polystein.fine import CoordinateFeatures, CoordinateSums, EntryFeatures, entry_variances
+from polystein.data.coordinates import Coordinates
 from polystein.protocols import Rows
-from polystein.witness import PrimalWitness, feature_moments, fit_primal
+from polystein.stein.basis import basis_for
+from polystein.stein.expanded import (
+    CoordinateFeatures,
+    CoordinateSums,
+    EntryFeatures,
+    entry_variances,
+)
+from polystein.stein.witness import PrimalWitness, feature_moments, fit_primal
 from tests.conftest import arbitrary_rows, arbitrary_weights
 
 Array = NDArray[np.float64]

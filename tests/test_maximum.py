@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest, norm
 
-from polystein.maximum import correlations, tail_of_maximum
+from polystein.inference.pvalues import correlations, tail_of_maximum
 from tests.conftest import Array
 from tests.reference import check as literal
 

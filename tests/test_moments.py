@@ -8,7 +8,7 @@ import pytest
 
 import polystein as ps
 from polystein.errors import InputError, ScaleError
-from polystein.moments import ColumnMoments
+from polystein.stein.moments import ColumnMoments
 from tests.conftest import arbitrary_rows, arbitrary_weights
 from tests.reference import exact, stein
 

@@ -8,7 +8,7 @@ import pytest
 
 import polystein as ps
 from polystein.errors import InputError
-from polystein.multipliers import Autoregressive, Signs, dependence_length, multipliers
+from polystein.inference.multipliers import Autoregressive, Signs, dependence_length, multipliers
 from tests.conftest import Array, arbitrary_rows
 from tests.statistical.samplers import autoregressive
 

@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 
 import polystein as ps
-from polystein._random import Streams
-from polystein.basis import LinearAndBounded
-from polystein.blocks import every_row
-from polystein.coordinates import Coordinates
+from polystein._lib.random import Streams
+from polystein.data.coordinates import Coordinates
+from polystein.data.passes import every_row
 from polystein.errors import DegenerateError
-from polystein.moments import stein_moments
-from polystein.portfolio import (
+from polystein.methods.check.flips import BASIS
+from polystein.methods.check.witnesses import (
     FOLDS,
     NAMES,
     RIDGE,
@@ -22,10 +21,11 @@ from polystein.portfolio import (
     folds,
     nonnegative_weights,
 )
+from polystein.methods.split_sample import TRAINING, Stage, Trial
 from polystein.protocols import FeatureMoments, Rows
-from polystein.result import Notes
-from polystein.signflips import BASIS
-from polystein.trial import TRAINING, Stage, Trial
+from polystein.results.result import Notes
+from polystein.stein.basis import LinearAndBounded
+from polystein.stein.moments import stein_moments
 from tests.conftest import Array, arbitrary_rows, arbitrary_weights
 from tests.reference import check as literal
 

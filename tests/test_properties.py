@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import polystein as ps
-from polystein.basis import Monomial
-from polystein.moments import SteinMoments
+from polystein.stein.basis import Monomial
+from polystein.stein.moments import SteinMoments
 from tests.reference import exact, stein
 
 Array = NDArray[np.float64]

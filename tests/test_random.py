@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import polystein as ps
-from polystein._random import Streams, seed_sequence
+from polystein._lib.random import Streams, seed_sequence
 from polystein.errors import InputError
 from tests.conftest import RecordingSplit, arbitrary_rows
 

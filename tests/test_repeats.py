@@ -8,8 +8,8 @@ from scipy import stats
 
 import polystein as ps
 from polystein.errors import InputError
-from polystein.result import GofResult
-from polystein.trial import combined
+from polystein.methods.split_sample import combined
+from polystein.results.result import GofResult
 from tests.conftest import arbitrary_rows
 
 TESTS: list[Any] = [ps.psd_test, ps.lambda_psd_test]

@@ -7,13 +7,13 @@ import pytest
 from numpy.typing import NDArray
 
 import polystein as ps
-from polystein import resolution as module
-from polystein._random import Streams, seed_sequence
-from polystein.basis import basis_for
+from polystein._lib.random import Streams, seed_sequence
 from polystein.errors import InputError
+from polystein.methods.split_sample import Stage, Trial
 from polystein.protocols import Resolution
-from polystein.result import Notes
-from polystein.trial import Stage, Trial
+from polystein.results.result import Notes
+from polystein.stein.basis import basis_for
+from polystein.weights import resolution as module
 from tests.conftest import RecordingSplit, arbitrary_rows, arbitrary_weights
 from tests.reference import algorithms
 from tests.reference import resolution as literal

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 import polystein as ps
-from polystein.result import Component, Explanation, GofResult, Notes, tail_probability
+from polystein.results.result import Component, Explanation, GofResult, Notes, tail_probability
 from tests.conftest import arbitrary_rows
 
 pytestmark = pytest.mark.filterwarnings("ignore::polystein.HeavyTailWarning")

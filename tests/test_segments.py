@@ -11,12 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import polystein as ps
-from polystein import blocks, segments
-from polystein.basis import LinearAndBounded, Monomial
-from polystein.coordinates import Coordinates
+from polystein.data import passes as blocks
+from polystein.data.coordinates import Coordinates
+from polystein.methods.check import block_sums as segments
+from polystein.methods.check.block_sums import FEWEST_ROWS, MOST_BLOCKS, BlockSums, Segment, cut
 from polystein.protocols import Layout
-from polystein.segments import FEWEST_ROWS, MOST_BLOCKS, BlockSums, Segment, cut
-from polystein.stein import diagonal_entries
+from polystein.stein.basis import LinearAndBounded, Monomial
+from polystein.stein.operator import diagonal_entries
 from tests.conftest import Array, arbitrary_rows, arbitrary_weights
 from tests.reference import check as literal
 

@@ -9,11 +9,12 @@ import pytest
 from scipy.stats import binomtest, kstest
 
 import polystein as ps
-from polystein import segments, signflips
-from polystein.arm import Arm
-from polystein.blocks import every_row
-from polystein.segments import BlockSums, cut
-from polystein.signflips import (
+from polystein.data.passes import every_row
+from polystein.methods.check import block_sums as segments
+from polystein.methods.check import flips as signflips
+from polystein.methods.check.arms import Arm
+from polystein.methods.check.block_sums import BlockSums, cut
+from polystein.methods.check.flips import (
     BASIS,
     FEWEST_BLOCKS,
     FEWEST_FOR_SPREADS,
@@ -24,7 +25,7 @@ from polystein.signflips import (
     maximum_tail,
     memory,
 )
-from polystein.trial import standardised
+from polystein.methods.split_sample import standardised
 from tests.conftest import Array, arbitrary_rows
 from tests.reference import check as literal
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import polystein as ps
-from polystein.tails import pareto_index
+from polystein.inference.pareto import pareto_index
 from tests.statistical.samplers import correlated_gaussian, metropolis_step
 from tests.statistical.samplers import run as run_sampler
 

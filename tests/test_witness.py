@@ -8,11 +8,11 @@ import pytest
 from numpy.typing import NDArray
 
 import polystein as ps
-from polystein.basis import Monomial
-from polystein.blocks import every_row
-from polystein.coordinates import RAW, Coordinates
+from polystein.data.coordinates import RAW, Coordinates
+from polystein.data.passes import every_row
 from polystein.errors import DegenerateError, ScaleError
-from polystein.witness import (
+from polystein.stein.basis import Monomial
+from polystein.stein.witness import (
     DualWitness,
     PrimalWitness,
     dual_is_cheaper,

@@ -5,9 +5,8 @@ The public names, and nothing else.
 
 from polystein import theory
 from polystein._version import __version__
-from polystein.bootstrap import psd_bootstrap_test
-from polystein.check import check
-from polystein.discrepancy import lambda_psd, o_psd, psd
+from polystein.data.sample import Sample
+from polystein.data.split import BlockSplit, ChainSplit, RandomSplit
 from polystein.errors import (
     DegenerateError,
     DependenceWarning,
@@ -19,9 +18,12 @@ from polystein.errors import (
     PolysteinWarning,
     ScaleError,
 )
-from polystein.gof import lambda_psd_test, psd_test
-from polystein.moments import SteinMoments
-from polystein.result import GofResult
+from polystein.inference.variance import IID, BatchMeans, InitialSequence
+from polystein.methods.bootstrap import psd_bootstrap_test
+from polystein.methods.check.check import check
+from polystein.methods.discrepancy import lambda_psd, o_psd, psd
+from polystein.methods.gof import lambda_psd_test, psd_test
+from polystein.results.result import GofResult
 from polystein.rivals import (
     GaussianKernel,
     IMQKernel,
@@ -33,10 +35,8 @@ from polystein.rivals import (
     psd_l2_test,
     rfsd_test,
 )
-from polystein.sample import Sample
-from polystein.split import BlockSplit, ChainSplit, RandomSplit
-from polystein.variance import IID, BatchMeans, InitialSequence
-from polystein.weights import ClosedForm, CrossEntropy, SoftThreshold, Uniform
+from polystein.stein.moments import SteinMoments
+from polystein.weights.rules import ClosedForm, CrossEntropy, SoftThreshold, Uniform
 
 __all__ = [
     "IID",

@@ -10,7 +10,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from polystein.experiments.store import write_text
+from polystein.experiments.engine.store import write_text
 from studies.check import beyond, paper, size
 
 PARTS = {"paper": paper, "beyond": beyond, "size": size}

@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from polystein.experiments.samplers import gaussian, gaussian_score
+from polystein.experiments.paper.samplers import gaussian, gaussian_score
 from polystein.protocols import FloatArray
 
 Generator: TypeAlias = np.random.Generator

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import polystein as ps
-from polystein.experiments.cells import Cell, Replicate, Row
+from polystein.experiments.engine.cells import Cell, Replicate, Row
 from studies._table import Study, decision
 from studies.check import SEED, milliseconds
 from studies.check.alternatives import ALTERNATIVES

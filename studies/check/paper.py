@@ -8,10 +8,10 @@ from typing import NamedTuple
 from scipy.stats import binomtest, fisher_exact
 
 import polystein as ps
-from polystein.experiments import experiment1, experiment2, published
-from polystein.experiments.cells import Cell, Replicate, Row
-from polystein.experiments.methods import Method
-from polystein.experiments.verdict import TABLE_REPLICATES
+from polystein.experiments.engine.cells import Cell, Replicate, Row
+from polystein.experiments.paper import experiment1, experiment2, published
+from polystein.experiments.paper.methods import Method
+from polystein.experiments.paper.verdict import TABLE_REPLICATES
 from studies._table import Study, decision
 from studies.check import SEED, milliseconds
 

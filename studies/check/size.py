@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 import polystein as ps
-from polystein.experiments import experiment2
-from polystein.experiments.cells import Cell, Replicate, Row, Scalar
-from polystein.experiments.samplers import gaussian, gaussian_score, student_t
+from polystein.experiments.engine.cells import Cell, Replicate, Row, Scalar
+from polystein.experiments.paper import experiment2
+from polystein.experiments.paper.samplers import gaussian, gaussian_score, student_t
 from studies._table import Study, decision
 from studies.check import SEED, milliseconds
 from studies.check.alternatives import student_t_score

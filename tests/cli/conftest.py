@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from polystein.cli import main
-from polystein.experiments.samplers import gaussian
+from polystein.experiments.paper.samplers import gaussian
 from tests.cli.files import Outcome, Run
 
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")

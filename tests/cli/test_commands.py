@@ -15,9 +15,9 @@ import polystein
 from polystein.cli import app as commands
 from polystein.cli.session import progress_bar
 from polystein.experiments import demo as demonstration
-from polystein.experiments.samplers import laplace
+from polystein.experiments.paper.samplers import laplace
 from polystein.report import plots
-from polystein.result import SCHEMA_VERSION
+from polystein.results.result import SCHEMA_VERSION
 from tests.cli.files import Outcome, Run, save_pair
 
 # Exit codes

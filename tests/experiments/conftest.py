@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from polystein.experiments import store
+from polystein.experiments.engine import store
 
 
 @pytest.fixture(autouse=True, scope="package")

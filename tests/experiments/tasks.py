@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from polystein.experiments import store
-from polystein.experiments.cells import Cell, Replicate, Row
-from polystein.experiments.runner import run
+from polystein.experiments.engine import store
+from polystein.experiments.engine.cells import Cell, Replicate, Row
+from polystein.experiments.engine.runner import run
 
 THREADS = (
     "OMP_NUM_THREADS",

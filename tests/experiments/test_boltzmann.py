@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from polystein.experiments.boltzmann import BoltzmannMachine
+from polystein.experiments.paper.boltzmann import BoltzmannMachine
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from itertools import product
 
 import pytest
 
-from polystein.experiments import published
+from polystein.experiments.paper import published
 
 DIMENSIONS = (2, 4, 8, 16, 32, 64, 128)
 SAMPLERS = {"gaussian": 1000, "perturbed": 1000, "student_t": 2000, "laplace": 1000}

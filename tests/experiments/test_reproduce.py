@@ -8,11 +8,12 @@ import pytest
 from typer.testing import CliRunner
 
 from polystein.cli.app import app
-from polystein.experiments import experiment2, figures, reproduce, store
-from polystein.experiments.cells import Cell, Row
-from polystein.experiments.methods import ALL_METHODS
-from polystein.experiments.reproduce import Options
-from polystein.experiments.runner import StudyError, TaskError
+from polystein.experiments.engine import store
+from polystein.experiments.engine.cells import Cell, Row
+from polystein.experiments.engine.runner import StudyError, TaskError
+from polystein.experiments.paper import experiment2, figures, reproduce
+from polystein.experiments.paper.methods import ALL_METHODS
+from polystein.experiments.paper.reproduce import Options
 
 
 def rows_of(path: Path) -> list[dict[str, str]]:

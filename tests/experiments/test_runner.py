@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from polystein.errors import InputError
-from polystein.experiments.cells import Cell, Replicate
-from polystein.experiments.runner import StudyError, TaskError, run
+from polystein.experiments.engine.cells import Cell, Replicate
+from polystein.experiments.engine.runner import StudyError, TaskError, run
 from tests.experiments import tasks
 
 ROOT = Path(__file__).parents[2]

@@ -7,7 +7,7 @@ import pytest
 
 from polystein.errors import InputError
 from polystein.experiments import demo
-from polystein.experiments.samplers import EXPERIMENT_1, gaussian_score
+from polystein.experiments.paper.samplers import EXPERIMENT_1, gaussian_score
 
 N = 200_000
 

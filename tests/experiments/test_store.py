@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from polystein.errors import InputError, PolysteinWarning
-from polystein.experiments import store
-from polystein.experiments.cells import Cell
-from polystein.experiments.runner import run
-from polystein.experiments.store import Finished, Store, write_text
+from polystein.experiments.engine import store
+from polystein.experiments.engine.cells import Cell
+from polystein.experiments.engine.runner import run
+from polystein.experiments.engine.store import Finished, Store, write_text
 from polystein.report import plots
 from tests.experiments import tasks
 

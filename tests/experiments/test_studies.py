@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 import polystein
-from polystein.experiments import appendix, experiment1, experiment2, published, runtime, snr
-from polystein.experiments.boltzmann import BoltzmannMachine
-from polystein.experiments.cells import Cell, Replicate, Row
-from polystein.experiments.methods import ALL_METHODS, RIVALS, Method, z_tests
-from polystein.experiments.samplers import laplace
-from polystein.experiments.summary import PUBLISHED_LINE, TEXT_LINE, summarise
+from polystein.experiments.engine.cells import Cell, Replicate, Row
+from polystein.experiments.engine.summary import PUBLISHED_LINE, TEXT_LINE, summarise
+from polystein.experiments.paper import appendix, experiment1, experiment2, published, runtime, snr
+from polystein.experiments.paper.boltzmann import BoltzmannMachine
+from polystein.experiments.paper.methods import ALL_METHODS, RIVALS, Method, z_tests
+from polystein.experiments.paper.samplers import laplace
 
 # On purpose, draws are tested here that a warning is in place for.
 pytestmark = pytest.mark.filterwarnings("ignore::polystein.PolysteinWarning")

@@ -5,8 +5,8 @@ from math import comb
 import numpy as np
 import pytest
 
-from polystein.experiments import published, verdict
-from polystein.experiments.cells import Row
+from polystein.experiments.engine.cells import Row
+from polystein.experiments.paper import published, verdict
 
 
 def literal_holm(pvalues: list[float]) -> list[float]:

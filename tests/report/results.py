@@ -3,7 +3,7 @@
 import math
 from typing import Any
 
-from polystein.result import Component, GofResult
+from polystein.results.result import Component, GofResult
 
 
 def z_result(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from polystein.report.html import fragment, page, write_page
-from polystein.result import GofResult
+from polystein.results.result import GofResult
 from tests.report.results import bootstrap_result, z_result
 
 VOID = {"meta", "br", "rect", "line"}

@@ -9,12 +9,12 @@ import pytest
 from scipy.stats import chi2, ks_1samp
 
 import polystein as ps
-from polystein._random import Streams
-from polystein.blocks import every_row
+from polystein._lib.random import Streams
+from polystein.data.passes import every_row
+from polystein.data.sample import Sample
 from polystein.errors import DegenerateError, DependenceWarning, InputError
 from polystein.rivals.finite_set import REGULARISER, FiniteSet, PowerCriterion
 from polystein.rivals.fssd import exceedances, statistic_and_spectrum
-from polystein.sample import Sample
 from tests.conftest import Array, arbitrary_rows, row_numbers
 from tests.reference import fssd as literal
 from tests.rivals.rows import plausible_rows

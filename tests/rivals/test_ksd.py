@@ -9,7 +9,7 @@ import pytest
 
 import polystein as ps
 from polystein.errors import DegenerateError, InputError, ScaleError
-from polystein.multipliers import multipliers
+from polystein.inference.multipliers import multipliers
 from polystein.rivals.pairs import resampling_seed
 from tests.conftest import arbitrary_rows, arbitrary_weights
 from tests.reference import kernels as literal

@@ -7,7 +7,7 @@ import pytest
 
 import polystein as ps
 from polystein.errors import InputError
-from polystein.multipliers import multipliers
+from polystein.inference.multipliers import multipliers
 from polystein.rivals.ksdagg import EXPONENTS
 from polystein.rivals.pairs import resampling_seed
 from tests.conftest import Array, arbitrary_rows

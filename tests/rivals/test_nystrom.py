@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import polystein as ps
-from polystein._random import Streams
+from polystein._lib.random import Streams
 from polystein.errors import InputError
-from polystein.multipliers import multipliers
+from polystein.inference.multipliers import multipliers
 from polystein.rivals import nystrom
 from tests.conftest import arbitrary_rows, arbitrary_weights
 from tests.reference import kernels as literal

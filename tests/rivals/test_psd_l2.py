@@ -9,7 +9,7 @@ import pytest
 
 import polystein as ps
 from polystein.errors import DegenerateError, InputError, ScaleError
-from polystein.multipliers import dependence_length, multipliers
+from polystein.inference.multipliers import dependence_length, multipliers
 from polystein.rivals import psd_l2
 from polystein.rivals.pairs import resampling_seed
 from tests.conftest import arbitrary_rows, arbitrary_weights

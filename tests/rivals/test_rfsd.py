@@ -11,9 +11,9 @@ from scipy.stats import beta as beta_law
 from scipy.stats import kstest
 
 import polystein as ps
-from polystein._random import Streams
+from polystein._lib.random import Streams
 from polystein.errors import DegenerateError, DependenceWarning, InputError
-from polystein.multipliers import multipliers
+from polystein.inference.multipliers import multipliers
 from polystein.rivals.rfsd import draw_locations, exponents, log_kurtosis
 from tests.reference import rfsd as literal
 from tests.rivals.rows import plausible_rows

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 import polystein as ps
-from polystein.experiments.samplers import EXPERIMENT_1, gaussian_score
+from polystein.experiments.paper.samplers import EXPERIMENT_1, gaussian_score
 
 LEVEL = 0.05
 TESTS: dict[str, Callable[..., ps.GofResult]] = {

@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 import polystein as ps
-from polystein.experiments.cells import Replicate
+from polystein.experiments.engine.cells import Replicate
 
 Array = NDArray[np.float64]
 

@@ -3,7 +3,7 @@
 import pytest
 from scipy.stats import fisher_exact
 
-from polystein.experiments import published
+from polystein.experiments.paper import published
 from tests.statistical.rejections import Cell, count_rejections
 
 # What a warning says of one replicate changes nothing in how many are rejected.

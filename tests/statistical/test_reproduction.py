@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 import polystein as ps
-from polystein.experiments import experiment1, experiment2
-from polystein.experiments.cells import Cell, Replicate, Row
-from polystein.experiments.summary import decisions
+from polystein.experiments.engine.cells import Cell, Replicate, Row
+from polystein.experiments.engine.summary import decisions
+from polystein.experiments.paper import experiment1, experiment2
 
 pytestmark = pytest.mark.slow
 

@@ -10,8 +10,8 @@ from scipy.signal import lfilter
 from scipy.stats import binomtest, fisher_exact
 
 import polystein as ps
-from polystein.experiments import published
-from polystein.experiments.samplers import EXPERIMENT_1, gaussian_score
+from polystein.experiments.paper import published
+from polystein.experiments.paper.samplers import EXPERIMENT_1, gaussian_score
 from tests.statistical.samplers import Array, autoregressive
 
 pytestmark = pytest.mark.slow

@@ -16,13 +16,13 @@ import polystein
 from polystein.cli.load import load_sample
 from polystein.cli.reproduce import run_reproduce
 from polystein.cli.session import ExitCode, progress_bar, session, writing
+from polystein.data.sample import Sample
 from polystein.errors import InputError
 from polystein.experiments import demo as demonstration
 from polystein.report import plots
 from polystein.report.html import write_page
 from polystein.report.text import LEVEL, looks_at, p_words, rejected, render
-from polystein.result import GofResult
-from polystein.sample import Sample
+from polystein.results.result import GofResult
 
 app = typer.Typer(
     help="Do these draws come from that target? Polynomial Stein discrepancy tests.",

@@ -13,9 +13,9 @@ from typing import BinaryIO, NamedTuple, TextIO
 
 import numpy as np
 
+from polystein.data.sample import Sample
 from polystein.errors import InputError, MissingExtraError
 from polystein.protocols import Array
-from polystein.sample import Sample
 
 # A key that is none of these would be left out of the answer without a word.
 _KEYS = {"draws", "scores", "log_weights"}

@@ -11,8 +11,8 @@ import typer
 
 from polystein.cli.session import progress_bar, session, writing
 from polystein.errors import InputError
-from polystein.experiments.reproduce import PAGE, STUDIES, Options, reproduce
-from polystein.experiments.verdict import known_causes
+from polystein.experiments.paper.reproduce import PAGE, STUDIES, Options, reproduce
+from polystein.experiments.paper.verdict import known_causes
 
 OUT = Path("reproduction")
 

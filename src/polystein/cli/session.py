@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.progress import Progress as Bar
 
 from polystein.errors import InputError, PolysteinError, PolysteinWarning
-from polystein.experiments.runner import StudyError, TaskError
+from polystein.experiments.engine.runner import StudyError, TaskError
 from polystein.protocols import Progress
 
 

@@ -12,9 +12,9 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from polystein.errors import InputError
-from polystein.gof import lambda_psd_test
+from polystein.methods.gof import lambda_psd_test
 from polystein.protocols import Array, FloatArray, Progress
-from polystein.result import GofResult
+from polystein.results.result import GofResult
 
 ORDER = 3
 COEFFICIENTS = ("intercept", "dose", "treatment")

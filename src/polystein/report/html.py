@@ -7,8 +7,8 @@ import os
 from html import escape
 from pathlib import Path
 
+from polystein._lib.files import write_whole
 from polystein._version import __version__
-from polystein.report.files import write_whole
 from polystein.report.text import (
     LEVEL,
     draws_words,
@@ -22,7 +22,7 @@ from polystein.report.text import (
     statistic_words,
     verdict,
 )
-from polystein.result import Explanation, GofResult
+from polystein.results.result import Explanation, GofResult
 
 # Readable on white and on black, and apart for colour-blind eyes.
 _FOR, _AGAINST = "#2f86c8", "#d9641e"

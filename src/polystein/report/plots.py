@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from scipy.special import ndtri
 
+from polystein._lib.files import write_whole
 from polystein.errors import InputError, MissingExtraError
-from polystein.report.files import write_whole
 from polystein.report.text import LEVEL, headings, looks_at, p_words, rejected
-from polystein.result import GofResult
+from polystein.results.result import GofResult
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Iterator
 
 from polystein.errors import InputError
-from polystein.result import Explanation, GofResult
+from polystein.results.result import Explanation, GofResult
 
 WIDTH = 88
 LEVEL = 0.05

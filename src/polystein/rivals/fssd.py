@@ -8,15 +8,17 @@ from collections.abc import Callable, Iterable
 import numpy as np
 from scipy.optimize import minimize
 
-from polystein._arrays import to_numpy
-from polystein._random import Streams
-from polystein.blocks import every_row, read_blocks
-from polystein.duplicates import forbid_duplicates
+from polystein._lib.arguments import positive_integer
+from polystein._lib.arrays import to_numpy
+from polystein._lib.random import Streams
+from polystein.data.passes import every_row, read_blocks
+from polystein.data.sample import Sample, ScoreFunction, as_sample
+from polystein.data.screen import forbid_duplicates
+from polystein.data.split import RandomSplit, share_of
 from polystein.errors import DegenerateError, InputError
-from polystein.moments import ColumnMoments, finite
-from polystein.options import positive_integer
+from polystein.methods.split_sample import TRAINING
 from polystein.protocols import RNG, Array, FloatArray, Rows
-from polystein.result import GofResult, Notes
+from polystein.results.result import GofResult, Notes
 from polystein.rivals.finite_set import FiniteSet, PowerCriterion
 from polystein.rivals.independent import (
     forbid_repeats,
@@ -25,9 +27,7 @@ from polystein.rivals.independent import (
     require_rows,
     require_unweighted,
 )
-from polystein.sample import Sample, ScoreFunction, as_sample
-from polystein.split import RandomSplit, share_of
-from polystein.trial import TRAINING
+from polystein.stein.moments import ColumnMoments, finite
 
 # Squared widths that the search starts from, in units of the squared median distance.
 WIDTH_FACTORS = 2.0 ** np.linspace(-3.0, 3.0, 5)

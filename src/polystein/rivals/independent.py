@@ -7,14 +7,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from polystein._arrays import to_numpy
-from polystein.blocks import read_blocks
-from polystein.duplicates import forbid_duplicates
+from polystein._lib.arrays import to_numpy
+from polystein.data.passes import read_blocks
+from polystein.data.sample import Sample
+from polystein.data.screen import forbid_duplicates
 from polystein.errors import DependenceWarning, InputError
 from polystein.protocols import FloatArray, Rows
-from polystein.result import GofResult, Notes
+from polystein.results.result import GofResult, Notes
 from polystein.rivals.kernels import MEDIAN_ROWS, median_distance
-from polystein.sample import Sample
 
 
 def require_unweighted(sample: Sample, method: str) -> None:

@@ -8,10 +8,10 @@ from typing import Literal, NamedTuple, Protocol, TypeAlias
 import numpy as np
 from scipy.spatial.distance import pdist
 
+from polystein._lib.arguments import is_finite_number
 from polystein.errors import DegenerateError, InputError
-from polystein.moments import finite
-from polystein.options import is_finite_number
 from polystein.protocols import FloatArray
+from polystein.stein.moments import finite
 
 # Rows whose pairwise distances give the median: half a million distances.
 MEDIAN_ROWS = 1_000

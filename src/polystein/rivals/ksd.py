@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from polystein.bootstrap import (
-    bootstrap_result,
-    chosen_estimator,
-    require_shared_weight,
-)
+from polystein._lib.arguments import positive_integer
+from polystein.data.sample import Sample, ScoreFunction, as_sample
 from polystein.errors import InputError
-from polystein.moments import finite
-from polystein.options import positive_integer
+from polystein.methods.bootstrap import bootstrap_result, chosen_estimator, require_shared_weight
 from polystein.protocols import RNG, Array, Estimator, Progress
-from polystein.result import GofResult
+from polystein.results.result import GofResult
 from polystein.rivals.independent import forbid_repeats
 from polystein.rivals.kernels import IMQKernel, Kernel, fixed_kernel
 from polystein.rivals.pairs import (
@@ -26,7 +22,7 @@ from polystein.rivals.pairs import (
     stein_rows,
     unbiased_square,
 )
-from polystein.sample import Sample, ScoreFunction, as_sample
+from polystein.stein.moments import finite
 
 _IMQ = IMQKernel()
 

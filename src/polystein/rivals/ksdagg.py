@@ -8,16 +8,16 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from polystein.bootstrap import bootstrap_result
+from polystein._lib.arguments import is_finite_number, positive_integer
+from polystein.data.sample import Sample, ScoreFunction, as_sample
 from polystein.errors import InputError
-from polystein.moments import finite
-from polystein.options import is_finite_number, positive_integer
+from polystein.methods.bootstrap import bootstrap_result
 from polystein.protocols import RNG, Array, FloatArray, Progress
-from polystein.result import GofResult
+from polystein.results.result import GofResult
 from polystein.rivals.independent import forbid_repeats
 from polystein.rivals.kernels import GaussianKernel, IMQKernel, Kernel, median_distance
 from polystein.rivals.pairs import Length, Wild, all_rows, quadratic_forms
-from polystein.sample import Sample, ScoreFunction, as_sample
+from polystein.stein.moments import finite
 
 Family: TypeAlias = Literal["imq", "gaussian"]
 

@@ -7,20 +7,20 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from polystein._arrays import to_numpy
-from polystein._random import Streams
-from polystein.blocks import read_blocks
-from polystein.bootstrap import bootstrap_result, require_shared_weight
+from polystein._lib.arguments import positive_integer
+from polystein._lib.arrays import to_numpy
+from polystein._lib.random import Streams
+from polystein.data.passes import read_blocks
+from polystein.data.sample import Sample, ScoreFunction, as_sample
 from polystein.errors import InputError
-from polystein.moments import finite
-from polystein.multipliers import Multipliers, dependence_length, multipliers
-from polystein.options import positive_integer
+from polystein.inference.multipliers import Multipliers, dependence_length, multipliers
+from polystein.methods.bootstrap import bootstrap_result, require_shared_weight
 from polystein.protocols import RNG, Array, FloatArray, Layout, Progress, Rows
-from polystein.result import GofResult
+from polystein.results.result import GofResult
 from polystein.rivals.independent import forbid_repeats
 from polystein.rivals.kernels import IMQKernel, Kernel, RadialKernel, fixed_kernel
 from polystein.rivals.pairs import Length, all_rows, pairs, stein_kernel, stein_rows
-from polystein.sample import Sample, ScoreFunction, as_sample
+from polystein.stein.moments import finite
 
 _IMQ = IMQKernel()
 # Numbers of one block of the kernel matrix: rows times landmarks.

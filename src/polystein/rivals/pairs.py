@@ -8,15 +8,15 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from polystein._arrays import to_numpy
-from polystein._random import Streams
-from polystein.bootstrap import require_shared_weight
+from polystein._lib.arrays import to_numpy
+from polystein._lib.random import Streams
+from polystein.data.sample import Sample
 from polystein.errors import DegenerateError, InputError
-from polystein.moments import finite
-from polystein.multipliers import dependence_length, multipliers
+from polystein.inference.multipliers import dependence_length, multipliers
+from polystein.methods.bootstrap import require_shared_weight
 from polystein.protocols import RNG, FloatArray, Progress
 from polystein.rivals.kernels import RadialKernel
-from polystein.sample import Sample
+from polystein.stein.moments import finite
 
 # A block of 128 x 128 numbers takes 128 kB: the few that are worked on at once stay in
 # a core's second-level cache, and still fill a matrix product.

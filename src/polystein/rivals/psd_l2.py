@@ -9,18 +9,18 @@ from typing import Literal, NamedTuple, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from polystein._arrays import to_numpy
-from polystein.blocks import every_row, read_blocks
-from polystein.bootstrap import bootstrap_result, require_shared_weight
+from polystein._lib.arguments import positive_integer
+from polystein._lib.arrays import to_numpy
+from polystein.data.passes import every_row, read_blocks
+from polystein.data.sample import Sample, ScoreFunction, as_sample
 from polystein.errors import DegenerateError, InputError
-from polystein.moments import finite
-from polystein.multipliers import dependence_length, multipliers
-from polystein.options import positive_integer
+from polystein.inference.multipliers import dependence_length, multipliers
+from polystein.methods.bootstrap import bootstrap_result, require_shared_weight
 from polystein.protocols import RNG, Array, FloatArray
-from polystein.result import GofResult
+from polystein.results.result import GofResult
 from polystein.rivals.independent import forbid_repeats, require_rows
 from polystein.rivals.pairs import resampling_seed
-from polystein.sample import Sample, ScoreFunction, as_sample
+from polystein.stein.moments import finite
 
 MonomialBasis: TypeAlias = Literal["full", "interaction-free"]
 

@@ -8,16 +8,16 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import betaincinv, gammaln
 
-from polystein._arrays import to_numpy
-from polystein._random import Streams
-from polystein.blocks import every_row, read_blocks
-from polystein.bootstrap import bootstrap_result
+from polystein._lib.arguments import positive_integer
+from polystein._lib.arrays import to_numpy
+from polystein._lib.random import Streams
+from polystein.data.passes import every_row, read_blocks
+from polystein.data.sample import Sample, ScoreFunction, as_sample
 from polystein.errors import DegenerateError
-from polystein.moments import ColumnMoments, finite
-from polystein.multipliers import multipliers
-from polystein.options import positive_integer
+from polystein.inference.multipliers import multipliers
+from polystein.methods.bootstrap import bootstrap_result
 from polystein.protocols import RNG, Array, FloatArray
-from polystein.result import GofResult, Notes
+from polystein.results.result import GofResult, Notes
 from polystein.rivals.independent import (
     forbid_repeats,
     median_of_rows,
@@ -26,7 +26,7 @@ from polystein.rivals.independent import (
     require_unweighted,
     with_warnings,
 )
-from polystein.sample import Sample, ScoreFunction, as_sample
+from polystein.stein.moments import ColumnMoments, finite
 
 # The published choices: gamma sets how the features decay, the location density is a t with
 # this many degrees of freedom, and c is this many median distances ...

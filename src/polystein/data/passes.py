@@ -1,0 +1,99 @@
+"""The only loop over rows in the package."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import reduce
+from itertools import pairwise
+from typing import TypeVar
+
+import numpy as np
+from array_api_compat import device
+
+from polystein._lib.arrays import namespace
+from polystein.protocols import Array, Block, Rows, Source
+
+State = TypeVar("State")
+
+# Draws, scores and two powers of 24,576 numbers each fill 768 KB: they stay in a
+# core's second-level cache from the first power to the last.
+BLOCK_ELEMENTS = 24_576
+# A product that sums over fewer rows than it has columns is bound by its output.
+ROWS_PER_COLUMN = 2
+MOST_ROWS = 8_192
+
+
+def block_rows(dimension: int) -> int:
+    """Rows of a block that stays in cache but still fills a matrix product."""
+    return min(MOST_ROWS, max(BLOCK_ELEMENTS // dimension, ROWS_PER_COLUMN * dimension))
+
+
+def reduce_blocks(
+    source: Source,
+    rows: Iterable[Rows],
+    zero: Callable[[], State],
+    update: Callable[[State, Block], State],
+    merge: Callable[[State, State], State],
+    *,
+    n_jobs: int = 1,
+) -> State:
+    """Fold `update` over the blocks of the chosen rows, in time order.
+
+    With ``n_jobs`` threads each folds a contiguous run of blocks from its own
+    ``zero()``, and the states are merged in time order.
+    """
+    if n_jobs == 1:
+        return reduce(update, read_blocks(source, rows), zero())
+    spans = list(_spans(rows, block_rows(source.layout.dimension)))
+
+    def fold(part: list[Rows]) -> State:
+        return reduce(update, read_blocks(source, part), zero())
+
+    bounds = np.linspace(0, len(spans), n_jobs + 1).astype(int)
+    parts = [spans[low:high] for low, high in pairwise(bounds)]
+    with ThreadPoolExecutor(n_jobs) as pool:
+        return reduce(merge, pool.map(fold, parts))
+
+
+def read_blocks(source: Source, rows: Iterable[Rows]) -> Iterator[Block]:
+    """The chosen rows in blocks that stay in cache, in time order."""
+    for span in _spans(rows, block_rows(source.layout.dimension)):
+        yield from _read(source, span)
+
+
+def every_row(source: Source) -> Iterator[Rows]:
+    """All rows, chain by chain."""
+    for chain, length in enumerate(source.layout.lengths):
+        yield Rows(chain, 0, length)
+
+
+def take_rows(array: Array, index: np.ndarray[tuple[int], np.dtype[np.intp]]) -> Array:
+    """Select rows of an array of any namespace by a NumPy index."""
+    if isinstance(array, np.ndarray):
+        return array[index]
+    xp = namespace(array)
+    return xp.take(array, xp.asarray(index, device=device(array)), axis=0)
+
+
+def _spans(rows: Iterable[Rows], size: int) -> Iterator[Rows]:
+    """Cut stretches of rows into block-sized ones."""
+    for chain, start, stop, mask in rows:
+        for low in range(start, stop, size):
+            high = min(low + size, stop)
+            yield Rows(chain, low, high, None if mask is None else mask[low - start : high - start])
+
+
+def _read(source: Source, span: Rows) -> Iterator[Block]:
+    """Read one block and keep the rows of its mask; nothing if none is kept."""
+    block = source.read(span.chain, span.start, span.stop)
+    if span.mask is not None:
+        index = np.flatnonzero(span.mask)
+        if index.size == 0:
+            return
+        block = block._replace(
+            draws=take_rows(block.draws, index),
+            scores=take_rows(block.scores, index),
+            weights=None if block.weights is None else block.weights[index],
+        )
+    yield block

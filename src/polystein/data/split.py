@@ -1,0 +1,267 @@
+"""Which rows train and which rows test. A split gives roles and never reorders."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polystein._lib.arguments import is_finite_number, is_integer
+from polystein.errors import InputError
+from polystein.protocols import Layout, Partition, Role, Rows
+
+_LABELS: dict[Role, int] = {"witness": 0, "weights": 1, "test": 2, "gap": 3}
+Stretches = dict[Role, tuple[int, int]]
+# A variance takes two rows, a mean one.
+_LEAST: dict[Role, int] = {"witness": 1, "weights": 2, "test": 2}
+
+
+@dataclass(frozen=True)
+class RandomSplit:
+    """Rows drawn at random without replacement: for independent draws only.
+
+    Parameters
+    ----------
+    train : float
+        Share of the rows that train.
+    weights : float
+        Share of the training rows that lambda-PSD spends on its weights. With
+        the defaults a lambda-PSD test uses 35 % of the rows for the witness, 35 %
+        for the weights and 30 % for the test, as in the paper.
+
+    Examples
+    --------
+    >>> import polystein as ps
+    >>> ps.RandomSplit(train=0.5)
+    RandomSplit(train=0.5, weights=0.5)
+    """
+
+    train: float = 0.7
+    weights: float = 0.5
+
+    respects_time = False
+
+    def __post_init__(self) -> None:
+        validate_share(self.train, "train")
+        validate_share(self.weights, "weights")
+
+    def partition(self, layout: Layout, rng: np.random.Generator) -> Partition:
+        """Label a random subset of exactly the right size for every role."""
+        total = layout.total
+        training = share_of(self.train, total)
+        weights = share_of(self.weights, training)
+        labels = np.full(total, _LABELS["test"], dtype=np.int8)
+        labels[:training] = _LABELS["weights"]
+        labels[: training - weights] = _LABELS["witness"]
+        rng.shuffle(labels)
+        result = LabelledPartition(layout, labels)
+        require_rows(result, total, self)
+        return result
+
+
+@dataclass(frozen=True)
+class BlockSplit:
+    """The early part of every chain trains, a gap is dropped, the rest tests.
+
+    For MCMC output: rows that test lie several autocorrelation times after those
+    that trained. Draws of shape (n, d) are one chain.
+
+    Parameters
+    ----------
+    train : float
+        Share of every chain that trains.
+    gap : int or "auto"
+        Rows of every chain dropped between training and test rows. "auto" drops
+        five autocorrelation times of the slowest feature, estimated from training
+        rows, but never more than half of what is left.
+    weights : float
+        Share of the training rows that lambda-PSD spends on its weights: the later
+        ones.
+
+    Examples
+    --------
+    >>> import polystein as ps
+    >>> ps.BlockSplit(0.5, gap=20)
+    BlockSplit(train=0.5, gap=20, weights=0.5)
+    """
+
+    train: float = 0.5
+    gap: int | Literal["auto"] = "auto"
+    weights: float = 0.5
+
+    respects_time = True
+
+    def __post_init__(self) -> None:
+        validate_share(self.train, "train")
+        validate_share(self.weights, "weights")
+        if self.gap != "auto" and not is_integer(self.gap, least=0):
+            raise InputError(f"`gap` must be an integer >= 0 or 'auto'; got {self.gap!r}")
+
+    def partition(self, layout: Layout, rng: np.random.Generator) -> Partition:
+        """Cut every chain in the same proportions."""
+        automatic = self.gap == "auto"
+        gap = 0 if automatic else int(self.gap)
+        chains: list[Stretches] = []
+        for length in layout.lengths:
+            training = share_of(self.train, length)
+            witness = training - share_of(self.weights, training)
+            test = min(training + gap, length)
+            chains.append(
+                {
+                    "witness": (0, witness),
+                    "weights": (witness, training),
+                    "gap": (training, test),
+                    "test": (test, length),
+                }
+            )
+        result = StretchPartition(tuple(chains), awaits_gap=automatic)
+        require_rows(result, layout.total, self)
+        return result
+
+
+@dataclass(frozen=True)
+class ChainSplit:
+    """Some chains train, the others test.
+
+    The chains must be independent of each other: chains of one run from scattered
+    starts are, walkers of an ensemble sampler, temperatures of one ladder and
+    particles of one SMC run are not.
+
+    Parameters
+    ----------
+    train : float
+        Share of the chains that train: the first ones, at least one.
+    weights : float
+        Share of each training chain, its later part, that lambda-PSD spends on its
+        weights.
+
+    Examples
+    --------
+    >>> import polystein as ps
+    >>> ps.ChainSplit()
+    ChainSplit(train=0.5, weights=0.5)
+    """
+
+    train: float = 0.5
+    weights: float = 0.5
+
+    respects_time = True
+
+    def __post_init__(self) -> None:
+        validate_share(self.train, "train")
+        validate_share(self.weights, "weights")
+
+    def partition(self, layout: Layout, rng: np.random.Generator) -> Partition:
+        """Give whole chains to training or to the test."""
+        count = len(layout.lengths)
+        if count < 2:
+            raise InputError(
+                "`draws` must have at least 2 chains, (chain, draw, d), for ChainSplit; got 1 chain"
+            )
+        training = min(count - 1, max(1, share_of(self.train, count)))
+        chains: list[Stretches] = []
+        for chain, length in enumerate(layout.lengths):
+            witness = length - share_of(self.weights, length)
+            chains.append(
+                {"witness": (0, witness), "weights": (witness, length)}
+                if chain < training
+                else {"test": (0, length)}
+            )
+        result = StretchPartition(tuple(chains))
+        require_rows(result, layout.total, self)
+        return result
+
+
+@dataclass(frozen=True, eq=False)
+class StretchPartition:
+    """For every chain, where the stretch of each role starts and stops."""
+
+    chains: tuple[Stretches, ...]
+    awaits_gap: bool = False
+
+    def rows(self, *roles: Role) -> Iterator[Rows]:
+        """The stretches of the roles, joined where they touch."""
+        for chain, stretches in enumerate(self.chains):
+            joined: list[tuple[int, int]] = []
+            for start, stop in sorted(stretches[role] for role in roles if role in stretches):
+                if joined and joined[-1][1] == start:
+                    start = joined.pop()[0]
+                if start < stop:
+                    joined.append((start, stop))
+            for start, stop in joined:
+                yield Rows(chain, start, stop)
+
+    def count(self, *roles: Role) -> int:
+        """How many rows hold one of the roles."""
+        return sum(rows.stop - rows.start for rows in self.rows(*roles))
+
+    def with_gap(self, gap: int) -> Partition:
+        """Drop `gap` rows of every chain before its test rows, at most half of them."""
+        chains: list[Stretches] = []
+        for stretches in self.chains:
+            start, stop = stretches["test"]
+            test = start + min(gap, (stop - start) // 2)
+            chains.append({**stretches, "gap": (start, test), "test": (test, stop)})
+        return StretchPartition(tuple(chains))
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledPartition:
+    """One label a row, over all chains in order: one byte a row."""
+
+    layout: Layout
+    labels: NDArray[np.int8]
+
+    awaits_gap = False
+
+    def with_gap(self, gap: int) -> Partition:
+        """Independent rows need none."""
+        return self
+
+    def rows(self, *roles: Role) -> Iterator[Rows]:
+        """Each chain once, with a mask for the roles."""
+        offset = 0
+        for chain, length in enumerate(self.layout.lengths):
+            yield Rows(chain, 0, length, self._mask(roles, self.labels[offset : offset + length]))
+            offset += length
+
+    @cached_property
+    def _counts(self) -> NDArray[np.intp]:
+        return np.bincount(self.labels, minlength=len(_LABELS))
+
+    def count(self, *roles: Role) -> int:
+        """How many rows hold one of the roles."""
+        return sum(int(self._counts[_LABELS[role]]) for role in roles)
+
+    @staticmethod
+    def _mask(roles: tuple[Role, ...], labels: NDArray[np.int8]) -> NDArray[np.bool_]:
+        mask = np.zeros(labels.shape, dtype=np.bool_)
+        for role in roles:
+            mask |= labels == _LABELS[role]
+        return mask
+
+
+def validate_share(value: float, argument: str) -> None:
+    """A share lies strictly between 0 and 1."""
+    if not (is_finite_number(value) and 0.0 < value < 1.0):
+        raise InputError(f"`{argument}` must be a share strictly between 0 and 1; got {value!r}")
+
+
+def share_of(share: float, total: int) -> int:
+    """Round down, but not because 0.7 * 10 is a hair below 7."""
+    return int(share * total + 1e-9)
+
+
+def require_rows(partition: Partition, total: int, split: object) -> None:
+    """Say so where a role would go short of rows."""
+    for role, least in _LEAST.items():
+        count = partition.count(role)
+        if count < least:
+            raise InputError(
+                f"`draws` must have more rows for {split}: of {total} it leaves {count} for the "
+                f"role {role!r}, which needs at least {least}"
+            )

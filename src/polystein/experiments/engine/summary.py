@@ -1,0 +1,77 @@
+"""From replicates to rates and mean signal-to-noise ratios, one row for each cell and method."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from polystein.experiments.engine.cells import Row, Scalar
+from polystein.protocols import FloatArray
+
+#: |z| = 1.96 on the axis of the published figures, the mean of log10 z^2.
+PUBLISHED_LINE = 2.0 * math.log10(1.96)
+#: The same on the axis that the paper's text describes, log10 of the mean of |z|.
+TEXT_LINE = math.log10(1.96)
+
+
+def summarise(rows: Sequence[Row], by: Sequence[str]) -> list[Row]:
+    """Rejection rate and both MSNRs of every cell and method.
+
+    ``mean_log10_z2`` is what the published figures show under the name of MSNR, the
+    mean of log10(z^2) over replicates; ``mean_abs_z`` is what the paper's text says it
+    is, the average absolute z-statistic. Both are empty for a test without a z.
+    """
+    return [
+        {**dict(zip(by, key, strict=True)), **_rates(group), **_signal(group)}
+        for key, group in _groups(rows, by).items()
+    ]
+
+
+def decisions(rows: Sequence[Row], by: Sequence[str]) -> list[Row]:
+    """Every single decision, one character for each replicate: x where it was rejected."""
+    return [
+        {**dict(zip(by, key, strict=True)), "decisions": marks(group)}
+        for key, group in _groups(rows, by).items()
+    ]
+
+
+def marks(rows: Sequence[Row]) -> str:
+    """One character for each row: x where it was rejected."""
+    return "".join("x" if row["rejected"] else "." for row in rows)
+
+
+def _groups(rows: Sequence[Row], by: Sequence[str]) -> dict[tuple[Scalar, ...], list[Row]]:
+    groups: dict[tuple[Scalar, ...], list[Row]] = {}
+    for row in rows:
+        groups.setdefault(tuple(row[name] for name in by), []).append(row)
+    return groups
+
+
+def _rates(group: Sequence[Row]) -> Row:
+    rejected = np.array([row["rejected"] for row in group], dtype=float)
+    rate, error = _mean(rejected)
+    return {
+        "replicates": len(group),
+        "rejections": int(rejected.sum()),
+        "rejection_rate": rate,
+        "rejection_se": error,
+    }
+
+
+def _signal(group: Sequence[Row]) -> Row:
+    names = ("mean_log10_z2", "mean_log10_z2_se", "mean_abs_z", "mean_abs_z_se")
+    if group[0]["z"] is None:
+        return dict.fromkeys(names)
+    z = np.array([row["z"] for row in group], dtype=float)
+    with np.errstate(divide="raise"):
+        log_squares = 2.0 * np.log10(np.abs(z))
+    return dict(zip(names, (*_mean(log_squares), *_mean(np.abs(z))), strict=True))
+
+
+def _mean(values: FloatArray) -> tuple[float, float | None]:
+    """Mean and its standard error; one value has none."""
+    if values.size < 2:
+        return float(values.mean()), None
+    return float(values.mean()), float(values.std(ddof=1) / math.sqrt(values.size))

@@ -1,0 +1,1 @@
+"""The paper's experiments, the published figures, and the comparison of the two."""

@@ -1,0 +1,289 @@
+"""The variance of the mean of the test columns, for independent rows and for chains."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from polystein._lib.arguments import is_integer
+from polystein.errors import DegenerateError, InputError
+from polystein.inference.autocorrelation import autocovariances, initial_monotone_sums
+from polystein.protocols import Accumulator, FloatArray, Layout, LongRun
+from polystein.stein.moments import ColumnMoments
+
+FEWEST_EFFECTIVE_ROWS = 2.0
+
+
+@dataclass(frozen=True)
+class IID:
+    """Independent rows: the sample variance of Algorithms 1 and 3.
+
+    With importance weights w, normalised to sum to 1, the variance of the mean is
+    sum w^2 (u - mean)^2 / (1 - sum w^2), which for equal weights is s_u^2 / n, and the
+    reference is Student's t with one degree of freedom less than 1 / sum w^2.
+
+    Examples
+    --------
+    >>> import polystein as ps
+    >>> ps.IID()
+    IID()
+    """
+
+    least_ess = 30.0
+    respects_time = False
+
+    def accumulator(self, layout: Layout, columns: int) -> Accumulator:
+        """Running mean and covariance, in small memory."""
+        return _IIDAccumulator(columns)
+
+
+@dataclass(frozen=True)
+class InitialSequence:
+    """Geyer's initial monotone sequence over all chains, for MCMC output.
+
+    Autocovariances are centred at the mean over all chains, so that chains which
+    disagree widen the error instead of narrowing it. The reference is Student's t
+    with a quarter of the effective sample size as degrees of freedom. Keeps the
+    test columns (8 bytes a row each) until the end.
+
+    The sequence assumes a reversible chain, as Metropolis-Hastings, HMC and
+    random-scan Gibbs samplers are. For systematic-scan Gibbs or other samplers
+    that are not reversible use `BatchMeans`.
+
+    Examples
+    --------
+    >>> import polystein as ps
+    >>> ps.InitialSequence()
+    InitialSequence()
+    """
+
+    least_ess = 100.0
+    respects_time = True
+
+    def accumulator(self, layout: Layout, columns: int) -> Accumulator:
+        """Columns are kept whole, chain by chain."""
+        return _ChainAccumulator(self)
+
+    def long_run(self, influence: _Influence) -> LongRun:
+        """Variance of the mean from the sums of autocovariances."""
+        variance, lags = initial_monotone_sums(autocovariances(influence.chains))
+        total = influence.total
+        marginal = influence.marginal
+        # As for ArviZ's effective sample size: no more than n log10(n).
+        least = marginal / max(1.0, math.log10(total))
+        variance = np.maximum(variance, least)
+        covariance = _with_diagonal(_windowed(influence.chains, int(lags.max())), variance) / total
+        ess = np.minimum(
+            effective_size(marginal, np.diagonal(covariance)),
+            influence.kish * max(1.0, math.log10(total)),
+        )
+        return LongRun(influence.mean, covariance, np.maximum(1.0, ess / 4.0), ess)
+
+
+@dataclass(frozen=True)
+class BatchMeans:
+    """Means of long batches, for chains that need not be reversible.
+
+    Each chain is cut into batches of at least ten autocorrelation times (rows that
+    do not fill a batch are left out at its beginning), and the variance is that of
+    the batches' means. The reference is Student's t with one degree of freedom
+    less than there are batches.
+
+    Parameters
+    ----------
+    length : int or "auto"
+        Rows in a batch; "auto" takes ten autocorrelation times of the slowest
+        column, but leaves at least eight batches.
+
+    Examples
+    --------
+    >>> import polystein as ps
+    >>> ps.BatchMeans(length=50)
+    BatchMeans(length=50)
+    """
+
+    length: int | str = "auto"
+
+    least_ess = 100.0
+    respects_time = True
+    _autocorrelation_times = 10.0
+    _fewest_batches = 8
+
+    def __post_init__(self) -> None:
+        if self.length != "auto" and not is_integer(self.length, least=1):
+            raise InputError(f"`length` must be a positive integer or 'auto'; got {self.length!r}")
+
+    def accumulator(self, layout: Layout, columns: int) -> Accumulator:
+        """Columns are kept whole, chain by chain."""
+        return _ChainAccumulator(self)
+
+    def long_run(self, influence: _Influence) -> LongRun:
+        """Variance of the mean from the spread of the batches' means."""
+        length = self._length(influence)
+        batches = np.concatenate([_batched(chain, length) for chain in influence.chains])
+        count = batches.shape[0]
+        if count < 2:
+            raise InputError(
+                f"`length` must leave at least 2 batches of the test rows; {length} leaves {count}"
+            )
+        deviations = batches - batches.mean(axis=0)
+        covariance = deviations.T @ deviations / (count - 1) * length / influence.total
+        ess = np.minimum(
+            effective_size(influence.marginal, np.diagonal(covariance)), influence.kish
+        )
+        df = np.full(ess.shape, min(count, influence.kish) - 1.0)
+        return LongRun(influence.mean, covariance, df, ess)
+
+    def _length(self, influence: _Influence) -> int:
+        if isinstance(self.length, int | np.integer):
+            return int(self.length)
+        variance, _ = initial_monotone_sums(autocovariances(influence.chains))
+        marginal = np.maximum(influence.marginal, np.finfo(float).tiny)
+        time = max(1.0, float(np.max(variance / marginal)))
+        wanted = math.ceil(self._autocorrelation_times * time)
+        shortest = min(int(chain.shape[0]) for chain in influence.chains)
+        batches_a_chain = math.ceil(self._fewest_batches / len(influence.chains))
+        return max(1, min(wanted, shortest // batches_a_chain))
+
+
+class _Influence(NamedTuple):
+    """Columns centred at their pooled mean, times their weights over the mean weight.
+
+    The mean of these is 0 and its variance is that of the (weighted) mean itself.
+    ``kish`` is the effective size (sum w)^2 / sum w^2 of the weights alone.
+    """
+
+    chains: list[FloatArray]
+    mean: FloatArray
+    marginal: FloatArray
+    kish: float
+
+    @property
+    def total(self) -> int:
+        """Rows over all chains."""
+        return sum(chain.shape[0] for chain in self.chains)
+
+
+class _ChainAccumulator:
+    def __init__(self, rule: InitialSequence | BatchMeans) -> None:
+        self._rule = rule
+        self._columns: dict[int, list[FloatArray]] = {}
+        self._weights: dict[int, list[FloatArray]] = {}
+
+    def update(
+        self, columns: FloatArray, weights: FloatArray | None, chain: int, start: int
+    ) -> None:
+        self._columns.setdefault(chain, []).append(columns)
+        if weights is not None:
+            self._weights.setdefault(chain, []).append(weights)
+
+    def finalise(self) -> LongRun:
+        return self._rule.long_run(self._influence())
+
+    def _influence(self) -> _Influence:
+        chains = [np.concatenate(parts) for parts in self._columns.values()]
+        total = sum(chain.shape[0] for chain in chains)
+        if not self._weights:
+            mean = sum(chain.sum(axis=0) for chain in chains) / total
+            centred = [chain - mean for chain in chains]
+            marginal = sum((c**2).sum(axis=0) for c in centred) / total
+            return _Influence(centred, mean, marginal, float(total))
+        weights = [np.concatenate(parts) for parts in self._weights.values()]
+        scale = total / sum(float(weight.sum()) for weight in weights)
+        pairs = [(w * scale, chain) for w, chain in zip(weights, chains, strict=True)]
+        mean = sum(w @ chain for w, chain in pairs) / total
+        marginal = sum(w @ (chain - mean) ** 2 for w, chain in pairs) / total
+        kish = total**2 / sum(float(w @ w) for w, _ in pairs)
+        require_effective_rows(kish)
+        influence = [w[:, None] * (chain - mean) for w, chain in pairs]
+        return _Influence(influence, mean, marginal, kish)
+
+
+class _IIDAccumulator:
+    def __init__(self, columns: int) -> None:
+        self._mean = ColumnMoments(columns)
+        # The same sums under squared weights, which unweighted rows do not need.
+        self._squared: ColumnMoments | None = None
+
+    def update(
+        self, columns: FloatArray, weights: FloatArray | None, chain: int, start: int
+    ) -> None:
+        self._mean.update(columns, weights)
+        if weights is not None:
+            if self._squared is None:
+                self._squared = ColumnMoments(columns.shape[1])
+            self._squared.update(columns, weights**2)
+
+    def finalise(self) -> LongRun:
+        total, mean = self._mean.weight, self._mean.mean
+        squared = self._mean if self._squared is None else self._squared
+        # Scatter under squared weights around the mean under the weights themselves.
+        offset = squared.mean - mean
+        scatter = squared.scatter + squared.weight * np.outer(offset, offset)
+        shares = squared.weight / total**2
+        size = 1.0 / shares
+        if self._squared is not None:
+            require_effective_rows(size)
+        covariance = scatter / total**2 / (1.0 - shares)
+        # Few effective rows know their own variance badly, as a t reference allows for.
+        df = np.inf if self._squared is None else size - 1.0
+        columns = mean.shape[0]
+        return LongRun(mean, covariance, np.full(columns, df), np.full(columns, size))
+
+
+def require_effective_rows(size: float) -> None:
+    """One row that carries all the weight has no variance to judge by."""
+    if not size >= FEWEST_EFFECTIVE_ROWS:
+        raise DegenerateError(
+            f"`log_weights` must leave at least {FEWEST_EFFECTIVE_ROWS:g} effective test rows, "
+            f"(sum w)^2 / sum w^2; got {size:.3g}: nearly all the weight is on one row"
+        )
+
+
+def effective_size(marginal: FloatArray, variance: FloatArray) -> FloatArray:
+    """How many independent rows would give this variance of the mean."""
+    size: FloatArray = np.zeros(marginal.shape)
+    np.divide(marginal, variance, out=size, where=variance > 0.0)
+    return size
+
+
+def _windowed(chains: list[FloatArray], lags: int) -> FloatArray:
+    """Sum of the cross-covariance matrices over lags -lags, ..., lags.
+
+    Summing a row's neighbours up to that lag by differences of running sums makes
+    it one matrix product.
+    """
+    total = sum(chain.shape[0] for chain in chains)
+    result = np.zeros((chains[0].shape[1],) * 2)
+    for chain in chains:
+        rows = chain.shape[0]
+        running = np.concatenate([np.zeros((1, chain.shape[1])), np.cumsum(chain, axis=0)])
+        index = np.arange(rows)
+        neighbours = (
+            running[np.minimum(index + lags + 1, rows)] - running[np.maximum(index - lags, 0)]
+        )
+        result += chain.T @ neighbours
+    symmetric: FloatArray = 0.5 * (result + result.T) / total
+    return symmetric
+
+
+def _with_diagonal(covariance: FloatArray, variance: FloatArray) -> FloatArray:
+    """Keep the correlations, made positive semi-definite, and set the variances."""
+    values, vectors = np.linalg.eigh(covariance)
+    positive = (vectors * np.maximum(values, 0.0)) @ vectors.T
+    spread = np.sqrt(np.diagonal(positive))
+    scale = np.divide(np.sqrt(variance), spread, out=np.zeros_like(spread), where=spread > 0.0)
+    result: FloatArray = positive * np.outer(scale, scale)
+    np.fill_diagonal(result, variance)
+    return result
+
+
+def _batched(chain: FloatArray, length: int) -> FloatArray:
+    """Means of consecutive batches; rows that do not fill one are left out at the start."""
+    count = chain.shape[0] // length
+    kept = chain[chain.shape[0] - count * length :]
+    means: FloatArray = kept.reshape(count, length, chain.shape[1]).mean(axis=1)
+    return means

@@ -1,0 +1,320 @@
+"""Sample quality as a number: PSD, lambda-PSD and o-PSD."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from polystein._lib.arrays import to_numpy
+from polystein.data.coordinates import RAW, Coordinates, working_coordinates
+from polystein.data.passes import block_rows, every_row, read_blocks, reduce_blocks
+from polystein.data.sample import Sample, ScoreFunction, as_sample
+from polystein.errors import DegenerateError, InputError
+from polystein.protocols import Array, Block, Estimator, FloatArray, Rows, Source, Structure
+from polystein.stein.basis import Monomial
+from polystein.stein.moments import ColumnMoments, finite, stein_moments
+from polystein.stein.operator import operator_for
+from polystein.stein.witness import feature_moments, fit_witness
+from polystein.weights.rules import ClosedForm, varying
+
+# Above this many parameters o-PSD's covariance is taken to be diagonal.
+MOST_PARAMETERS = 4096
+
+_CONSTANT_FEATURE = (
+    "a Stein feature is constant but not zero, so that the signal-to-noise ratio is infinite; "
+    "are the draws or the scores constant in a coordinate?"
+)
+
+
+def psd(
+    draws: Array | Sample,
+    scores: Array | ScoreFunction | None = None,
+    /,
+    *,
+    order: int,
+    structure: Structure = "full",
+    estimator: Estimator = "v",
+) -> float:
+    """Polynomial Stein discrepancy (not power spectral density).
+
+    With mu_i the mean of Phi_i(x) = s (x^i)' + i diag(x^(i-1)) and mu_b that of the
+    score s, the discrepancy is Z = sqrt(sum_i ||mu_i||^2 + ||mu_b||^2)
+    (Proposition 3.2), in time linear in the number of draws.
+
+    Parameters
+    ----------
+    draws, scores : array, or Sample
+        As for `Sample`; a `Sample` stands in for both.
+    order : int
+        The paper's Q, at least 0; order 0 is the norm of the mean score.
+    structure : {"full", "diagonal"}
+        Whether each A_i is d x d or diagonal, at O(Q n d^2) or O(Q n d).
+    estimator : {"v", "u"}
+        "v" gives Z, which is positive even for perfect draws; "u" gives the
+        unbiased estimate of Z^2 (not its root), which may be negative.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import polystein as ps
+    >>> draws = np.random.default_rng(0).standard_normal((1000, 2))
+    >>> good, shifted = (ps.psd(x, lambda x: -x, order=2) for x in (draws, draws + 0.5))
+    >>> bool(good < 0.3 < 1.0 < shifted)
+    True
+    """
+    if estimator not in ("u", "v"):
+        raise InputError(f"`estimator` must be 'u' or 'v'; got {estimator!r}")
+    basis = Monomial(order)
+    sample = as_sample(draws, scores)
+    unbiased = estimator == "u"
+    if unbiased:
+        _require_draws(sample, 2)
+    mean = stein_moments(sample, every_row(sample), basis, structure, norms=unbiased).finalise()
+    return mean.unbiased_square() if unbiased else mean.norm()
+
+
+def lambda_psd(
+    draws: Array | Sample,
+    scores: Array | ScoreFunction | None = None,
+    /,
+    *,
+    order: int,
+    structure: Structure = "full",
+    ridge: float = 0.0,
+) -> float:
+    """lambda-PSD: the largest signal-to-noise ratio of reweighted features.
+
+    sup over lambda of lambda' mu / sqrt(lambda' Sigma lambda), with mu and Sigma the
+    mean and covariance of the features <A_i, Phi_i(x)> and b's(x) of the PSD
+    maximiser (Proposition 4.3).
+
+    Parameters
+    ----------
+    draws, scores, order, structure
+        As for `psd`.
+    ridge : float
+        Added to the features' correlation matrix.
+
+    Returns
+    -------
+    float
+
+    Notes
+    -----
+    Test function, weights and value come from the same draws, so that the value is
+    biased upwards, of order sqrt((Q d^2 + d)/n) for perfect draws. For a verdict
+    use `lambda_psd_test`, which splits. Without a ridge its square is at most
+    `o_psd` without shrinkage.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import polystein as ps
+    >>> draws = np.random.default_rng(0).standard_normal((1000, 2))
+    >>> good, shifted = (ps.lambda_psd(x, lambda x: -x, order=2) for x in (draws, draws + 0.5))
+    >>> bool(good < 0.2 < 0.5 < shifted)
+    True
+    """
+    ClosedForm(ridge)  # validates
+    basis = Monomial(order)
+    sample = as_sample(draws, scores)
+    _require_draws(sample, 2)
+    witness = fit_witness(sample, every_row(sample), basis, structure, count=sample.layout.total)
+    moments = feature_moments(sample, every_row(sample), witness)
+    kept = varying(moments)
+    dropped = np.delete(moments.mean, kept)
+    if np.any(dropped != 0.0):
+        raise DegenerateError(_CONSTANT_FEATURE)
+    return float(
+        np.sqrt(_quadratic_form(moments.mean[kept], moments.covariance[np.ix_(kept, kept)], ridge))
+    )
+
+
+def o_psd(
+    draws: Array | Sample,
+    scores: Array | ScoreFunction | None = None,
+    /,
+    *,
+    order: int,
+    structure: Structure = "full",
+    shrinkage: float | None = None,
+) -> float:
+    """o-PSD: the squared signal-to-noise ratio of the best test function of all.
+
+    mu' Sigma^-1 mu, with mu and Sigma the mean and covariance of all Q d^2 + d
+    Stein features (Proposition 4.2; Definition 4.1 is that square already).
+
+    Parameters
+    ----------
+    draws, scores, order, structure
+        As for `psd`.
+    shrinkage : float, optional
+        Share in [0, 1] by which correlations are drawn to zero. The default is the
+        share with the smallest expected squared error (Schaefer and Strimmer,
+        2005), so that the value is defined even if there are more parameters than
+        draws; 0 is the plain plug-in.
+
+    Returns
+    -------
+    float
+        The square, not its root. It is a plug-in on the draws that it judges: for
+        perfect draws it is near (Q d^2 + d)/n without shrinkage, not near 0.
+        Above 4096 parameters Sigma is taken to be diagonal.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import polystein as ps
+    >>> draws = np.random.default_rng(0).standard_normal((1000, 2))
+    >>> good, shifted = (ps.o_psd(x, lambda x: -x, order=1) for x in (draws, draws + 0.5))
+    >>> bool(good < 0.03 < 0.4 < shifted)
+    True
+    """
+    if shrinkage is not None and not 0.0 <= shrinkage <= 1.0:
+        raise InputError(f"`shrinkage` must be in [0, 1]; got {shrinkage!r}")
+    basis = Monomial(order)
+    sample = as_sample(draws, scores)
+    _require_draws(sample, 2)
+    # Without shrinkage the value does not depend on the coordinates, so take tame ones.
+    first = next(read_blocks(sample, every_row(sample)))
+    working = working_coordinates(first.draws) if shrinkage == 0.0 else RAW
+    stack = _stacker(basis, structure, working)
+    parameters = basis.order * operator_for(structure).parameters(sample.layout.dimension)
+    parameters += sample.layout.dimension
+    joint = parameters <= MOST_PARAMETERS and shrinkage != 1.0
+    mean, spread = _mean_and_spread(sample, stack, parameters)
+    standardised = mean / spread
+    if not joint:
+        return float(standardised @ standardised)
+    correlation, share = _correlation(sample, stack, mean, spread)
+    share = share if shrinkage is None else shrinkage
+    off_diagonal = (1.0 - share) * correlation
+    np.fill_diagonal(off_diagonal, 1.0)
+    return _quadratic_form(standardised, off_diagonal, 0.0)
+
+
+def _require_draws(sample: Sample, least: int) -> None:
+    if sample.layout.total < least:
+        raise InputError(f"`draws` must have at least {least} rows; got {sample.layout.total}")
+
+
+def _quadratic_form(mean: FloatArray, covariance: FloatArray, ridge: float) -> float:
+    """mu' (Sigma + ridge diag(Sigma))^-1 mu, on the range of the correlation matrix.
+
+    Repeated features (Phi_1 is symmetric for a Gaussian target) make Sigma
+    singular without making the quotient infinite: both have the same mean.
+    """
+    spread = np.sqrt(np.diagonal(covariance))
+    correlation = covariance / np.outer(spread, spread)
+    correlation[np.diag_indices_from(correlation)] += ridge
+    values, vectors = np.linalg.eigh(correlation)
+    signal = vectors.T @ (mean / spread)
+    kept = values > values[-1] * values.size * np.finfo(float).eps
+    lost = float(np.sum(signal[~kept] ** 2))
+    if lost > 1e-12 * float(signal @ signal):
+        raise DegenerateError(
+            "a combination of Stein features is constant but not zero, so that the "
+            "signal-to-noise ratio is infinite: there are too few draws for the features. "
+            "Use shrinkage, a ridge, or a lower order."
+        )
+    return float(np.sum(signal[kept] ** 2 / values[kept]))
+
+
+def _stacker(
+    basis: Monomial, structure: Structure, working: Coordinates
+) -> Callable[[Block], FloatArray]:
+    """Return the map from a block to its rows of xi(x), the score last."""
+    operator = operator_for(structure)
+
+    def stack(block: Block) -> FloatArray:
+        draws, scores = working.apply(block.draws, block.scores)
+        with np.errstate(over="ignore", invalid="ignore"):
+            parts = [to_numpy(operator.stacked(scores, term)) for term in basis.terms(draws)]
+        return np.concatenate([*parts, to_numpy(scores)], axis=1)
+
+    return stack
+
+
+def _short_rows(source: Source, parameters: int) -> list[Rows]:
+    """Every row, in stretches whose stacked features stay a few megabytes."""
+    size = max(1, block_rows(parameters))
+    return [
+        Rows(chain, low, min(low + size, length))
+        for chain, length in enumerate(source.layout.lengths)
+        for low in range(0, length, size)
+    ]
+
+
+def _mean_and_spread(
+    source: Source, stack: Callable[[Block], FloatArray], parameters: int
+) -> tuple[FloatArray, FloatArray]:
+    """Mean and standard deviation (1/n) of every entry of xi; features that are 0 left in."""
+
+    def update(state: ColumnMoments, block: Block) -> ColumnMoments:
+        features = stack(block)
+        finite(float(np.max(np.abs(features))), "a Stein feature")
+        return state.update(features, block.weights)
+
+    moments = reduce_blocks(
+        source,
+        _short_rows(source, parameters),
+        lambda: ColumnMoments(parameters, joint=False),
+        update,
+        ColumnMoments.merge,
+    )
+    spread = np.sqrt(moments.scatter / moments.weight)
+    flat = ~(spread > 16 * np.finfo(float).eps * np.abs(moments.mean))
+    if np.any(flat & (moments.mean != 0.0)):
+        raise DegenerateError(_CONSTANT_FEATURE)
+    return moments.mean, np.where(flat, 1.0, spread)
+
+
+def _correlation(
+    source: Source,
+    stack: Callable[[Block], FloatArray],
+    mean: FloatArray,
+    spread: FloatArray,
+) -> tuple[FloatArray, float]:
+    """Correlations of xi and the shrinkage share that suits them.
+
+    The share is the sum of the estimated variances of the correlations over the
+    sum of their squares, off the diagonal (Schaefer and Strimmer, 2005, sec. 2.4).
+    """
+    size = mean.shape[0]
+    weight, weight_squares, products, squares = reduce_blocks(
+        source,
+        _short_rows(source, size),
+        lambda: (0.0, 0.0, np.zeros((size, size)), np.zeros((size, size))),
+        lambda state, block: _add_products(state, block, (stack(block) - mean) / spread),
+        lambda first, second: (
+            first[0] + second[0],
+            first[1] + second[1],
+            first[2] + second[2],
+            first[3] + second[3],
+        ),
+    )
+    correlation = products / weight
+    variances = (squares / weight - correlation**2) * weight_squares / weight**2
+    off = ~np.eye(size, dtype=bool)
+    total = float(np.sum(correlation[off] ** 2))
+    share = float(np.sum(variances[off])) / total if total > 0.0 else 1.0
+    return correlation, min(1.0, max(0.0, share))
+
+
+_Products = tuple[float, float, FloatArray, FloatArray]
+
+
+def _add_products(state: _Products, block: Block, features: FloatArray) -> _Products:
+    weights = np.ones(block.rows) if block.weights is None else block.weights
+    weighted = weights[:, None] * features
+    return (
+        state[0] + float(weights.sum()),
+        state[1] + float(weights @ weights),
+        state[2] + weighted.T @ features,
+        state[3] + (weighted * features).T @ features**2,
+    )
