@@ -9,9 +9,10 @@ import pytest
 from arch.covariance.kernel import Bartlett, QuadraticSpectral
 
 import polystein as ps
+from polystein.data.source import Layout
 from polystein.inference.autocorrelation import autocovariances
 from polystein.inference.pareto import pareto_index
-from polystein.protocols import Layout, LongRun
+from polystein.inference.variance import LongRun
 from tests.conftest import Array
 from tests.statistical.samplers import autoregressive
 

@@ -1,7 +1,8 @@
-"""The package as a whole: its version, its public names, its typing mark and its architecture."""
+"""The package as a whole: its version, its public names, its typing mark and its floor plan."""
 
 import ast
 import graphlib
+import importlib
 import importlib.metadata
 import subprocess
 import sys
@@ -15,11 +16,26 @@ import polystein
 
 # Found through the installed package, so that a wheel is tested as well as a checkout.
 PACKAGE = Path(polystein.__file__).parent
-OUTER_ROOMS = {"rivals", "adapters", "scale", "report", "experiments", "cli"}
-# `__init__` publishes names of these rooms; the core still may not use them.
-PUBLISHED_ROOMS = {"rivals", "adapters", "scale"}
-CORE_DEPENDENCIES = {"numpy", "scipy", "array_api_compat"}
+
+#: A room imports only rooms to its left, and rooms between the same bars not each other.
+ARROWS = (
+    "errors, types, _version | _lib | inference, theory | data | adapters, scale | stein | weights "
+    "| results | corrections | explain | methods | rivals | report | workflows | experiments | cli"
+)
+#: Imports against the arrows, which happen when a function is called and not before.
+LAZY = {
+    # Methods of a result show it.
+    ("results.result", "report"),
+}
+#: What the package itself publishes; the rooms after these are for programs, not for `import`.
+PUBLISHED = {"errors", "_version", "inference", "theory", "data", "stein", "weights", "results"}
+PUBLISHED |= {"methods", "rivals"}
+CORE_DEPENDENCIES = {"numpy", "scipy"}
+CLI_ROOMS = {"report", "experiments", "cli"}
 CLI_DEPENDENCIES = {"typer", "rich", "matplotlib", "pyarrow"}
+RANK = {
+    room.strip(): rank for rank, group in enumerate(ARROWS.split("|")) for room in group.split(",")
+}
 
 
 class Import(NamedTuple):
@@ -27,6 +43,16 @@ class Import(NamedTuple):
 
     target: str
     lazy: bool
+
+
+def dotted(path: Path) -> str:
+    """The name of a module inside the package: ``data.source``, ``data`` for its `__init__`."""
+    parts = path.relative_to(PACKAGE).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {dotted(path): path for path in sorted(PACKAGE.rglob("*.py"))}
+ROOMS = sorted({name.partition(".")[0] for name in MODULES if name} - {"__main__"})
 
 
 def absolute(node: ast.ImportFrom, module: str, is_package: bool) -> str:
@@ -51,34 +77,39 @@ def imports(tree: ast.AST, module: str, is_package: bool, lazy: bool = False) ->
             yield from imports(node, module, is_package, inside)
 
 
-def room(dotted: str) -> str | None:
-    """Return the top-level room of polystein that `dotted` names, or None outside of it."""
-    parts = dotted.split(".")
-    if parts[0] != "polystein":
+def imports_of(name: str) -> list[Import]:
+    """Return the imports of a module of the package ("" for the package itself)."""
+    path = MODULES[name]
+    full = f"polystein.{name}".rstrip(".")
+    return list(imports(ast.parse(path.read_text("utf-8")), full, path.name == "__init__.py"))
+
+
+def room_of(target: str) -> str | None:
+    """Return the room of polystein that a dotted name is in, or None outside of the package."""
+    parts = target.split(".")
+    return parts[1] if parts[0] == "polystein" and len(parts) > 1 else None
+
+
+def against_the_arrows(name: str, found: list[Import]) -> set[str]:
+    """Return what a module reaches for that is not to the left of its room."""
+    own = name.partition(".")[0]
+    wrong = set()
+    for target, lazy in found:
+        room = room_of(target)
+        if room is None or room == own or (lazy and (name, room) in LAZY):
+            continue
+        allowed = room in PUBLISHED if not name else RANK[room] < RANK[own]
+        if not allowed:
+            wrong.add(target)
+    return wrong
+
+
+def module_of(target: str) -> str | None:
+    """Return the module of the package that an import refers to, or None."""
+    name = target.removeprefix("polystein.")
+    if target.split(".")[0] != "polystein":
         return None
-    return parts[1] if len(parts) > 1 else "__init__"
-
-
-def room_imports(name: str) -> list[Import]:
-    """Return the imports of the core module `name` ("__init__" for the package itself)."""
-    is_package = name == "__init__"
-    module = "polystein" if is_package else f"polystein.{name}"
-    source = (PACKAGE / f"{name}.py").read_text(encoding="utf-8")
-    return list(imports(ast.parse(source), module, is_package))
-
-
-def forbidden(name: str, found: list[Import]) -> set[str]:
-    """Return the outer rooms that the core module `name` reaches for against the arrows."""
-    allowed = PUBLISHED_ROOMS if name == "__init__" else set()
-    rooms = OUTER_ROOMS - allowed
-    return {
-        target
-        for target, lazy in found
-        if room(target) in rooms and not (name == "result" and lazy and room(target) == "report")
-    }
-
-
-CORE = sorted({path.stem for path in PACKAGE.glob("*.py")} - OUTER_ROOMS)
+    return name if name in MODULES else name.rpartition(".")[0]
 
 
 def test_version_is_that_of_the_distribution() -> None:
@@ -89,44 +120,76 @@ def test_package_is_marked_as_typed() -> None:
     assert (PACKAGE / "py.typed").is_file()
 
 
-def test_public_names_exist_and_are_sorted() -> None:
+@pytest.mark.parametrize("module", [polystein, polystein.theory])
+def test_dir_shows_the_public_names_and_they_exist(module: object) -> None:
+    names = list(module.__all__)  # type: ignore[attr-defined]
+    assert sorted(dir(module)) == sorted(names)
+    assert [name for name in names if not hasattr(module, name)] == []
+
+
+def test_public_names_are_sorted() -> None:
     def constants_classes_functions(name: str) -> tuple[bool, bool, str]:
         # Ruff's order of `__all__` (RUF022): SCREAMING names, CamelCase names, the rest.
         return (not name.isupper(), not name[0].isupper(), name)
 
     names = list(polystein.__all__)
     assert names == sorted(set(names), key=constants_classes_functions)
-    assert [name for name in names if not hasattr(polystein, name)] == []
 
 
 def test_nothing_is_public_beyond_all() -> None:
-    modules = {path.stem for path in PACKAGE.iterdir()}
-    # Some names are submodules that importing the package leaves behind as attributes.
-    public = {name for name in vars(polystein) if not name.startswith("_")} - modules
+    # Some names are rooms that importing the package leaves behind as attributes.
+    public = {name for name in vars(polystein) if not name.startswith("_")} - set(ROOMS)
     assert public <= set(polystein.__all__)
 
 
-@pytest.mark.parametrize("name", CORE)
-def test_core_imports_nothing_of_the_outer_rooms(name: str) -> None:
-    assert forbidden(name, room_imports(name)) == set()
+def test_no_room_has_the_name_of_a_public_function() -> None:
+    assert set(ROOMS) & set(polystein.__all__) == {"theory"}
+    assert callable(polystein.check)
+    with pytest.raises(ModuleNotFoundError):
+        importlib.import_module("polystein.check")
 
 
-def test_core_modules_import_each_other_without_cycles() -> None:
+def test_every_room_stands_in_the_table() -> None:
+    assert set(ROOMS) <= set(RANK)
+
+
+@pytest.mark.parametrize("room", [room for room in ROOMS if (PACKAGE / room).is_dir()])
+def test_every_room_says_what_lives_there(room: str) -> None:
+    assert ast.get_docstring(ast.parse(MODULES[room].read_text("utf-8")))
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_arrows_point_one_way(name: str) -> None:
+    assert against_the_arrows(name, imports_of(name)) == set()
+
+
+def test_modules_import_each_other_without_cycles() -> None:
     graph = {
-        name: {target for found in room_imports(name) if (target := room(found.target))} - {name}
-        for name in CORE
+        name: {
+            target
+            for found in imports_of(name)
+            if not found.lazy and (target := module_of(found.target))
+        }
+        - {name}
+        for name in MODULES
+        if name
     }
     # Raises CycleError, which shows the cycle, unless the arrows point one way.
-    order = list(graphlib.TopologicalSorter(graph).static_order())
-    assert set(CORE) <= set(order)
+    assert set(graph) <= set(graphlib.TopologicalSorter(graph).static_order())
 
 
-@pytest.mark.parametrize("name", CORE)
-def test_core_needs_only_the_declared_dependencies(name: str) -> None:
-    roots = {target.split(".")[0] for target, _ in room_imports(name)}
+@pytest.mark.parametrize("name", [name for name in MODULES if name.split(".")[0] not in CLI_ROOMS])
+def test_the_library_needs_only_the_declared_dependencies(name: str) -> None:
+    roots = {target.split(".")[0] for target, _ in imports_of(name)}
     assert roots - set(sys.stdlib_module_names) - {"polystein"} <= CORE_DEPENDENCIES
 
 
+@pytest.mark.parametrize("name", MODULES)
+def test_modules_stay_within_400_lines(name: str) -> None:
+    assert len(MODULES[name].read_text("utf-8").splitlines()) <= 400
+
+
+@pytest.mark.processes
 def test_importing_polystein_loads_nothing_of_the_command_line() -> None:
     code = "import sys, polystein; print(*{name.split('.')[0] for name in sys.modules})"
     done = subprocess.run(
@@ -140,21 +203,23 @@ def test_importing_polystein_loads_nothing_of_the_command_line() -> None:
 @pytest.mark.parametrize(
     ("name", "source", "expected"),
     [
-        ("gof", "import polystein.rivals.ksd", {"polystein.rivals.ksd"}),
-        ("gof", "from .report import text", {"polystein.report.text"}),
-        ("gof", "from . import cli", {"polystein.cli"}),
-        ("gof", "def f():\n    from polystein.report import text", {"polystein.report.text"}),
-        ("result", "def f():\n    from polystein.report import text", set()),
-        ("result", "from polystein.report import text", {"polystein.report.text"}),
-        ("result", "class C:\n    from polystein.report import text", {"polystein.report.text"}),
-        ("result", "def f():\n    from polystein import cli", {"polystein.cli"}),
-        ("__init__", "from polystein.rivals.ksd import ksd", set()),
-        ("__init__", "from .experiments import run", {"polystein.experiments.run"}),
+        ("methods.gof", "import polystein.rivals.ksd", {"polystein.rivals.ksd"}),
+        ("methods.gof", "from polystein.report import text", {"polystein.report.text"}),
+        ("methods.gof", "from .. import cli", {"polystein.cli"}),
+        ("methods.gof", "from polystein.stein import moments", set()),
+        ("methods.gof", "from polystein.methods import wild", set()),
+        ("theory.laws", "from polystein.inference import pvalues", {"polystein.inference.pvalues"}),
+        ("data.sample", "from polystein.stein.basis import Basis", {"polystein.stein.basis.Basis"}),
+        ("results.result", "def f():\n    from polystein.report import text", set()),
+        ("results.result", "from polystein.report import text", {"polystein.report.text"}),
+        ("results.evidence", "def f():\n    from polystein.report import x", {"polystein.report.x"}),
+        ("results.result", "def f():\n    from polystein import cli", {"polystein.cli"}),
+        ("", "from polystein.rivals.ksd import ksd", set()),
+        ("", "from .experiments import run", {"polystein.experiments.run"}),
     ],
 )
-def test_the_architecture_test_sees_imports_against_the_arrows(
+def test_the_test_of_the_arrows_sees_imports_against_them(
     name: str, source: str, expected: set[str]
 ) -> None:
-    module = "polystein" if name == "__init__" else f"polystein.{name}"
-    found = list(imports(ast.parse(source), module, name == "__init__"))
-    assert forbidden(name, found) == expected
+    found = list(imports(ast.parse(source), f"polystein.{name}".rstrip("."), is_package=not name))
+    assert against_the_arrows(name, found) == expected

@@ -80,3 +80,8 @@ __all__ = [
     "rfsd_test",
     "theory",
 ]
+
+
+def __dir__() -> list[str]:
+    """Show the public names only: rooms are importable, and not for users."""
+    return list(__all__)

@@ -7,7 +7,9 @@ about from `PolysteinWarning`::
     ├── InputError (also a ValueError)         an argument is not what was expected
     ├── DegenerateError (also ArithmeticError) the data carry no variance to judge by
     ├── ScaleError (also OverflowError)        the answer does not fit a float64
-    └── MissingExtraError (also ImportError)   an optional dependency is not installed
+    ├── MissingExtraError (also ImportError)   an optional dependency is not installed
+    └── StudyError (also a RuntimeError)       a study could not be finished
+        └── TaskError                          the task of a study raised an error
 
     PolysteinWarning (also a UserWarning)
     ├── DependenceWarning                      an i.i.d. method was given chains
@@ -37,6 +39,14 @@ class ScaleError(PolysteinError, OverflowError):
 
 class MissingExtraError(PolysteinError, ImportError):
     """An optional dependency is not installed."""
+
+
+class StudyError(PolysteinError, RuntimeError):
+    """A study could not be finished; its finished cells are kept."""
+
+
+class TaskError(StudyError):
+    """The task raised an error in some cells; the others are finished and kept."""
 
 
 class PolysteinWarning(UserWarning):

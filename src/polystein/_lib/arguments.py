@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
+from typing import get_args
 
 from polystein.errors import InputError
 
@@ -15,22 +16,42 @@ def is_integer(value: object, *, least: int) -> bool:
     return isinstance(value, numbers.Integral) and int(value) >= least
 
 
-def positive_integer(value: object, argument: str) -> int:
-    """Return a positive integer, or name the argument that is none."""
-    if not is_integer(value, least=1):
-        raise InputError(f"`{argument}` must be a positive integer; got {value!r}")
+def integer(value: object, argument: str, *, least: int) -> int:
+    """Return an integer of at least this size, or name the argument that is none."""
+    if not is_integer(value, least=least):
+        expected = "a positive integer" if least == 1 else f"an integer >= {least}"
+        raise InputError(f"`{argument}` must be {expected}; got {value!r}")
     return int(value)  # type: ignore[call-overload, no-any-return]
 
 
 def is_finite_number(value: object) -> bool:
     """Whether the value is a real number, and not a bool, other than NaN and infinity."""
-    if isinstance(value, bool):
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
         return False
-    return isinstance(value, numbers.Real) and math.isfinite(float(value))
+    try:
+        return math.isfinite(float(value))
+    except OverflowError:  # an integer beyond the range of a float64
+        return False
+
+
+def finite_number(value: object, argument: str) -> float:
+    """Return a finite real number as a float, or name the argument that is none."""
+    if not is_finite_number(value):
+        raise InputError(f"`{argument}` must be a finite real number; got {value!r}")
+    return float(value)  # type: ignore[arg-type]
+
+
+def one_of(value: object, choices: object, argument: str) -> None:
+    """Raise where the value is none of a `Literal`'s strings."""
+    allowed = get_args(choices)
+    # An array compares with a string element by element.
+    if not isinstance(value, str) or value not in allowed:
+        *most, last = (repr(choice) for choice in allowed)
+        raise InputError(f"`{argument}` must be {', '.join(most)} or {last}; got {value!r}")
 
 
 def require_rule(value: object, method: str, argument: str, examples: str) -> None:
-    """Say so where a rule is not one, or is a class instead of an instance."""
+    """Raise where a rule is not one, or is a class instead of an instance."""
     # A string has a method `partition` of its own.
     if isinstance(value, type | str) or not callable(getattr(value, method, None)):
         hint = ""

@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from polystein.errors import InputError
-from polystein.protocols import RNG
+from polystein.types import RNG
 
 
 class Streams:

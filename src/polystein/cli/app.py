@@ -21,8 +21,8 @@ from polystein.errors import InputError
 from polystein.experiments import demo as demonstration
 from polystein.report import plots
 from polystein.report.html import write_page
-from polystein.report.text import LEVEL, looks_at, p_words, rejected, render
-from polystein.results.result import GofResult
+from polystein.report.text import p_words, render
+from polystein.results.result import DEFAULT_LEVEL, GofResult
 
 app = typer.Typer(
     help="Do these draws come from that target? Polynomial Stein discrepancy tests.",
@@ -90,7 +90,7 @@ def run_test(
     scores: Scores = None,
     order: Annotated[int, typer.Option(help="Highest power in the test function.")] = 4,
     method: Annotated[Method, typer.Option(help="Which test.")] = Method.LAMBDA_PSD,
-    alpha: Alpha = LEVEL,
+    alpha: Alpha = DEFAULT_LEVEL,
     seed: Seed = 0,
     alternative: Annotated[
         Alternative | None,
@@ -124,7 +124,7 @@ def run_check(
     iid: Annotated[
         bool, typer.Option("--iid", help="Rows are independent draws, not a chain in time order.")
     ] = False,
-    alpha: Alpha = LEVEL,
+    alpha: Alpha = DEFAULT_LEVEL,
     seed: Seed = 0,
     as_json: Json = False,
     html: Html = None,
@@ -158,7 +158,8 @@ def run_demo(
         console = Console(highlight=False)
         console.print(_demo_table(cases, draws))
         console.print(
-            f"\nAt the level {LEVEL:g} a correct sampler, too, is rejected in about 1 run of 20."
+            f"\nAt the level {DEFAULT_LEVEL:g} a correct sampler, too, is rejected "
+            f"in about 1 run of {1 / DEFAULT_LEVEL:.0f}."
         )
         figure = plots.plot_results({case.name: case.result for case in cases})
         print(f"Plot: {_save_plot(figure, out)}")
@@ -173,7 +174,7 @@ def _conclude(result: GofResult, alpha: float, seed: int, as_json: bool, html: P
         with writing("--html", html):
             write_page(result, html, alpha)
     print(_as_json(result, alpha, seed) if as_json else render(result, alpha))
-    raise typer.Exit(int(ExitCode.REJECTED if rejected(result, alpha) else ExitCode.NOT_REJECTED))
+    raise typer.Exit(int(ExitCode.REJECTED if result.rejected(alpha) else ExitCode.NOT_REJECTED))
 
 
 def _check_level_and_seed(alpha: float, seed: int) -> None:
@@ -218,7 +219,7 @@ def _as_json(result: GofResult, alpha: float, seed: int) -> str:
     values = {
         **result.to_dict(),
         "alpha": alpha,
-        "rejected": rejected(result, alpha),
+        "rejected": result.rejected(alpha),
         "seed": seed,
         "polystein_version": polystein.__version__,
     }
@@ -236,13 +237,13 @@ def _demo_table(cases: list[demonstration.Case], draws: int) -> Table:
     for heading in ("Sampler", "What it does", "p-value", "Verdict", "Seen mostly in"):
         table.add_column(heading)
     for name, description, result in cases:
-        against = rejected(result)
+        against = result.rejected()
         table.add_row(
             name,
             description,
             p_words(result.pvalue).removeprefix("p ").removeprefix("= "),
             "[bold red]evidence against[/]" if against else "no evidence",
-            looks_at(result.explain()[0].name) if against else "",
+            result.explain()[0].words if against else "",
         )
     return table
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from polystein.data.sample import Sample
 from polystein.errors import InputError, MissingExtraError
-from polystein.protocols import Array
+from polystein.types import Array
 
 # A key that is none of these would be left out of the answer without a word.
 _KEYS = {"draws", "scores", "log_weights"}

@@ -15,9 +15,8 @@ import typer
 from rich.console import Console
 from rich.progress import Progress as Bar
 
-from polystein.errors import InputError, PolysteinError, PolysteinWarning
-from polystein.experiments.engine.runner import StudyError, TaskError
-from polystein.protocols import Progress
+from polystein.errors import InputError, PolysteinError, PolysteinWarning, StudyError, TaskError
+from polystein.types import Progress
 
 
 class ExitCode(IntEnum):

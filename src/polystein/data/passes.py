@@ -1,4 +1,4 @@
-"""The only loop over rows in the package."""
+"""Reads rows in blocks: the only place that cuts chains into blocks."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from itertools import pairwise
 from typing import TypeVar
 
 import numpy as np
-from array_api_compat import device
 
-from polystein._lib.arrays import namespace
-from polystein.protocols import Array, Block, Rows, Source
+from polystein._lib.numerics import kish_size
+from polystein.data.source import Block, Rows, Source
+from polystein.types import FloatArray
 
 State = TypeVar("State")
 
@@ -21,6 +21,7 @@ State = TypeVar("State")
 BLOCK_ELEMENTS = 24_576
 # A product that sums over fewer rows than it has columns is bound by its output.
 ROWS_PER_COLUMN = 2
+# Longer blocks of few columns gain nothing: what a block costs by itself is paid by then.
 MOST_ROWS = 8_192
 
 
@@ -68,12 +69,32 @@ def every_row(source: Source) -> Iterator[Rows]:
         yield Rows(chain, 0, length)
 
 
-def take_rows(array: Array, index: np.ndarray[tuple[int], np.dtype[np.intp]]) -> Array:
-    """Select rows of an array of any namespace by a NumPy index."""
-    if isinstance(array, np.ndarray):
-        return array[index]
-    xp = namespace(array)
-    return xp.take(array, xp.asarray(index, device=device(array)), axis=0)
+def short_stretches(source: Source, rows: int) -> Iterator[Rows]:
+    """All rows, chain by chain, in stretches of at most so many rows."""
+    yield from _spans(every_row(source), max(1, rows))
+
+
+def gathered(source: Source, rows: Iterable[Rows]) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Draws and scores of the chosen rows at once, (n, d), and weights that sum to 1.
+
+    Each stretch is read as a whole, so that one stretch of an array in memory is no copy.
+    """
+    blocks = [block for stretch in rows for block in _read(source, stretch)]
+    if len(blocks) == 1:
+        draws, scores, weights = blocks[0].draws, blocks[0].scores, blocks[0].weights_or_ones
+    else:
+        draws = np.concatenate([block.draws for block in blocks])
+        scores = np.concatenate([block.scores for block in blocks])
+        weights = np.concatenate([block.weights_or_ones for block in blocks])
+    return draws, scores, weights / weights.sum()
+
+
+def effective_weights(source: Source) -> float:
+    """Kish's size of the importance weights of all rows: their number where there are none."""
+    if not source.weighted:
+        return float(source.layout.total)
+    weights = [block.weights_or_ones for block in read_blocks(source, every_row(source))]
+    return kish_size(sum(float(w.sum()) for w in weights), sum(float(w @ w) for w in weights))
 
 
 def _spans(rows: Iterable[Rows], size: int) -> Iterator[Rows]:
@@ -92,8 +113,8 @@ def _read(source: Source, span: Rows) -> Iterator[Block]:
         if index.size == 0:
             return
         block = block._replace(
-            draws=take_rows(block.draws, index),
-            scores=take_rows(block.scores, index),
+            draws=block.draws[index],
+            scores=block.scores[index],
             weights=None if block.weights is None else block.weights[index],
         )
     yield block

@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields, replace
+from typing import Any
 
 import numpy as np
-from array_api_compat import is_array_api_obj, is_numpy_array
 
-from polystein._lib.arrays import namespace, to_numpy
+from polystein._lib.arrays import (
+    as_rows,
+    holds_integers,
+    holds_real_numbers,
+    independent_copy,
+    integer_range,
+    is_array,
+    library,
+    to_numpy,
+)
+from polystein._lib.notes import warn_caller
+from polystein.data.source import Block, Facts, Layout, Source, complete, is_source
 from polystein.errors import DependenceWarning, InputError
-from polystein.protocols import Array, Block, FloatArray, Layout
+from polystein.types import Array, FloatArray, ScoreFunction
 
+#: From so many chains on, more chains than draws in each look like swapped axes.
 MANY_CHAINS = 20
-
-ScoreFunction = Callable[[Array], Array]
+#: Rows that a score function is given at once, and that are looked at for NaN at once.
+ROWS_AT_ONCE = 65_536
+#: Beyond this, neighbouring integers are the same float64.
+LARGEST_INTEGER = 2**53
 
 _TRANSPOSED_HINT = (
     "If this is a scalar parameter of shape (chain, draw), pass `draws[..., None]`, of shape "
@@ -28,21 +42,29 @@ class Sample:
     Parameters
     ----------
     draws : array
-        Of shape (n, d), or (chain, draw, d) for MCMC output, in time order. Any
-        array-API array (NumPy, PyTorch, JAX, ...) or what NumPy makes an array of.
+        Of shape (n, d), or (chain, draw, d) for MCMC output, in time order. An array of
+        NumPy, PyTorch, JAX or another library, a pandas DataFrame, an xarray DataArray,
+        or anything that NumPy makes an array of.
     scores : array or callable
         The score, grad log p, at every draw: an array of the shape of `draws`, or
-        a function from an (n, d) array to one of the same shape. Draws and scores
+        a function from an (n, d) array to one of the same shape. The function is given
+        blocks of draws in the library, precision and device of `draws`. Draws and scores
         belong to the unconstrained space.
     names : sequence of str, optional
         One name for each of the d coordinates.
     log_weights : array, optional
         Logarithms of unnormalised importance weights, of the shape of `draws`
         without its last axis.
+    facts : mapping, optional
+        What else is known about the draws: ``sampler_statistics``, a mapping of arrays of
+        shape (chain, draw); ``log_density``, a function of (n, d) draws; ``transform``, a
+        function from (n, d) draws to a mapping of the model's own parameters.
 
     Notes
     -----
-    The arrays are kept, not copied: do not change them while the sample is in use.
+    The arrays are kept, not copied: do not change them while the sample is in use. Rows are
+    converted to NumPy in double precision when they are read. Draws and scores may come from
+    different libraries.
 
     Examples
     --------
@@ -53,6 +75,9 @@ class Sample:
     Sample(500 draws, d=3)
     """
 
+    grain = 1
+    sequential = False
+
     def __init__(
         self,
         draws: Array,
@@ -60,50 +85,43 @@ class Sample:
         *,
         names: Sequence[str] | None = None,
         log_weights: Array | None = None,
+        facts: Mapping[str, Any] | Facts | None = None,
     ) -> None:
         self.draws = _validated_array(draws, "draws")
-        _check_draws_shape(self.draws.shape)
-        _warn_of_swapped_axes(self.draws.shape)
-        self.scores = _validated_scores(scores, self.draws)
-        _check_finite(self.draws, "draws")
-        _check_finite(self.scores, "scores")
-        self.names = _validated_names(names, int(self.draws.shape[-1]))
-        self.log_weights, self.log_scale = _validated_log_weights(
-            log_weights, self.draws.shape[:-1]
-        )
-        self._three_dimensional = len(self.draws.shape) == 3
-        self.layout = _layout(tuple(int(size) for size in self.draws.shape))
+        shape = _validated_shape(self.draws)
+        self.facts = _with_swapped_axes(_validated_facts(facts), shape)
+        self.scores = _validated_scores(scores, self.draws, shape)
+        _require_finite(self.draws, "draws")
+        _require_finite(self.scores, "scores")
+        self.names = _validated_names(names, shape[-1])
+        self.log_weights, self.log_scale = _validated_log_weights(log_weights, shape[:-1])
+        self.weighted = self.log_weights is not None
+        chains = len(shape) == 3
+        self._leading = chains
+        lengths = (shape[1],) * shape[0] if chains else (shape[0],)
+        self.layout = Layout(lengths, shape[-1], time_ordered=chains)
 
     def read(self, chain: int, start: int, stop: int) -> Block:
-        """Rows ``start:stop`` of a chain, in double precision where there is one."""
-        leading = (chain,) if self._three_dimensional else ()
-        rows = (*leading, slice(start, stop))
+        """Rows ``start:stop`` of a chain, in NumPy and double precision."""
+        rows: tuple[int | slice, ...] = (slice(start, stop),)
+        rows = (chain, *rows) if self._leading else rows
         weights = None if self.log_weights is None else np.exp(self.log_weights[rows])
         draws, scores = self.draws[(*rows, ...)], self.scores[(*rows, ...)]
-        return Block(_as_double(draws), _as_double(scores), weights, chain, start, self.log_scale)
+        return Block(to_numpy(draws), to_numpy(scores), weights, chain, start)
 
     def __repr__(self) -> str:
-        layout = self.layout
-        chains = f"{len(layout.lengths)} chains of " if layout.time_ordered else ""
-        weighted = "" if self.log_weights is None else ", weighted"
-        return f"Sample({chains}{layout.lengths[0]} draws, d={layout.dimension}{weighted})"
+        return f"Sample({self.layout}{', weighted' if self.weighted else ''})"
 
 
-def _layout(shape: tuple[int, ...]) -> Layout:
-    if len(shape) == 3:
-        return Layout((shape[1],) * shape[0], shape[2], True)
-    return Layout((shape[0],), shape[1], False)
-
-
-def as_sample(draws: Array | Sample, scores: Array | ScoreFunction | None) -> Sample:
-    """Accept a `Sample` alone, or draws together with scores."""
-    if isinstance(draws, Sample):
+def as_source(draws: Array | Source, scores: Array | ScoreFunction | None) -> Source:
+    """Accept a source alone (a `Sample` is one), or draws together with scores."""
+    if is_source(draws):
         if scores is not None:
             raise InputError(
-                "`scores` must not be given with a `Sample`, which has its own; "
+                f"`scores` must not be given with a {type(draws).__name__}, which has its own; "
                 f"got {type(scores).__name__}"
             )
-        return draws
+        return complete(draws)
     if scores is None:
         raise InputError(
             "`scores` must be an array of the shape of `draws` or a callable; got None. "
@@ -112,137 +130,154 @@ def as_sample(draws: Array | Sample, scores: Array | ScoreFunction | None) -> Sa
     return Sample(draws, scores)
 
 
-def weights_ess(log_weights: FloatArray) -> float:
-    """Effective sample size (sum w)^2 / sum w^2 of the importance weights."""
-    weights = np.exp(log_weights)
-    return float(weights.sum() ** 2 / (weights**2).sum())
-
-
-def _as_double(array: Array) -> Array:
-    xp = namespace(array)
-    if array.dtype == xp.float64:
-        return array
-    return xp.astype(array, xp.float64)
-
-
 def _validated_array(value: Array, argument: str) -> Array:
     """Return a real numeric array, or say which dtype is in the way."""
     if isinstance(value, np.ma.MaskedArray):
         raise InputError(f"`{argument}` must be a plain array; got a masked array")
-    if not is_array_api_obj(value):
+    value = _unlabelled(value, argument)
+    if not is_array(value) or isinstance(value, np.ndarray):
         try:
             value = np.asarray(value)
         except ValueError as error:
             raise InputError(f"`{argument}` must be an array of numbers; {error}") from error
-    elif is_numpy_array(value):
-        value = np.asarray(value)
-    xp = namespace(value)
-    if value.dtype == xp.float64:
-        return value
-    if not _has_numeric_dtype(xp, value):
+    if not holds_real_numbers(value):
         raise InputError(
             f"`{argument}` must hold real numbers (a floating or integer dtype); "
             f"got dtype {value.dtype}"
         )
-    if xp.isdtype(value.dtype, "integral"):
-        _check_integers_fit(xp, value, argument)
-        # A score function of integers would wrap around.
-        value = xp.astype(value, xp.float64)
-    return value
+    return _as_floating(value, argument) if holds_integers(value) else value
 
 
-def _has_numeric_dtype(xp: Array, value: Array) -> bool:
-    try:
-        return bool(xp.isdtype(value.dtype, ("real floating", "integral")))
-    except (TypeError, ValueError):
-        return False
-
-
-def _check_integers_fit(xp: Array, value: Array, argument: str) -> None:
-    """Beyond 2^53 neighbouring integers are the same float64."""
-    bound = 2**53
-    if xp.iinfo(value.dtype).max <= bound or 0 in value.shape:
-        return
-    if int(xp.max(value)) > bound or int(xp.min(value)) < -bound:
+def _unlabelled(value: Array, argument: str) -> Array:
+    """The values of a pandas or xarray object, whose labels say what the axes are."""
+    kind = type(value).__name__
+    if library(value) == "pandas":
+        return value.to_numpy()
+    if library(value) != "xarray":
+        return value
+    if kind != "DataArray":
         raise InputError(
-            f"`{argument}` must hold numbers that a float64 represents exactly; got "
-            f"{value.dtype} values beyond 2**53. Convert them to float64 first."
+            f"`{argument}` must be an array; got an xarray {kind}. Pass one of its variables, or "
+            "`ds.to_array().values` with the axes in the order (chain, draw, d)."
         )
-
-
-def _check_draws_shape(shape: tuple[int, ...]) -> None:
-    if len(shape) == 1:
+    leading = tuple(name for name in value.dims if name in ("chain", "draw"))
+    if value.dims[: len(leading)] not in ((), ("draw",), ("chain", "draw")):
         raise InputError(
-            f"`draws` must have the shape (n, d) or (chain, draw, d); got {tuple(shape)}. "
-            "For one scalar parameter pass `draws[:, None]`."
+            f"`{argument}` must have the dimensions ('chain', 'draw', ...); got {value.dims}. "
+            "Pass `array.transpose('chain', 'draw', ...)`."
         )
+    return value.values
+
+
+def _as_floating(value: Array, argument: str) -> Array:
+    """Integers in double precision: a score function of integers would wrap around."""
+    if 0 not in tuple(value.shape):
+        low, high = integer_range(value)
+        if high > LARGEST_INTEGER or low < -LARGEST_INTEGER:
+            raise InputError(
+                f"`{argument}` must hold numbers that a float64 represents exactly; got "
+                f"{value.dtype} values beyond 2**53. Convert them to float64 first."
+            )
+    if library(value) == "torch":
+        return value.double()
+    return value.astype(np.float64) if hasattr(value, "astype") else to_numpy(value)
+
+
+def _validated_shape(draws: Array) -> tuple[int, ...]:
+    shape = tuple(int(size) for size in draws.shape)
     if len(shape) not in (2, 3):
+        remedy = ". For one scalar parameter pass `draws[:, None]`." if len(shape) == 1 else ""
         raise InputError(
-            f"`draws` must have the shape (n, d) or (chain, draw, d); got {tuple(shape)}"
+            f"`draws` must have the shape (n, d) or (chain, draw, d); got {shape}{remedy}"
         )
     if 0 in shape:
-        raise InputError(f"`draws` must not be empty; got the shape {tuple(shape)}")
+        raise InputError(f"`draws` must not be empty; got the shape {shape}")
     if len(shape) == 2 and shape[0] < 20 and shape[1] > shape[0]:
         raise InputError(
-            f"`draws` must have one row a draw; got {tuple(shape)}, fewer than 20 rows and more "
+            f"`draws` must have one row for each draw; got {shape}, fewer than 20 rows and more "
             f"columns than rows. {_TRANSPOSED_HINT.format(*shape)}"
         )
+    return shape
 
 
-def _warn_of_swapped_axes(shape: tuple[int, ...]) -> None:
+def _validated_facts(facts: Mapping[str, Any] | Facts | None) -> Facts:
+    if facts is None or isinstance(facts, Facts):
+        return facts or Facts()
+    known = [field.name for field in fields(Facts)]
+    if not isinstance(facts, Mapping) or not set(facts) <= set(known):
+        got = sorted(map(str, facts)) if isinstance(facts, Mapping) else repr(facts)
+        raise InputError(f"`facts` must be a mapping with keys among {known}; got {got}")
+    return Facts(**facts)
+
+
+def _with_swapped_axes(facts: Facts, shape: tuple[int, ...]) -> Facts:
     """(draw, chain, d), as some ensemble samplers give it, looks like many short chains."""
-    if len(shape) == 3 and shape[0] >= MANY_CHAINS and shape[0] > shape[1]:
-        warnings.warn(
-            DependenceWarning(
-                f"`draws` have the shape (chain, draw, d) = {tuple(shape)}, more chains than draws "
-                "a chain. If the axes are (draw, chain, d), pass `draws.swapaxes(0, 1)`: in the "
-                "wrong order autocorrelation goes unseen, and correct draws are rejected."
-            ),
-            stacklevel=4,
-        )
+    if len(shape) < 3 or shape[0] < MANY_CHAINS or shape[0] <= shape[1]:
+        return facts
+    warning = DependenceWarning(
+        f"`draws` have the shape (chain, draw, d) = {shape}, with more chains than draws in each. "
+        "If the axes are (draw, chain, d), pass `draws.swapaxes(0, 1)`: in the wrong order "
+        "autocorrelation goes unseen, and correct draws are rejected."
+    )
+    warn_caller(warning)
+    return replace(facts, warnings=(*facts.warnings, str(warning)))
 
 
-def _validated_scores(scores: Array | ScoreFunction, draws: Array) -> Array:
-    """Evaluate a callable on a copy of the draws; check the shape either way."""
-    shape = tuple(int(size) for size in draws.shape)
-    if not callable(scores) or is_array_api_obj(scores):
-        result, got = _validated_array(scores, "scores"), "got"
-    else:
-        xp = namespace(draws)
-        copied = xp.asarray(draws, copy=True)
-        flat = xp.reshape(copied, (-1, shape[-1]))
-        result = _validated_array(scores(flat), "scores")
-        got = "the callable returned"
-        if tuple(result.shape) == tuple(flat.shape):
-            result = xp.reshape(result, shape)
+def _validated_scores(scores: Array | ScoreFunction, draws: Array, shape: tuple[int, ...]) -> Array:
+    """The scores as an array of the shape of the draws."""
+    if callable(scores) and not is_array(scores):
+        return _evaluated(scores, draws, shape)
+    result = _validated_array(scores, "scores")
     if tuple(result.shape) != shape:
         raise InputError(
-            f"`scores` must have the shape of `draws`, {shape}; {got} {tuple(result.shape)}"
-        )
-    if namespace(result) is not namespace(draws):
-        raise InputError(
-            "`scores` must be an array of the same library as `draws`, "
-            f"{type(draws).__name__}; {got} {type(result).__name__}"
+            f"`scores` must have the shape of `draws`, {shape}; got {tuple(result.shape)}"
         )
     return result
 
 
-def _check_finite(array: Array, argument: str) -> None:
+def _evaluated(score: ScoreFunction, draws: Array, shape: tuple[int, ...]) -> FloatArray:
+    """Call the score function on copies of blocks of rows."""
+    rows, parts = as_rows(draws), []
+    for stretch in _stretches(int(rows.shape[0]), ROWS_AT_ONCE):
+        block = independent_copy(rows[stretch, ...])
+        expected = tuple(int(size) for size in block.shape)
+        part = _validated_array(score(block), "scores")
+        if tuple(part.shape) != expected:
+            raise InputError(
+                f"`scores` must return an array of the shape of its argument, {expected}; "
+                f"the callable returned {tuple(part.shape)}"
+            )
+        parts.append(to_numpy(part))
+    return (parts[0] if len(parts) == 1 else np.concatenate(parts)).reshape(shape)
+
+
+def _stretches(total: int, size: int) -> Iterator[slice]:
+    """Slices of at most so many rows; the array API knows none that go beyond the end."""
+    for low in range(0, total, size):
+        yield slice(low, min(low + size, total))
+
+
+def _require_finite(array: Array, argument: str) -> None:
     """A sum is finite only if every term is; look closer only when it is not."""
-    xp = namespace(array)
-    with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(float(xp.sum(array))):
-            return
-    bad = ~xp.isfinite(array)
-    count = int(xp.sum(xp.astype(bad, xp.int64)))
-    if count:
-        flat = int(xp.argmax(xp.astype(xp.reshape(bad, (-1,)), xp.int8)))
-        where = tuple(int(i) for i in np.unravel_index(flat, tuple(array.shape)))
-        value = float(array[where])
-        raise InputError(
-            f"`{argument}` must be finite; got {count} non-finite "
-            f"value{'s' if count > 1 else ''}, the first at index {where}: {value}"
-        )
+    rows = array if type(array) is np.ndarray else as_rows(array)
+    step = len(rows) if type(array) is np.ndarray else ROWS_AT_ONCE
+    for stretch in _stretches(int(rows.shape[0]), step):
+        block = to_numpy(rows[stretch, ...])
+        with np.errstate(over="ignore", invalid="ignore"):
+            if np.isfinite(block.sum()):
+                continue
+        if not np.isfinite(block).all():
+            _report_not_finite(to_numpy(array), argument)
+
+
+def _report_not_finite(values: FloatArray, argument: str) -> None:
+    bad = ~np.isfinite(values)
+    count = int(bad.sum())
+    where = tuple(int(i) for i in np.unravel_index(int(np.argmax(bad)), values.shape))
+    raise InputError(
+        f"`{argument}` must be finite; got {count} non-finite "
+        f"value{'s' if count > 1 else ''}, the first at index {where}: {values[where]}"
+    )
 
 
 def _validated_names(names: Sequence[str] | None, dimension: int) -> tuple[str, ...] | None:
@@ -264,10 +299,9 @@ def _validated_log_weights(
     if log_weights is None:
         return None, 0.0
     values = to_numpy(_validated_array(log_weights, "log_weights"))
-    expected = tuple(int(size) for size in shape)
-    if values.shape != expected:
+    if values.shape != shape:
         raise InputError(
-            f"`log_weights` must have the shape of `draws` without its last axis, {expected}; "
+            f"`log_weights` must have the shape of `draws` without its last axis, {shape}; "
             f"got {values.shape}"
         )
     top = float(values.max())

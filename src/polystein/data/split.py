@@ -5,19 +5,49 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polystein._lib.arguments import is_finite_number, is_integer
+from polystein.data.source import Layout, Rows
 from polystein.errors import InputError
-from polystein.protocols import Layout, Partition, Role, Rows
+from polystein.types import Role
 
+#: The roles that train: the witness's rows and those of the weights.
+TRAINING: tuple[Role, ...] = ("witness", "weights")
+#: A mean takes one row, a variance two.
+LEAST_ROWS: dict[Role, int] = {"witness": 1, "weights": 2, "test": 2}
 _LABELS: dict[Role, int] = {"witness": 0, "weights": 1, "test": 2, "gap": 3}
 Stretches = dict[Role, tuple[int, int]]
-# A variance takes two rows, a mean one.
-_LEAST: dict[Role, int] = {"witness": 1, "weights": 2, "test": 2}
+
+
+class Partition(Protocol):
+    """A role for every row; never a new order."""
+
+    def rows(self, *roles: Role) -> Iterator[Rows]:
+        """The rows that hold one of the roles, chain by chain in time order."""
+
+    def count(self, *roles: Role) -> int:
+        """How many rows hold one of the roles."""
+
+    @property
+    def awaits_gap(self) -> bool:
+        """Whether the gap is still to be estimated from training rows."""
+
+    def with_gap(self, gap: int) -> Partition:
+        """The same roles, but with this many rows a chain dropped before the test rows."""
+
+
+class Split(Protocol):
+    """Decides which rows train and which rows test."""
+
+    #: Whether it keeps time: no test row between training rows of the same chain.
+    respects_time: bool
+
+    def partition(self, layout: Layout, rng: np.random.Generator) -> Partition:
+        """Give every row of the layout a role."""
 
 
 @dataclass(frozen=True)
@@ -27,9 +57,9 @@ class RandomSplit:
     Parameters
     ----------
     train : float
-        Share of the rows that train.
+        Fraction of the rows that train.
     weights : float
-        Share of the training rows that lambda-PSD spends on its weights. With
+        Fraction of the training rows that lambda-PSD spends on its weights. With
         the defaults a lambda-PSD test uses 35 % of the rows for the witness, 35 %
         for the weights and 30 % for the test, as in the paper.
 
@@ -46,14 +76,14 @@ class RandomSplit:
     respects_time = False
 
     def __post_init__(self) -> None:
-        validate_share(self.train, "train")
-        validate_share(self.weights, "weights")
+        validate_fraction(self.train, "train")
+        validate_fraction(self.weights, "weights")
 
     def partition(self, layout: Layout, rng: np.random.Generator) -> Partition:
         """Label a random subset of exactly the right size for every role."""
         total = layout.total
-        training = share_of(self.train, total)
-        weights = share_of(self.weights, training)
+        training = count_of(self.train, total)
+        weights = count_of(self.weights, training)
         labels = np.full(total, _LABELS["test"], dtype=np.int8)
         labels[:training] = _LABELS["weights"]
         labels[: training - weights] = _LABELS["witness"]
@@ -73,13 +103,13 @@ class BlockSplit:
     Parameters
     ----------
     train : float
-        Share of every chain that trains.
+        Fraction of every chain that trains.
     gap : int or "auto"
         Rows of every chain dropped between training and test rows. "auto" drops
         five autocorrelation times of the slowest feature, estimated from training
         rows, but never more than half of what is left.
     weights : float
-        Share of the training rows that lambda-PSD spends on its weights: the later
+        Fraction of the training rows that lambda-PSD spends on its weights: the later
         ones.
 
     Examples
@@ -96,8 +126,8 @@ class BlockSplit:
     respects_time = True
 
     def __post_init__(self) -> None:
-        validate_share(self.train, "train")
-        validate_share(self.weights, "weights")
+        validate_fraction(self.train, "train")
+        validate_fraction(self.weights, "weights")
         if self.gap != "auto" and not is_integer(self.gap, least=0):
             raise InputError(f"`gap` must be an integer >= 0 or 'auto'; got {self.gap!r}")
 
@@ -107,8 +137,8 @@ class BlockSplit:
         gap = 0 if automatic else int(self.gap)
         chains: list[Stretches] = []
         for length in layout.lengths:
-            training = share_of(self.train, length)
-            witness = training - share_of(self.weights, training)
+            training = count_of(self.train, length)
+            witness = training - count_of(self.weights, training)
             test = min(training + gap, length)
             chains.append(
                 {
@@ -134,9 +164,9 @@ class ChainSplit:
     Parameters
     ----------
     train : float
-        Share of the chains that train: the first ones, at least one.
+        Fraction of the chains that train: the first ones, at least one.
     weights : float
-        Share of each training chain, its later part, that lambda-PSD spends on its
+        Fraction of each training chain, its later part, that lambda-PSD spends on its
         weights.
 
     Examples
@@ -152,8 +182,8 @@ class ChainSplit:
     respects_time = True
 
     def __post_init__(self) -> None:
-        validate_share(self.train, "train")
-        validate_share(self.weights, "weights")
+        validate_fraction(self.train, "train")
+        validate_fraction(self.weights, "weights")
 
     def partition(self, layout: Layout, rng: np.random.Generator) -> Partition:
         """Give whole chains to training or to the test."""
@@ -162,10 +192,10 @@ class ChainSplit:
             raise InputError(
                 "`draws` must have at least 2 chains, (chain, draw, d), for ChainSplit; got 1 chain"
             )
-        training = min(count - 1, max(1, share_of(self.train, count)))
+        training = min(count - 1, max(1, count_of(self.train, count)))
         chains: list[Stretches] = []
         for chain, length in enumerate(layout.lengths):
-            witness = length - share_of(self.weights, length)
+            witness = length - count_of(self.weights, length)
             chains.append(
                 {"witness": (0, witness), "weights": (witness, length)}
                 if chain < training
@@ -211,7 +241,7 @@ class StretchPartition:
 
 @dataclass(frozen=True, eq=False)
 class LabelledPartition:
-    """One label a row, over all chains in order: one byte a row."""
+    """One label for each row, over all chains in order: one byte a row."""
 
     layout: Layout
     labels: NDArray[np.int8]
@@ -245,20 +275,20 @@ class LabelledPartition:
         return mask
 
 
-def validate_share(value: float, argument: str) -> None:
-    """A share lies strictly between 0 and 1."""
+def validate_fraction(value: float, argument: str) -> None:
+    """A fraction of the rows lies strictly between 0 and 1."""
     if not (is_finite_number(value) and 0.0 < value < 1.0):
-        raise InputError(f"`{argument}` must be a share strictly between 0 and 1; got {value!r}")
+        raise InputError(f"`{argument}` must be a fraction strictly between 0 and 1; got {value!r}")
 
 
-def share_of(share: float, total: int) -> int:
+def count_of(fraction: float, total: int) -> int:
     """Round down, but not because 0.7 * 10 is a hair below 7."""
-    return int(share * total + 1e-9)
+    return int(fraction * total + 1e-9)
 
 
 def require_rows(partition: Partition, total: int, split: object) -> None:
     """Say so where a role would go short of rows."""
-    for role, least in _LEAST.items():
+    for role, least in LEAST_ROWS.items():
         count = partition.count(role)
         if count < least:
             raise InputError(

@@ -13,8 +13,8 @@ import numpy as np
 
 from polystein.errors import InputError
 from polystein.methods.gof import lambda_psd_test
-from polystein.protocols import Array, FloatArray, Progress
 from polystein.results.result import GofResult
+from polystein.types import Array, FloatArray, Progress
 
 ORDER = 3
 COEFFICIENTS = ("intercept", "dose", "treatment")

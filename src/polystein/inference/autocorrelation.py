@@ -7,18 +7,11 @@ and convex in the lag, which says where an estimate has become noise.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import numpy as np
 from scipy.fft import irfft, next_fast_len, rfft
 
-from polystein._lib.arrays import to_numpy
-from polystein.data.coordinates import Coordinates
-from polystein.data.passes import read_blocks
-from polystein.protocols import FloatArray, Rows, Source
-from polystein.stein.moments import finite
+from polystein.types import FloatArray
 
-_COORDINATES_AT_ONCE = 16
 # Summing a long column rounds by no more than this, relatively.
 _STILL = 1e-10
 
@@ -70,29 +63,3 @@ def autocorrelation_times(chains: list[FloatArray]) -> FloatArray:
     times: FloatArray = np.ones_like(variance)
     np.divide(variance, covariances[0], out=times, where=~still)
     return np.maximum(1.0, times)
-
-
-def slowest_time(source: Source, rows: Iterable[Rows], coordinates: Coordinates) -> float:
-    """Largest autocorrelation time among the scores and the entries of s x + 1.
-
-    These are the features of order 0 and the diagonal ones of order 1: a chain that
-    moves slowly in location or in spread shows there. Coordinates are read a few at a
-    time, so that memory stays a small multiple of one column.
-    """
-    rows, dimension = list(rows), source.layout.dimension
-    slowest = 1.0
-    for low in range(0, dimension, _COORDINATES_AT_ONCE):
-        part = slice(low, min(low + _COORDINATES_AT_ONCE, dimension))
-        chains: dict[int, list[FloatArray]] = {}
-        for block in read_blocks(source, rows):
-            seen = coordinates.part(part).apply(block.draws[:, part], block.scores[:, part])
-            draws, scores = map(to_numpy, seen)
-            with np.errstate(over="ignore"):
-                columns = np.concatenate([scores, scores * draws + 1.0], axis=1)
-            if block.weights is not None:
-                columns *= block.weights[:, None]
-            chains.setdefault(block.chain, []).append(columns)
-        with np.errstate(over="ignore", invalid="ignore"):
-            times = autocorrelation_times([np.concatenate(parts) for parts in chains.values()])
-        slowest = max(slowest, finite(float(times.max()), "the variance of a feature"))
-    return slowest

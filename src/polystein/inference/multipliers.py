@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from typing import Literal, Protocol
+from typing import Protocol
 
 import numpy as np
 
-from polystein._lib.arrays import to_numpy
-from polystein.data.passes import every_row, read_blocks
-from polystein.errors import InputError
-from polystein.protocols import FloatArray, Source
-from polystein.stein.moments import ColumnMoments
+from polystein.types import FloatArray
 
 
 class Multipliers(Protocol):
@@ -76,57 +71,12 @@ def multipliers(count: int, seed: int, length: float | None) -> Multipliers:
     return Signs(count, seed) if length is None else Autoregressive(count, seed, length)
 
 
-def dependence_length(source: Source, length: float | Literal["auto"] | None) -> float | None:
-    """The multipliers' length: None for independent rows, a number for chains.
+def plug_in_length(correlation: float, rows: int) -> float:
+    """The length with the smallest mean squared error for AR(1) rows of this lag-one correlation.
 
-    "auto" is the length with the smallest mean squared error for a long-run
-    variance with exponential weights, (n alpha)^(1/3) with the AR(1) plug-in
-    alpha = 4 r^2 / (1 - r^2)^2 of Andrews (1991, Heteroskedasticity and
-    autocorrelation consistent covariance matrix estimation, Econometrica 59), where
-    r is the largest lag-one autocorrelation among s_j and s_j x_j.
+    (n alpha)^(1/3) for a long-run variance with exponential weights, with the plug-in
+    alpha = 4 r^2 / (1 - r^2)^2 of Andrews (1991, Heteroskedasticity and autocorrelation
+    consistent covariance matrix estimation, Econometrica 59).
     """
-    if not source.layout.time_ordered:
-        if not _automatic(length):
-            raise InputError(
-                "`length` must be None or 'auto' for independent rows, (n, d); pass chains as "
-                f"(chain, draw, d). Got {length!r}"
-            )
-        return None
-    if _automatic(length):
-        correlation = lag_one_autocorrelation(source)
-        alpha = 4.0 * correlation**2 / (1.0 - correlation**2) ** 2
-        return max(1.0, math.cbrt(alpha * source.layout.total))
-    if (
-        not isinstance(length, int | float | np.integer | np.floating)
-        or isinstance(length, bool)
-        or not 0.0 < length < math.inf
-    ):
-        raise InputError(f"`length` must be a positive number or 'auto'; got {length!r}")
-    return float(length)
-
-
-def _automatic(length: object) -> bool:
-    return length is None or (isinstance(length, str) and length == "auto")
-
-
-def lag_one_autocorrelation(source: Source) -> float:
-    """Largest lag-one autocorrelation of the columns s_j and s_j x_j, in [0, 0.999]."""
-
-    def blocks() -> Iterator[tuple[int, FloatArray]]:
-        for block in read_blocks(source, every_row(source)):
-            draws, scores = to_numpy(block.draws), to_numpy(block.scores)
-            yield block.chain, np.concatenate([scores, scores * draws], axis=1)
-
-    moments = ColumnMoments(2 * source.layout.dimension, joint=False)
-    for _, columns in blocks():
-        moments.update(columns, None)
-    lagged = np.zeros_like(moments.mean)
-    before, last = -1, lagged
-    for chain, columns in blocks():
-        centred = columns - moments.mean
-        lagged += np.einsum("ij,ij->j", centred[1:], centred[:-1])
-        # The product across the cut between two blocks of the same chain.
-        lagged += centred[0] * last if chain == before else 0.0
-        before, last = chain, centred[-1]
-    varies = moments.scatter > 0.0
-    return min(0.999, float(np.max(lagged[varies] / moments.scatter[varies], initial=0.0)))
+    alpha = 4.0 * correlation**2 / (1.0 - correlation**2) ** 2
+    return max(1.0, math.cbrt(alpha * rows))

@@ -1,21 +1,30 @@
-"""Tails: whether the test column has a variance, and whether one draw outweighs the others."""
+"""The tail of a column: a generalised Pareto fit, and whether a variance exists."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from polystein._lib.arrays import to_numpy
-from polystein.data.coordinates import Coordinates
-from polystein.data.passes import every_row, read_blocks
-from polystein.protocols import FloatArray, Source
+from polystein.types import FloatArray
 
 # A generalised Pareto tail of index k has a finite variance for k < 1/2.
 LARGEST_INDEX = 0.5
-# The largest square's part in the sum of squares below which no one need look closer.
-SUSPICIOUS_SHARE = 0.1
-# One draw's part in a coordinate's variance above which the others look alike beside it.
-MOST_OF_A_VARIANCE = 0.5
+# Below this part of the sum of squares the largest square need not be looked at.
+SUSPICIOUS_PART = 0.1
+# The fit has two parameters; with fewer exceedances its error is as large as the index.
 _FEWEST_EXCEEDANCES = 10
+
+
+def heavy_tail_index(column: FloatArray) -> float | None:
+    """The Pareto index of a column whose variance may be infinite, None for any other.
+
+    The index has to exceed 1/2 by one standard error: a polynomial of a few hundred
+    Gaussian draws looks heavy too.
+    """
+    squares = column**2
+    if float(squares.max()) <= SUSPICIOUS_PART * float(squares.sum()):
+        return None
+    index, error = pareto_index(np.abs(column))
+    return index if index - error > LARGEST_INDEX else None
 
 
 def pareto_index(values: FloatArray) -> tuple[float, float]:
@@ -54,18 +63,3 @@ def _fitted_index(exceedances: FloatArray) -> float:
     weights = np.where(weights > 10.0 * np.finfo(float).eps, weights, 0.0)
     centre = float(np.sum(grid * weights) / weights.sum())
     return float(np.mean(np.log1p(-centre * exceedances)))
-
-
-def largest_share(source: Source, coordinates: Coordinates) -> tuple[float, int]:
-    """The largest share of one row in a coordinate's sum of squares, and the coordinate.
-
-    The coordinates must be those that standardise all rows.
-    """
-    largest, total = np.zeros(source.layout.dimension), 0.0
-    for block in read_blocks(source, every_row(source)):
-        squares = to_numpy(coordinates.apply(block.draws, block.scores)[0]) ** 2
-        weights = np.ones(block.rows) if block.weights is None else block.weights
-        np.maximum(largest, np.max(weights[:, None] * squares, axis=0), out=largest)
-        total += float(weights.sum())
-    coordinate = int(np.argmax(largest))
-    return float(largest[coordinate]) / total, coordinate

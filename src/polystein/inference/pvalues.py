@@ -1,12 +1,36 @@
-"""The largest of several correlated z-statistics, and how far out it is."""
+"""P-values: of one statistic, of the largest of several, and of several tests together."""
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from scipy.sparse.csgraph import minimum_spanning_tree
-from scipy.special import ndtr, owens_t
+from scipy.special import ndtr, ndtri, owens_t, stdtr
 
-from polystein.protocols import FloatArray
+from polystein._lib.numerics import EPSILON, TINY
+from polystein.types import Alternative, FloatArray
+
+
+def tail_probability(statistic: float, df: float, alternative: Alternative) -> float:
+    """P-value of a z- or (for finite df) a t-statistic."""
+    upper = -abs(statistic) if alternative == "two-sided" else -statistic
+    tail = float(ndtr(upper)) if math.isinf(df) else float(stdtr(df, upper))
+    return min(1.0, 2.0 * tail) if alternative == "two-sided" else tail
+
+
+def upper_normal(pvalue: float | FloatArray) -> FloatArray:
+    """The z whose upper tail the p-value is, finite even for 0 and 1."""
+    z: FloatArray = -ndtri(np.clip(pvalue, TINY, 1.0 - EPSILON))
+    return z
+
+
+def monte_carlo_pvalue(at_least_as_large: int, simulations: int) -> float:
+    """(b + 1)/(B + 1), where b of B simulations are at least as large as the statistic.
+
+    The draws count as one simulation of their own law, so that the p-value is never 0.
+    """
+    return (at_least_as_large + 1) / (simulations + 1)
 
 
 def tail_of_maximum(largest: float, correlation: FloatArray) -> float:
@@ -21,14 +45,14 @@ def tail_of_maximum(largest: float, correlation: FloatArray) -> float:
     correlation. No edge adds more than P(Z_k > z), so that the bound is never above
     Bonferroni's; it is exact for two, and close where the correlations are high.
     """
-    single = max(float(ndtr(-largest)), float(np.finfo(float).tiny))
+    single = max(float(ndtr(-largest)), TINY)
     if largest <= 0.0:
         # Above 1/2 the edges say little; one of the Z_k is certainly as likely as that.
         return min(1.0, single * len(correlation))
     clipped = np.clip(correlation, -1.0, 1.0)
-    slopes = np.sqrt((1.0 - clipped) / np.maximum(1.0 + clipped, np.finfo(float).tiny))
+    slopes = np.sqrt((1.0 - clipped) / np.maximum(1.0 + clipped, TINY))
     additions = 2.0 * owens_t(largest, slopes)
-    # A tree hangs only on how its edges compare; one of weight 0 would be no edge at all.
+    # A tree depends only on how its edges compare; one of weight 0 would be no edge at all.
     tree = minimum_spanning_tree(np.triu(1.0 + additions / single, 1)).nonzero()
     missing = len(correlation) - 1 - int(tree[0].size)  # edges whose correlation is not a number
     bound: float = (1 + missing) * single + float(additions[tree].sum())
@@ -42,3 +66,13 @@ def correlations(covariance: FloatArray) -> FloatArray:
     result: FloatArray = np.eye(spread.size)
     np.divide(covariance, product, out=result, where=product > 0.0)
     return result
+
+
+def exchangeable_pvalue(pvalues: FloatArray) -> float:
+    """One p-value for exchangeable ones, as those of random splits are.
+
+    p = min over k of 2/k (p_1 + ... + p_k), at most 1 (Gasparin, Wang and Ramdas, 2025,
+    Combining exchangeable p-values, PNAS 122).
+    """
+    averages = 2.0 * np.cumsum(pvalues) / np.arange(1, pvalues.size + 1)
+    return min(1.0, float(averages.min()))

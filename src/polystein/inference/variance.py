@@ -3,18 +3,63 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, Self
 
 import numpy as np
 
 from polystein._lib.arguments import is_integer
+from polystein._lib.numerics import TINY, kish_size
 from polystein.errors import DegenerateError, InputError
 from polystein.inference.autocorrelation import autocovariances, initial_monotone_sums
-from polystein.protocols import Accumulator, FloatArray, Layout, LongRun
-from polystein.stein.moments import ColumnMoments
+from polystein.inference.columns import ColumnMoments
+from polystein.types import FloatArray
 
+# A variance takes two rows.
 FEWEST_EFFECTIVE_ROWS = 2.0
+
+
+class LongRun(NamedTuple):
+    """What a variance rule makes of the test columns.
+
+    ``covariance`` is that of the *mean* of the columns, so that a z-statistic is
+    ``mean / sqrt(diag(covariance))``; ``df`` is the t reference's degrees of
+    freedom (infinite for the normal) and ``ess`` the effective number of rows,
+    both per column.
+    """
+
+    mean: FloatArray
+    covariance: FloatArray
+    df: FloatArray
+    ess: FloatArray
+
+
+class ColumnAccumulator(Protocol):
+    """Test columns go in block by block, their mean and covariance come out."""
+
+    def update(
+        self, columns: FloatArray, weights: FloatArray | None, chain: int, start: int
+    ) -> None:
+        """Take the columns of one block, rows ``start`` and on of a chain."""
+
+    def merge(self, other: Self) -> Self:
+        """Add another accumulator's rows and return the accumulator itself."""
+
+    def finalise(self) -> LongRun:
+        """Mean, covariance of the mean, degrees of freedom, effective size."""
+
+
+class Variance(Protocol):
+    """How the variance of the mean of the test columns is estimated."""
+
+    #: Effective rows below which the reference distribution is not to be trusted.
+    least_ess: float
+    #: Whether it holds for autocorrelated rows.
+    respects_time: bool
+
+    def accumulator(self, lengths: Sequence[int], columns: int) -> ColumnAccumulator:
+        """Return a fresh accumulator for chains of these lengths."""
 
 
 @dataclass(frozen=True)
@@ -32,10 +77,11 @@ class IID:
     IID()
     """
 
+    # The usual rule of thumb for a normal approximation to a mean.
     least_ess = 30.0
     respects_time = False
 
-    def accumulator(self, layout: Layout, columns: int) -> Accumulator:
+    def accumulator(self, lengths: Sequence[int], columns: int) -> ColumnAccumulator:
         """Running mean and covariance, in small memory."""
         return _IIDAccumulator(columns)
 
@@ -60,10 +106,11 @@ class InitialSequence:
     InitialSequence()
     """
 
+    # The variance itself is estimated from a quarter as many degrees of freedom.
     least_ess = 100.0
     respects_time = True
 
-    def accumulator(self, layout: Layout, columns: int) -> Accumulator:
+    def accumulator(self, lengths: Sequence[int], columns: int) -> ColumnAccumulator:
         """Columns are kept whole, chain by chain."""
         return _ChainAccumulator(self)
 
@@ -109,14 +156,16 @@ class BatchMeans:
 
     least_ess = 100.0
     respects_time = True
+    # Means of shorter batches still agree with their neighbours, which narrows the error ...
     _autocorrelation_times = 10.0
+    # ... and fewer batches leave too few degrees of freedom to judge by.
     _fewest_batches = 8
 
     def __post_init__(self) -> None:
         if self.length != "auto" and not is_integer(self.length, least=1):
             raise InputError(f"`length` must be a positive integer or 'auto'; got {self.length!r}")
 
-    def accumulator(self, layout: Layout, columns: int) -> Accumulator:
+    def accumulator(self, lengths: Sequence[int], columns: int) -> ColumnAccumulator:
         """Columns are kept whole, chain by chain."""
         return _ChainAccumulator(self)
 
@@ -141,7 +190,7 @@ class BatchMeans:
         if isinstance(self.length, int | np.integer):
             return int(self.length)
         variance, _ = initial_monotone_sums(autocovariances(influence.chains))
-        marginal = np.maximum(influence.marginal, np.finfo(float).tiny)
+        marginal = np.maximum(influence.marginal, TINY)
         time = max(1.0, float(np.max(variance / marginal)))
         wanted = math.ceil(self._autocorrelation_times * time)
         shortest = min(int(chain.shape[0]) for chain in influence.chains)
@@ -167,42 +216,68 @@ class _Influence(NamedTuple):
         return sum(chain.shape[0] for chain in self.chains)
 
 
+class _Piece(NamedTuple):
+    """Columns of one block, in the order in which blocks are joined again."""
+
+    chain: int
+    start: int
+    columns: FloatArray
+    weights: FloatArray | None
+
+
 class _ChainAccumulator:
+    """Keeps all columns; blocks may come, and accumulators merge, in any order."""
+
     def __init__(self, rule: InitialSequence | BatchMeans) -> None:
         self._rule = rule
-        self._columns: dict[int, list[FloatArray]] = {}
-        self._weights: dict[int, list[FloatArray]] = {}
+        self._pieces: list[_Piece] = []
 
     def update(
         self, columns: FloatArray, weights: FloatArray | None, chain: int, start: int
     ) -> None:
-        self._columns.setdefault(chain, []).append(columns)
-        if weights is not None:
-            self._weights.setdefault(chain, []).append(weights)
+        self._pieces.append(_Piece(chain, start, columns, weights))
+
+    def merge(self, other: Self) -> Self:
+        self._pieces += other._pieces
+        return self
 
     def finalise(self) -> LongRun:
         return self._rule.long_run(self._influence())
 
+    def _joined(self) -> tuple[list[FloatArray], list[FloatArray]]:
+        """Columns and weights of each chain in time order; no weights where there are none."""
+        chains: dict[int, list[_Piece]] = {}
+        for piece in sorted(self._pieces, key=lambda piece: (piece.chain, piece.start)):
+            chains.setdefault(piece.chain, []).append(piece)
+        columns = [np.concatenate([piece.columns for piece in part]) for part in chains.values()]
+        weights = [
+            np.concatenate([piece.weights for piece in part if piece.weights is not None])
+            for part in chains.values()
+            if part[0].weights is not None
+        ]
+        return columns, weights
+
     def _influence(self) -> _Influence:
-        chains = [np.concatenate(parts) for parts in self._columns.values()]
+        chains, weights = self._joined()
         total = sum(chain.shape[0] for chain in chains)
-        if not self._weights:
+        if not weights:
             mean = sum(chain.sum(axis=0) for chain in chains) / total
             centred = [chain - mean for chain in chains]
             marginal = sum((c**2).sum(axis=0) for c in centred) / total
             return _Influence(centred, mean, marginal, float(total))
-        weights = [np.concatenate(parts) for parts in self._weights.values()]
         scale = total / sum(float(weight.sum()) for weight in weights)
         pairs = [(w * scale, chain) for w, chain in zip(weights, chains, strict=True)]
         mean = sum(w @ chain for w, chain in pairs) / total
         marginal = sum(w @ (chain - mean) ** 2 for w, chain in pairs) / total
-        kish = total**2 / sum(float(w @ w) for w, _ in pairs)
+        kish = kish_size(total, sum(float(w @ w) for w, _ in pairs))
         require_effective_rows(kish)
         influence = [w[:, None] * (chain - mean) for w, chain in pairs]
         return _Influence(influence, mean, marginal, kish)
 
 
 class _IIDAccumulator:
+    """Running sums: the columns themselves are not kept."""
+
     def __init__(self, columns: int) -> None:
         self._mean = ColumnMoments(columns)
         # The same sums under squared weights, which unweighted rows do not need.
@@ -217,17 +292,24 @@ class _IIDAccumulator:
                 self._squared = ColumnMoments(columns.shape[1])
             self._squared.update(columns, weights**2)
 
+    def merge(self, other: Self) -> Self:
+        self._mean.merge(other._mean)
+        if other._squared is not None:
+            if self._squared is None:
+                self._squared = ColumnMoments(other._squared.mean.size)
+            self._squared.merge(other._squared)
+        return self
+
     def finalise(self) -> LongRun:
         total, mean = self._mean.weight, self._mean.mean
         squared = self._mean if self._squared is None else self._squared
         # Scatter under squared weights around the mean under the weights themselves.
         offset = squared.mean - mean
         scatter = squared.scatter + squared.weight * np.outer(offset, offset)
-        shares = squared.weight / total**2
-        size = 1.0 / shares
+        size = kish_size(total, squared.weight)
         if self._squared is not None:
             require_effective_rows(size)
-        covariance = scatter / total**2 / (1.0 - shares)
+        covariance = scatter / total**2 / (1.0 - 1.0 / size)
         # Few effective rows know their own variance badly, as a t reference allows for.
         df = np.inf if self._squared is None else size - 1.0
         columns = mean.shape[0]

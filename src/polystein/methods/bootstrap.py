@@ -2,45 +2,45 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
-
 import numpy as np
 
-from polystein._lib.arguments import positive_integer
-from polystein._lib.arrays import to_numpy
-from polystein._lib.random import Streams
+from polystein._lib.arguments import integer
+from polystein._lib.numerics import finite
 from polystein.data.passes import every_row, read_blocks
-from polystein.data.sample import Sample, ScoreFunction, as_sample, weights_ess
-from polystein.data.screen import forbid_duplicates
-from polystein.errors import DegenerateError, InputError, LowESSWarning
-from polystein.inference.multipliers import dependence_length, lag_one_autocorrelation, multipliers
-from polystein.protocols import (
+from polystein.data.sample import as_source
+from polystein.data.screen import forbid_duplicates, require_shared_weight
+from polystein.data.source import Block, Source
+from polystein.errors import DegenerateError, InputError
+from polystein.inference.multipliers import multipliers
+from polystein.methods.wild import (
+    bootstrap_result,
+    chosen_estimator,
+    dependence_length,
+    resampling_seed,
+)
+from polystein.results.evidence import Evidence
+from polystein.results.result import GofResult
+from polystein.stein.basis import Basis, Monomial
+from polystein.stein.moments import stein_moments
+from polystein.stein.operator import Operator, operator_for
+from polystein.types import (
     RNG,
     Array,
-    Basis,
-    Block,
     Estimator,
     FloatArray,
+    MultiplierLength,
     Progress,
-    Source,
+    ScoreFunction,
     Structure,
 )
-from polystein.results.result import GofResult, Notes
-from polystein.stein.basis import Monomial
-from polystein.stein.moments import finite, stein_moments
-from polystein.stein.operator import Operator, operator_for
 
 # Bytes that the sums of all replicates may take; more features than fit are
 # summed in several passes over the draws, each with the same multipliers.
 MEMORY_BUDGET = 32 * 2**20
-# Effective draws of chains below which the bootstrap has next to no power.
-LEAST_ESS = 100.0
-# Below this the pairs of different rows have a weight that is rounding alone.
-LEAST_PAIR_WEIGHT = 1e-12
 
 
 def psd_bootstrap_test(
-    draws: Array | Sample,
+    draws: Array | Source,
     scores: Array | ScoreFunction | None = None,
     /,
     *,
@@ -48,7 +48,7 @@ def psd_bootstrap_test(
     estimator: Estimator | None = None,
     structure: Structure = "full",
     n_bootstrap: int = 500,
-    length: float | Literal["auto"] | None = "auto",
+    length: MultiplierLength = "auto",
     rng: RNG = None,
     progress: Progress | None = None,
 ) -> GofResult:
@@ -102,39 +102,39 @@ def psd_bootstrap_test(
     >>> ps.psd_bootstrap_test(draws, lambda x: -x, order=1, n_bootstrap=199, rng=1).pvalue
     0.005
     """
-    positive_integer(n_bootstrap, "n_bootstrap")
+    integer(n_bootstrap, "n_bootstrap", least=1)
     basis = Monomial(order)
-    sample = as_sample(draws, scores)
-    estimator = chosen_estimator(estimator, sample)
-    if sample.layout.total < 2:
-        raise InputError(f"`draws` must have at least 2 rows; got {sample.layout.total}")
-    if not sample.layout.time_ordered:
-        forbid_duplicates(sample)
-    require_shared_weight(sample)
-    mean = stein_moments(sample, every_row(sample), basis, structure, norms=True).finalise()
+    source = as_source(draws, scores)
+    estimator = chosen_estimator(estimator, source)
+    if source.layout.total < 2:
+        raise InputError(f"`draws` must have at least 2 rows; got {source.layout.total}")
+    if not source.layout.time_ordered:
+        forbid_duplicates(source)
+    require_shared_weight(source)
+    mean = stein_moments(source, every_row(source), basis, structure, norms=True).finalise()
     diagonal = mean.squared_norms or 0.0
     if diagonal == 0.0:
         raise DegenerateError("every Stein feature is zero on every draw; are `scores` all zero?")
-    length = dependence_length(sample, length)
+    memory = dependence_length(source, length)
     squares, diagonals = wild_replicates(
-        sample,
+        source,
         basis,
         structure,
         n_bootstrap,
-        seed=int(Streams(rng).resampling.integers(2**63)),
-        length=length,
+        seed=resampling_seed(rng),
+        length=memory,
         progress=progress,
     )
     observed = np.float64(mean.norm()) ** 2
     value = mean.unbiased_square() if estimator == "u" else float(observed)
     # Signs leave the diagonal as it is, so that it cancels from the comparison.
-    if estimator == "u" and length is not None:
+    if estimator == "u" and memory is not None:
         squares, observed = squares - diagonals, observed - diagonal
     return bootstrap_result(
-        finite(sample.layout.total * value, "the statistic"),
+        finite(source.layout.total * value, "the statistic"),
         int(np.count_nonzero(squares >= observed)),
         n_bootstrap,
-        sample,
+        source,
         method="psd-bootstrap",
         settings={
             "order": basis.order,
@@ -142,53 +142,8 @@ def psd_bootstrap_test(
             "estimator": estimator,
             "length": length,
         },
+        evidence=Evidence(estimates={"multiplier_length": memory}),
     )
-
-
-def bootstrap_result(
-    statistic: float,
-    larger: int,
-    n_bootstrap: int,
-    sample: Sample,
-    *,
-    method: str,
-    settings: dict[str, Any],
-) -> GofResult:
-    """A result whose p-value is (b + 1)/(B + 1)."""
-    notes, ess = Notes(), _effective_draws(sample)
-    if sample.layout.time_ordered and ess < LEAST_ESS:
-        notes.add(
-            LowESSWarning(
-                f"the chains hold about {ess:.0f} effective draws; with fewer than {LEAST_ESS:.0f} "
-                "the bootstrap hardly ever rejects: take more draws"
-            )
-        )
-    result = GofResult(
-        statistic=statistic,
-        pvalue=(larger + 1) / (n_bootstrap + 1),
-        alternative="greater",
-        method=method,
-        ess=ess,
-        n_test=sample.layout.total,
-        settings={
-            "dimension": sample.layout.dimension,
-            "n_bootstrap": int(n_bootstrap),
-            **settings,
-        },
-        warnings=notes.messages,
-    )
-    notes.emit()
-    return result
-
-
-def _effective_draws(sample: Sample) -> float:
-    """Kish's size of the rows; of chains as if they were AR(1), by the slowest column."""
-    weights = sample.log_weights
-    size = float(sample.layout.total) if weights is None else weights_ess(weights)
-    if not sample.layout.time_ordered:
-        return size
-    correlation = lag_one_autocorrelation(sample)
-    return size * (1.0 - correlation) / (1.0 + correlation)
 
 
 def wild_replicates(
@@ -235,7 +190,7 @@ class _PartSums:
 
     def add(self, block: Block, factors: FloatArray) -> None:
         """Add one block: one matrix product for each order, and one for the score."""
-        draws, scores = to_numpy(block.draws), to_numpy(block.scores)
+        draws, scores = block.draws, block.scores
         if block.weights is None:
             self._weight += block.rows
         else:
@@ -255,7 +210,7 @@ class _PartSums:
         self._diagonals += factors**2 @ norms
 
     def squared_norms(self) -> FloatArray:
-        """Squared norms of the weighted averages, one a replicate."""
+        """Squared norms of the weighted averages, one for each replicate."""
         squares: FloatArray = np.sum([np.vecdot(sums, sums) for sums in self._sums], axis=0)
         return squares / self._weight**2
 
@@ -281,21 +236,3 @@ class _Ticker:
         self._done += rows
         if self._progress is not None:
             self._progress(self._done, self._total)
-
-
-def require_shared_weight(sample: Sample) -> None:
-    """Raise where one row has all the weight: no multiplier then changes the statistic."""
-    if sample.log_weights is None:
-        return
-    # The weight of the pairs of different rows, 1 - sum of w^2 for weights that sum to 1.
-    if 1.0 - 1.0 / weights_ess(sample.log_weights) < LEAST_PAIR_WEIGHT:
-        raise DegenerateError(
-            "`log_weights` must leave at least two rows of positive weight; one row has all of it"
-        )
-
-
-def chosen_estimator(estimator: Estimator | None, sample: Sample) -> Estimator:
-    """The estimator asked for; by default "u" for independent rows and "v" for chains."""
-    if estimator not in (None, "u", "v"):
-        raise InputError(f"`estimator` must be 'u' or 'v'; got {estimator!r}")
-    return estimator or ("v" if sample.layout.time_ordered else "u")

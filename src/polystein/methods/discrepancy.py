@@ -6,20 +6,31 @@ from collections.abc import Callable
 
 import numpy as np
 
-from polystein._lib.arrays import to_numpy
-from polystein.data.coordinates import RAW, Coordinates, working_coordinates
-from polystein.data.passes import block_rows, every_row, read_blocks, reduce_blocks
-from polystein.data.sample import Sample, ScoreFunction, as_sample
+from polystein._lib.arguments import one_of
+from polystein._lib.numerics import EPSILON, finite, is_constant
+from polystein.data.coordinates import RAW, Frame, working_frame
+from polystein.data.passes import (
+    block_rows,
+    every_row,
+    read_blocks,
+    reduce_blocks,
+    short_stretches,
+)
+from polystein.data.sample import as_source
+from polystein.data.source import Block, Source
 from polystein.errors import DegenerateError, InputError
-from polystein.protocols import Array, Block, Estimator, FloatArray, Rows, Source, Structure
+from polystein.inference.columns import ColumnMoments
 from polystein.stein.basis import Monomial
-from polystein.stein.moments import ColumnMoments, finite, stein_moments
+from polystein.stein.moments import stein_moments
 from polystein.stein.operator import operator_for
 from polystein.stein.witness import feature_moments, fit_witness
+from polystein.types import Array, Estimator, FloatArray, ScoreFunction, Structure
 from polystein.weights.rules import ClosedForm, varying
 
-# Above this many parameters o-PSD's covariance is taken to be diagonal.
+# Above this many parameters o-PSD's covariance is taken to be diagonal: 4096^2 numbers are 134 MB.
 MOST_PARAMETERS = 4096
+# A signal where features do not vary is rounding below this part of all of it.
+_LOST_SIGNAL = 1e-12
 
 _CONSTANT_FEATURE = (
     "a Stein feature is constant but not zero, so that the signal-to-noise ratio is infinite; "
@@ -28,7 +39,7 @@ _CONSTANT_FEATURE = (
 
 
 def psd(
-    draws: Array | Sample,
+    draws: Array | Source,
     scores: Array | ScoreFunction | None = None,
     /,
     *,
@@ -67,19 +78,18 @@ def psd(
     >>> bool(good < 0.3 < 1.0 < shifted)
     True
     """
-    if estimator not in ("u", "v"):
-        raise InputError(f"`estimator` must be 'u' or 'v'; got {estimator!r}")
+    one_of(estimator, Estimator, "estimator")
     basis = Monomial(order)
-    sample = as_sample(draws, scores)
+    source = as_source(draws, scores)
     unbiased = estimator == "u"
     if unbiased:
-        _require_draws(sample, 2)
-    mean = stein_moments(sample, every_row(sample), basis, structure, norms=unbiased).finalise()
+        _require_draws(source, 2)
+    mean = stein_moments(source, every_row(source), basis, structure, norms=unbiased).finalise()
     return mean.unbiased_square() if unbiased else mean.norm()
 
 
 def lambda_psd(
-    draws: Array | Sample,
+    draws: Array | Source,
     scores: Array | ScoreFunction | None = None,
     /,
     *,
@@ -122,10 +132,10 @@ def lambda_psd(
     """
     ClosedForm(ridge)  # validates
     basis = Monomial(order)
-    sample = as_sample(draws, scores)
-    _require_draws(sample, 2)
-    witness = fit_witness(sample, every_row(sample), basis, structure, count=sample.layout.total)
-    moments = feature_moments(sample, every_row(sample), witness)
+    source = as_source(draws, scores)
+    _require_draws(source, 2)
+    witness = fit_witness(source, every_row(source), basis, structure, count=source.layout.total)
+    moments = feature_moments(source, every_row(source), witness)
     kept = varying(moments)
     dropped = np.delete(moments.mean, kept)
     if np.any(dropped != 0.0):
@@ -136,7 +146,7 @@ def lambda_psd(
 
 
 def o_psd(
-    draws: Array | Sample,
+    draws: Array | Source,
     scores: Array | ScoreFunction | None = None,
     /,
     *,
@@ -154,8 +164,8 @@ def o_psd(
     draws, scores, order, structure
         As for `psd`.
     shrinkage : float, optional
-        Share in [0, 1] by which correlations are drawn to zero. The default is the
-        share with the smallest expected squared error (Schaefer and Strimmer,
+        Factor in [0, 1] by which correlations are drawn to zero. The default is the
+        one with the smallest expected squared error (Schaefer and Strimmer,
         2005), so that the value is defined even if there are more parameters than
         draws; 0 is the plain plug-in.
 
@@ -178,29 +188,29 @@ def o_psd(
     if shrinkage is not None and not 0.0 <= shrinkage <= 1.0:
         raise InputError(f"`shrinkage` must be in [0, 1]; got {shrinkage!r}")
     basis = Monomial(order)
-    sample = as_sample(draws, scores)
-    _require_draws(sample, 2)
+    source = as_source(draws, scores)
+    _require_draws(source, 2)
     # Without shrinkage the value does not depend on the coordinates, so take tame ones.
-    first = next(read_blocks(sample, every_row(sample)))
-    working = working_coordinates(first.draws) if shrinkage == 0.0 else RAW
+    first = next(read_blocks(source, every_row(source)))
+    working = working_frame(first.draws) if shrinkage == 0.0 else RAW
     stack = _stacker(basis, structure, working)
-    parameters = basis.order * operator_for(structure).parameters(sample.layout.dimension)
-    parameters += sample.layout.dimension
+    parameters = basis.order * operator_for(structure).parameters(source.layout.dimension)
+    parameters += source.layout.dimension
     joint = parameters <= MOST_PARAMETERS and shrinkage != 1.0
-    mean, spread = _mean_and_spread(sample, stack, parameters)
+    mean, spread = _mean_and_spread(source, stack, parameters)
     standardised = mean / spread
     if not joint:
         return float(standardised @ standardised)
-    correlation, share = _correlation(sample, stack, mean, spread)
+    correlation, share = _correlation(source, stack, mean, spread)
     share = share if shrinkage is None else shrinkage
     off_diagonal = (1.0 - share) * correlation
     np.fill_diagonal(off_diagonal, 1.0)
     return _quadratic_form(standardised, off_diagonal, 0.0)
 
 
-def _require_draws(sample: Sample, least: int) -> None:
-    if sample.layout.total < least:
-        raise InputError(f"`draws` must have at least {least} rows; got {sample.layout.total}")
+def _require_draws(source: Source, least: int) -> None:
+    if source.layout.total < least:
+        raise InputError(f"`draws` must have at least {least} rows; got {source.layout.total}")
 
 
 def _quadratic_form(mean: FloatArray, covariance: FloatArray, ridge: float) -> float:
@@ -214,9 +224,9 @@ def _quadratic_form(mean: FloatArray, covariance: FloatArray, ridge: float) -> f
     correlation[np.diag_indices_from(correlation)] += ridge
     values, vectors = np.linalg.eigh(correlation)
     signal = vectors.T @ (mean / spread)
-    kept = values > values[-1] * values.size * np.finfo(float).eps
+    kept = values > values[-1] * values.size * EPSILON
     lost = float(np.sum(signal[~kept] ** 2))
-    if lost > 1e-12 * float(signal @ signal):
+    if lost > _LOST_SIGNAL * float(signal @ signal):
         raise DegenerateError(
             "a combination of Stein features is constant but not zero, so that the "
             "signal-to-noise ratio is infinite: there are too few draws for the features. "
@@ -226,7 +236,7 @@ def _quadratic_form(mean: FloatArray, covariance: FloatArray, ridge: float) -> f
 
 
 def _stacker(
-    basis: Monomial, structure: Structure, working: Coordinates
+    basis: Monomial, structure: Structure, working: Frame
 ) -> Callable[[Block], FloatArray]:
     """Return the map from a block to its rows of xi(x), the score last."""
     operator = operator_for(structure)
@@ -234,20 +244,10 @@ def _stacker(
     def stack(block: Block) -> FloatArray:
         draws, scores = working.apply(block.draws, block.scores)
         with np.errstate(over="ignore", invalid="ignore"):
-            parts = [to_numpy(operator.stacked(scores, term)) for term in basis.terms(draws)]
-        return np.concatenate([*parts, to_numpy(scores)], axis=1)
+            parts = [operator.stacked(scores, term) for term in basis.terms(draws)]
+        return np.concatenate([*parts, scores], axis=1)
 
     return stack
-
-
-def _short_rows(source: Source, parameters: int) -> list[Rows]:
-    """Every row, in stretches whose stacked features stay a few megabytes."""
-    size = max(1, block_rows(parameters))
-    return [
-        Rows(chain, low, min(low + size, length))
-        for chain, length in enumerate(source.layout.lengths)
-        for low in range(0, length, size)
-    ]
 
 
 def _mean_and_spread(
@@ -262,16 +262,16 @@ def _mean_and_spread(
 
     moments = reduce_blocks(
         source,
-        _short_rows(source, parameters),
+        short_stretches(source, block_rows(parameters)),
         lambda: ColumnMoments(parameters, joint=False),
         update,
         ColumnMoments.merge,
     )
-    spread = np.sqrt(moments.scatter / moments.weight)
-    flat = ~(spread > 16 * np.finfo(float).eps * np.abs(moments.mean))
-    if np.any(flat & (moments.mean != 0.0)):
+    found = moments.finalise()
+    flat = is_constant(found.spread, found.mean)
+    if np.any(flat & (found.mean != 0.0)):
         raise DegenerateError(_CONSTANT_FEATURE)
-    return moments.mean, np.where(flat, 1.0, spread)
+    return found.mean, np.where(flat, 1.0, found.spread)
 
 
 def _correlation(
@@ -288,7 +288,7 @@ def _correlation(
     size = mean.shape[0]
     weight, weight_squares, products, squares = reduce_blocks(
         source,
-        _short_rows(source, size),
+        short_stretches(source, block_rows(size)),
         lambda: (0.0, 0.0, np.zeros((size, size)), np.zeros((size, size))),
         lambda state, block: _add_products(state, block, (stack(block) - mean) / spread),
         lambda first, second: (
@@ -310,7 +310,7 @@ _Products = tuple[float, float, FloatArray, FloatArray]
 
 
 def _add_products(state: _Products, block: Block, features: FloatArray) -> _Products:
-    weights = np.ones(block.rows) if block.weights is None else block.weights
+    weights = block.weights_or_ones
     weighted = weights[:, None] * features
     return (
         state[0] + float(weights.sum()),

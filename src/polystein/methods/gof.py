@@ -2,31 +2,35 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from polystein._lib.arguments import require_rule
-from polystein.data.sample import Sample, ScoreFunction, as_sample
-from polystein.data.split import RandomSplit
-from polystein.inference.variance import IID
-from polystein.methods.split_sample import Stage, Trial
-from polystein.protocols import (
+from polystein.data.sample import as_source
+from polystein.data.source import Source
+from polystein.data.split import RandomSplit, Split
+from polystein.inference.variance import IID, Variance
+from polystein.methods.contributions import largest_coordinates, largest_entries, mean_parts
+from polystein.methods.split_sample import SplitRound, SplitSampleTest, concluded
+from polystein.results.result import GofResult
+from polystein.stein.basis import basis_for
+from polystein.stein.witness import feature_moments, fit_matrices
+from polystein.types import (
     RNG,
     Alternative,
     Array,
     BasisName,
     Resolution,
-    Split,
+    ScoreFunction,
     Structure,
-    Variance,
-    Weights,
 )
-from polystein.results.result import GofResult
-from polystein.stein.basis import basis_for
-from polystein.weights.resolution import default_rule, require_resolution
+from polystein.weights.resolution import FinerWeights, default_rule, require_resolution
+from polystein.weights.rules import Weights
 
 
 def psd_test(
-    draws: Array | Sample,
+    draws: Array | Source,
     scores: Array | ScoreFunction | None = None,
     /,
     *,
@@ -101,23 +105,22 @@ def psd_test(
     >>> round(result.pvalue, 4)
     0.0
     """
-    trial = Trial(
-        as_sample(draws, scores), basis_for(basis, order, standardise=standardise), structure,
+    test = SplitSampleTest(
+        as_source(draws, scores), basis_for(basis, order, standardise=standardise), structure,
         split, variance, alternative, standardise,
     )  # fmt: skip
-
-    def algorithm1(stage: Stage) -> GofResult:
+    results, notes = [], test.notes()
+    for rows in test.rounds(repeats, rng, notes):
         # Training
-        witness = stage.fit("witness", "weights")
+        witness = rows.fit("witness", "weights")
 
         # Testing
-        return stage.verdict(witness, np.ones(order + 1), method="psd", weights=None)
-
-    return trial.run(algorithm1, repeats, rng)
+        results.append(rows.verdict(witness, np.ones(order + 1), method="psd", weights=None))
+    return concluded(results, notes)
 
 
 def lambda_psd_test(
-    draws: Array | Sample,
+    draws: Array | Source,
     scores: Array | ScoreFunction | None = None,
     /,
     *,
@@ -165,7 +168,7 @@ def lambda_psd_test(
     GofResult
         ``weights`` and ``explain()`` tell which moment orders drive the verdict. With
         a finer `resolution`, an order's weight is the Euclidean norm of its weights, and
-        ``settings["coordinates"]`` (at "entry" also ``settings["entries"]``) names the
+        ``evidence.coordinates`` (at "entry" also ``evidence.entries``) names the
         largest parts in the mean of u over the test rows, with their shares.
 
     Examples
@@ -185,8 +188,8 @@ def lambda_psd_test(
     >>> ps.lambda_psd_test(draws, lambda x: -x, **options).pvalue < 0.05
     False
     >>> result = ps.lambda_psd_test(draws, lambda x: -x, resolution="coordinate", **options)
-    >>> result.pvalue < 0.001, next(iter(result.settings["coordinates"]))
-    (True, '7')
+    >>> result.pvalue < 0.001, result.evidence.coordinates[0].name
+    (True, 'x[7]')
     """
     if weights is not None:
         require_rule(
@@ -196,32 +199,65 @@ def lambda_psd_test(
             "CrossEntropy(), ClosedForm(), SoftThreshold() or Uniform()",
         )
     require_resolution(resolution, standardise=standardise)
-    trial = Trial(
-        as_sample(draws, scores), basis_for(basis, order, standardise=standardise), structure,
+    test = SplitSampleTest(
+        as_source(draws, scores), basis_for(basis, order, standardise=standardise), structure,
         split, variance, alternative, standardise,
     )  # fmt: skip
-    dimension = trial.sample.layout.dimension
     rule = weights
     if rule is None:
-        rule = default_rule(resolution, trial.basis, structure, dimension)
+        rule = default_rule(resolution, test.basis, structure, test.source.layout.dimension)
+    results, notes = [], test.notes()
+    for rows in test.rounds(repeats, rng, notes):
+        if resolution != "order":
+            results.append(_finer_verdict(rows, resolution, rule))
+        elif order == 0:
+            witness = rows.fit("witness", "weights")
+            results.append(rows.verdict(witness, np.ones(1), method="lambda-psd", weights=rule))
+        else:
+            # Training (stage 1)
+            witness = rows.fit("witness")
 
-    def algorithm3(stage: Stage) -> GofResult:
-        if order == 0:
-            witness, chosen = stage.fit("witness", "weights"), np.ones(1)
-            return stage.verdict(witness, chosen, method="lambda-psd", weights=rule)
+            # Training (stage 2)
+            moments = feature_moments(test.source, rows.partition.rows("weights"), witness)
+            chosen = rule.solve(moments, rows.streams.weights)
 
-        # Training (stage 1)
-        witness = stage.fit("witness")
+            # Testing
+            results.append(rows.verdict(witness, chosen, method="lambda-psd", weights=rule))
+    return concluded(results, notes)
 
-        # Training (stage 2)
-        chosen = rule.solve(stage.feature_moments(witness, "weights"), stage.streams.weights)
 
-        # Testing
-        return stage.verdict(witness, chosen, method="lambda-psd", weights=rule)
+def _finer_verdict(rows: SplitRound, resolution: Resolution, rule: Weights) -> GofResult:
+    """Algorithm 3 with finer weights (Section 4.4), which are folded into the witness.
 
-    def refined(stage: Stage) -> GofResult:
-        # Both stages of training, then testing
-        refinement = stage.refine(resolution, rule)
-        return stage.refined_verdict(refinement, method="lambda-psd", weights=rule)
+    The weight that the result shows for an order is the norm of all its weights.
+    """
+    test, partition = rows.test, rows.partition
+    source = test.source
 
-    return trial.run(algorithm3 if resolution == "order" else refined, repeats, rng)
+    # Training (stage 1)
+    trained = fit_matrices(
+        source, partition.rows("witness"), test.basis, test.structure, frame=rows.frame
+    )
+
+    # Training (stage 2)
+    stretches = list(partition.rows("weights"))
+    factors = FinerWeights(source, stretches, trained, rule, rows.streams.weights).factors(
+        resolution
+    )
+    witness = trained.scaled(factors)
+
+    # Testing
+    rows = rows.with_gap(witness)
+    result = rows.verdict(witness, np.ones(len(factors)), method="lambda-psd", weights=rule)
+    norms = dict(zip(witness.names, (float(np.linalg.norm(f)) for f in factors), strict=True))
+    parts = mean_parts(witness, source, rows.partition.rows("test"))
+    entries = largest_entries(parts, witness.names, source) if resolution == "entry" else ()
+    return replace(
+        result,
+        weights=norms,
+        components=tuple(one._replace(weight=norms[one.name]) for one in result.components),
+        evidence=replace(
+            result.evidence, coordinates=largest_coordinates(parts, source), entries=entries
+        ),
+        settings={**result.settings, "resolution": resolution},
+    )

@@ -10,19 +10,19 @@ from pathlib import Path
 from polystein._lib.files import write_whole
 from polystein._version import __version__
 from polystein.report.text import (
-    LEVEL,
     draws_words,
     found_words,
     headings,
     meaning,
-    moment,
     name_of_test,
+    number_of,
     p_words,
     percent,
     statistic_words,
-    verdict,
+    verdict_words,
 )
-from polystein.results.result import Explanation, GofResult
+from polystein.results.evidence import Explanation
+from polystein.results.result import DEFAULT_LEVEL, GofResult
 
 # Readable on white and on black, and apart for colour-blind eyes.
 _FOR, _AGAINST = "#2f86c8", "#d9641e"
@@ -42,7 +42,7 @@ footer { margin-top: 2rem; font-size: 0.85rem; opacity: 0.7; }
 """
 
 
-def fragment(result: GofResult, alpha: float = LEVEL) -> str:
+def fragment(result: GofResult, alpha: float = DEFAULT_LEVEL) -> str:
     """Return a compact summary that takes its text colour from the page around it.
 
     Parameters
@@ -59,7 +59,7 @@ def fragment(result: GofResult, alpha: float = LEVEL) -> str:
     ]
     if found := found_words(result, alpha):
         facts.insert(2, ("Found", found))
-    words = f"{verdict(result, alpha)}: {p_words(result.pvalue)}."
+    words = f"{verdict_words(result, alpha)}: {p_words(result.pvalue)}."
     return "\n".join(
         part
         for part in (
@@ -69,14 +69,16 @@ def fragment(result: GofResult, alpha: float = LEVEL) -> str:
             f"{escape(meaning(result, alpha))}</p>",
             _warning_list(result.warnings),
             _pairs(facts),
-            _feature_table(result),
+            _table(result, alpha),
             "</div>",
         )
         if part
     )
 
 
-def write_page(result: GofResult, path: str | os.PathLike[str], alpha: float = LEVEL) -> None:
+def write_page(
+    result: GofResult, path: str | os.PathLike[str], alpha: float = DEFAULT_LEVEL
+) -> None:
     """Write one page without scripts that loads nothing from anywhere.
 
     Parameters
@@ -91,10 +93,9 @@ def write_page(result: GofResult, path: str | os.PathLike[str], alpha: float = L
     write_whole(Path(path), page(result, alpha).encode())
 
 
-def page(result: GofResult, alpha: float = LEVEL) -> str:
+def page(result: GofResult, alpha: float = DEFAULT_LEVEL) -> str:
     """Return the page that `write_page` writes."""
-    hidden = ("shares", "found")
-    options = [(key, str(value)) for key, value in result.settings.items() if key not in hidden]
+    options = [(key, str(value)) for key, value in result.settings.items()]
     return f"""<!doctype html>
 <html lang="en">
 <head>
@@ -133,25 +134,31 @@ def _pairs(rows: list[tuple[str, str]]) -> str:
     return f"<table>\n{cells}\n</table>" if rows else ""
 
 
-def _feature_table(result: GofResult) -> str:
+def _table(result: GofResult, alpha: float) -> str:
+    """One row for each feature or part; shares only where something was found to share."""
     rows = result.explain()
     if not rows:
         return ""
-    part, sight, weight, share = headings(result)
+    found = result.rejected(alpha)
+    name, number, shared = headings(result)
+    share = f'<th scope="col" class="number">share of the {shared}</th><th></th>'
     head = (
-        f'<tr><th scope="col">{part}</th><th scope="col">{sight}</th>'
-        f'<th scope="col" class="number">z</th><th scope="col" class="number">{weight}</th>'
-        f'<th></th><th scope="col" class="number">share of {share}</th><th></th></tr>'
+        f'<tr><th scope="col">{name}</th><th scope="col">looks at</th>'
+        f'<th scope="col" class="number">z</th><th scope="col" class="number">{number}</th>'
+        f"<th></th>{share if found else ''}</tr>"
     )
-    return "\n".join(['<table class="features">', head, *map(_feature_row, rows), "</table>"])
+    lines = (_row(row, found) for row in rows)
+    return "\n".join(['<table class="features">', head, *lines, "</table>"])
 
 
-def _feature_row(row: Explanation) -> str:
+def _row(row: Explanation, found: bool) -> str:
+    number = number_of(row)
+    share = f'<td class="number">{percent(row.share)}</td><td>{_bar(row.share)}</td>'
     return (
-        f'<tr><th scope="row">{escape(row.name)}</th><td>{escape(moment(row.name))}</td>'
+        f'<tr><th scope="row">{escape(row.name)}</th><td>{escape(row.words)}</td>'
         f'<td class="number">{row.z:.2f}</td>'
-        f'<td class="number">{row.weight:.3f}</td><td>{_bar(row.weight)}</td>'
-        f'<td class="number">{percent(row.share)}</td><td>{_bar(row.share)}</td></tr>'
+        f'<td class="number">{number:.3f}</td><td>{_bar(number)}</td>'
+        f"{share if found else ''}</tr>"
     )
 
 

@@ -12,8 +12,9 @@ from scipy.special import ndtri
 
 from polystein._lib.files import write_whole
 from polystein.errors import InputError, MissingExtraError
-from polystein.report.text import LEVEL, headings, looks_at, p_words, rejected
-from polystein.results.result import GofResult
+from polystein.report.text import headings, p_words
+from polystein.results.evidence import Explanation
+from polystein.results.result import DEFAULT_LEVEL, GofResult
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,7 +26,7 @@ _HATCHES = ("", "//", "..", "xx", "\\\\", "++", "oo")
 _ACCEPTED, _REJECTED = "#0072B2", "#D55E00"
 
 
-def plot_results(results: Mapping[str, GofResult], alpha: float = LEVEL) -> Figure:
+def plot_results(results: Mapping[str, GofResult], alpha: float = DEFAULT_LEVEL) -> Figure:
     """Draw the z-statistics of several tests, and which features made them up.
 
     Parameters
@@ -40,7 +41,7 @@ def plot_results(results: Mapping[str, GofResult], alpha: float = LEVEL) -> Figu
     matplotlib.figure.Figure
         Made without pyplot, so that no global state is touched.
     """
-    if not results or not all(result.components for result in results.values()):
+    if not results or not all(result.explain() for result in results.values()):
         raise InputError(
             "`results` must be z-tests, at least one of them; got "
             f"{[result.method for result in results.values()]}"
@@ -79,7 +80,7 @@ def _draw_statistics(axes: Axes, results: Mapping[str, GofResult], alpha: float)
     for value in critical:
         axes.axvline(value, color="black", linestyle="--", linewidth=1.0)
     for row, (result, size) in enumerate(zip(results.values(), sizes, strict=True)):
-        against = rejected(result, alpha)
+        against = result.rejected(alpha)
         axes.barh(row, size, height=0.6, color=_REJECTED if against else _ACCEPTED)
         words = "evidence against it" if against else "no evidence against it"
         axes.annotate(
@@ -112,7 +113,7 @@ def _draw_shares(axes: Axes, results: Mapping[str, GofResult], alpha: float) -> 
     starts = [0.0] * len(results)
     for index, name in enumerate(names):
         sizes = [
-            _share(result, name) if rejected(result, alpha) else 0.0 for result in results.values()
+            _share(result, name) if result.rejected(alpha) else 0.0 for result in results.values()
         ]
         axes.barh(
             range(len(results)),
@@ -126,10 +127,10 @@ def _draw_shares(axes: Axes, results: Mapping[str, GofResult], alpha: float) -> 
         )
         starts = [start + size for start, size in zip(starts, sizes, strict=True)]
     for row, result in enumerate(results.values()):
-        if not rejected(result, alpha):
+        if not result.rejected(alpha):
             axes.text(0.02, row, "nothing seen", va="center", fontsize=9)
     axes.set_xlim(0.0, 1.0)
-    shared = {headings(result)[3] for result in results.values()}
+    shared = {headings(result)[2] for result in results.values()}
     axes.set_xlabel(f"share of the {' or '.join(sorted(shared))}, in absolute value")
     axes.set_title("Which feature saw it?", fontsize=11)
     axes.tick_params(axis="y", left=False)
@@ -138,18 +139,15 @@ def _draw_shares(axes: Axes, results: Mapping[str, GofResult], alpha: float) -> 
 
 
 def _feature_order(results: Mapping[str, GofResult]) -> list[str]:
-    """Labels of all features, the score block first, as it has the lowest order."""
-    names = dict.fromkeys(
-        _label(result, part.name) for result in results.values() for part in result.components
-    )
+    """Labels of all features, the score's first, as it has the lowest order."""
+    names = dict.fromkeys(_label(row) for result in results.values() for row in result.explain())
     return sorted(names, key=lambda label: "location" not in label)
 
 
-def _label(result: GofResult, name: str) -> str:
-    """The feature's name and what it looks at; of `check`, whose parts are many, the latter."""
-    words = looks_at(name)
-    return words if name == words or result.method == "check" else f"{name}: {words}"
+def _label(row: Explanation) -> str:
+    """A feature's name and what it looks at; of a part, of which there are many, the latter."""
+    return row.words if row.weight is None else f"{row.name}: {row.words}"
 
 
 def _share(result: GofResult, label: str) -> float:
-    return sum(abs(row.share) for row in result.explain() if _label(result, row.name) == label)
+    return sum(abs(row.share) for row in result.explain() if _label(row) == label)

@@ -6,11 +6,10 @@ import math
 import textwrap
 from collections.abc import Iterator
 
-from polystein.errors import InputError
-from polystein.results.result import Explanation, GofResult
+from polystein.results.evidence import Arm, Explanation
+from polystein.results.result import DEFAULT_LEVEL, GofResult
 
 WIDTH = 88
-LEVEL = 0.05
 
 _QUESTION = "Do these draws come from the target?"
 _MOST_ROWS = 7
@@ -22,23 +21,11 @@ _TESTS = {
     "psd-bootstrap": "PSD wild-bootstrap test",
     "check": "check",
 }
-_MOMENTS = {"score": "location", "x": "spread, correlation", "x^2": "skewness", "x^3": "tails"}
-# What the parts of `check` look at; several parts may look at the same.
-_PARTS = {
-    "score": "location",
-    "x": "spread",
-    "G1-4": "spread, shape",
-    "x pairs": "correlation",
-    "G2 pairs": "curved dependence",
-    "trained score": "location",
-    "sparse score": "location",
-    "sparse stack": "spread, shape",
-    "trained x": "spread, correlation",
-    "trained stack": "everything at once",
-}
+#: From this p-value down, evidence is called strong.
+_STRONG = 0.001
 
 
-def render(result: GofResult, alpha: float = LEVEL) -> str:
+def render(result: GofResult, alpha: float = DEFAULT_LEVEL) -> str:
     """Return at most 24 lines of at most 88 ASCII columns.
 
     Parameters
@@ -51,34 +38,25 @@ def render(result: GofResult, alpha: float = LEVEL) -> str:
     blocks = [
         [_shorten(f"{_QUESTION} {name_of_test(result)}", WIDTH)],
         list(_facts(result, alpha)),
-        list(_feature_lines(result)),
+        list(_table(result, alpha)),
         _warning_lines(result.warnings),
     ]
     return "\n\n".join("\n".join(lines) for lines in blocks if lines)
 
 
-def rejected(result: GofResult, alpha: float = LEVEL) -> bool:
-    """Whether the p-value is at most the level."""
-    if not 0.0 < alpha < 1.0:
-        raise InputError(f"`alpha` must be a level strictly between 0 and 1; got {alpha!r}")
-    return result.pvalue <= alpha
-
-
-def verdict(result: GofResult, alpha: float = LEVEL) -> str:
+def verdict_words(result: GofResult, alpha: float = DEFAULT_LEVEL) -> str:
     """Words for the verdict; that draws are right is never among them."""
-    if not rejected(result, alpha):
+    if not result.rejected(alpha):
         return f"no evidence against it at the level {alpha:g}"
-    strength = "strong evidence" if result.pvalue <= 0.001 else "evidence"
+    strength = "strong evidence" if result.pvalue <= _STRONG else "evidence"
     return f"{strength} against it at the level {alpha:g}"
 
 
 def name_of_test(result: GofResult) -> str:
-    """Name of the test, with order and dimension where it has them."""
-    parts = [_TESTS.get(result.method, result.method)]
-    parts += [
-        f"{key} {result.settings[key]}" for key in ("order", "dimension") if key in result.settings
-    ]
-    return ", ".join(parts)
+    """Name of the test, with its order if it has one, and the dimension."""
+    name = _TESTS.get(result.method, result.method)
+    order = f", order {result.settings['order']}" if "order" in result.settings else ""
+    return f"{name}{order}, dimension {result.dimension}"
 
 
 def p_words(pvalue: float) -> str:
@@ -87,10 +65,10 @@ def p_words(pvalue: float) -> str:
 
 
 def statistic_words(result: GofResult) -> str:
-    """Return the statistic, named z where it is one."""
-    if result.components:
+    """Return the statistic with its name."""
+    if result.statistic_name == "z":
         return f"z = {result.statistic:.2f} ({result.alternative})"
-    return f"{result.statistic:.4g} (large values speak against the draws)"
+    return f"{result.statistic_name}, {result.statistic:.4g} (large values speak against the draws)"
 
 
 def draws_words(result: GofResult) -> str:
@@ -100,14 +78,19 @@ def draws_words(result: GofResult) -> str:
     else:
         gap = f", {result.n_gap} left out between" if result.n_gap else ""
         text = f"{result.n_train} trained the test function{gap}, {result.n_test} tested it"
-        if "full" in result.settings.get("arms", {}):
-            text = f"sign flips used all; {text}"
+        if (flips := _arm_on_all_rows(result)) is not None:
+            text = f"the {flips.name} used all; {text}"
     return text if math.isnan(result.ess) else f"{text}; {result.ess:.0f} effective test draws"
 
 
-def meaning(result: GofResult, alpha: float = LEVEL) -> str:
+def _arm_on_all_rows(result: GofResult) -> Arm | None:
+    """The arm that judged all rows, of a test whose arms judged different ones."""
+    return next((arm for arm in result.evidence.arms if arm.rows == "all rows"), None)
+
+
+def meaning(result: GofResult, alpha: float = DEFAULT_LEVEL) -> str:
     """What the p-value says, for readers who do not live with p-values."""
-    if not rejected(result, alpha):
+    if not result.rejected(alpha):
         return (
             "This is no proof: small faults need more draws to show, and a mode that no draw "
             "visited, or a chain shuffled out of its order, shows in no score test."
@@ -118,41 +101,32 @@ def meaning(result: GofResult, alpha: float = LEVEL) -> str:
     )
 
 
-def looks_at(name: str) -> str:
-    """Everyday words for the moment that a feature adds; a feature's own name if there are none."""
-    return _MOMENTS.get(name) or _PARTS.get(name.split(":")[0], name)
+def found_words(result: GofResult, alpha: float = DEFAULT_LEVEL) -> str:
+    """What was found where by a test of several parts; empty if nothing was found.
 
-
-def found_words(result: GofResult, alpha: float = LEVEL) -> str:
-    """What `check` found where; empty for other tests, and if nothing was found.
-
-    Where both arms found something, what the full-sample arm has to say is plainer.
+    Where several arms found something, what the one on all rows has to say is plainer.
     """
-    arms = result.settings.get("arms")
-    if not arms or not rejected(result, alpha):
+    arms = [arm for arm in result.evidence.arms if arm.pvalue <= alpha]
+    if not arms or not result.rejected(alpha):
         return ""
-    arm = "full" if arms.get("full", 1.0) <= alpha else "split"
-    found = result.settings["found"][arm]
-    places = " and ".join(found["coordinates"]) or "all coordinates together"
-    rows = "all rows" if arm == "full" else "the test rows"
-    return f"{looks_at(found['component'])} of {places} ({found['component']}, {rows})"
+    arm = next((arm for arm in arms if arm.rows == "all rows"), arms[0])
+    part = arm.leading
+    places = " and ".join(part.coordinates) or "all coordinates together"
+    return f"{part.words} of {places} ({part.name}, {arm.rows})"
 
 
-def moment(name: str) -> str:
-    """Order of the moment of the draws that a feature adds: 1 for the score, i + 1 for x^i."""
-    if name in _MOMENTS:
-        return f"{list(_MOMENTS).index(name) + 1}, {_MOMENTS[name]}"
-    if name.split(":")[0] in _PARTS:
-        return looks_at(name)
-    power = name.removeprefix("x^")
-    return str(int(power) + 1) if power.isdecimal() else ""
+def headings(result: GofResult) -> tuple[str, str, str]:
+    """Titles for a row's name, for its number, and for what it has a share of."""
+    if result.evidence.arms:
+        return "Part", "level", "evidence"
+    return "Feature", "weight", "statistic"
 
 
-def headings(result: GofResult) -> tuple[str, str, str, str]:
-    """Titles for a feature, what it looks at, its weight, and what it has a share of."""
-    if result.method == "check":
-        return "Part", "looks at", "level", "evidence"
-    return "Feature", "moment it adds", "weight", "statistic"
+def number_of(row: Explanation) -> float:
+    """What stands in the second column of numbers: lambda, or a share of the level."""
+    if row.weight is not None:
+        return row.weight
+    return math.nan if row.level_share is None else row.level_share
 
 
 def percent(share: float) -> str:
@@ -170,7 +144,8 @@ def _how_often(pvalue: float) -> str:
 
 def _facts(result: GofResult, alpha: float) -> Iterator[str]:
     caution = " Read the warnings." if result.warnings else ""
-    yield from _labelled("Verdict", f"{verdict(result, alpha)}: {p_words(result.pvalue)}.{caution}")
+    words = f"{verdict_words(result, alpha)}: {p_words(result.pvalue)}.{caution}"
+    yield from _labelled("Verdict", words)
     yield from _labelled("", meaning(result, alpha))
     yield from _labelled("Statistic", statistic_words(result))
     if found := found_words(result, alpha):
@@ -182,23 +157,28 @@ def _labelled(label: str, text: str) -> list[str]:
     return textwrap.wrap(text, WIDTH, initial_indent=f"{label:<11}", subsequent_indent=" " * 11)
 
 
-def _feature_lines(result: GofResult) -> Iterator[str]:
+def _table(result: GofResult, alpha: float) -> Iterator[str]:
+    """One line for each feature or part; shares only where something was found to share."""
     rows = result.explain()
     if not rows:
         return
-    part, sight, weight, share = headings(result)
-    yield f"{part:<14} {sight:<22} {weight:>7} {'z':>8}  share of the {share}"
+    found = result.rejected(alpha)
+    name, number, shared = headings(result)
+    head = f"{name:<16} {'looks at':<20} {number:>7} {'z':>8}"
+    yield f"{head}  share of the {shared}" if found else head
     shown = rows[:_MOST_ROWS]
-    yield from (_feature_line(row) for row in shown)
+    yield from (_line(row, found) for row in shown)
     if len(rows) > len(shown):
-        yield f"... and {len(rows) - len(shown)} more with smaller shares"
-    if any("-" in _bar(row.share) for row in shown):
+        yield f"... and {len(rows) - len(shown)} more"
+    if found and any("-" in _bar(row.share) for row in shown):
         yield "Bars of minus signs: features that pulled the statistic the other way."
 
 
-def _feature_line(row: Explanation) -> str:
-    numbers = f"{row.weight:>7.3f} {row.z:>8.2f}  {percent(row.share):>6}  {_bar(row.share)}"
-    return f"{_shorten(row.name, 14):<14} {moment(row.name):<22} {numbers}".rstrip()
+def _line(row: Explanation, found: bool) -> str:
+    names = f"{_shorten(row.name, 16):<16} {_shorten(row.words, 20):<20}"
+    numbers = f"{number_of(row):>7.3f} {row.z:>8.2f}"
+    share = f"  {percent(row.share):>6}  {_bar(row.share)}" if found else ""
+    return f"{names} {numbers}{share}".rstrip()
 
 
 def _bar(share: float) -> str:

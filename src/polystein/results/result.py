@@ -1,42 +1,26 @@
-"""What a test says: statistic, p-value, and how they came about."""
+"""What a test says: statistic, p-value, verdict, and how they came about."""
 
 from __future__ import annotations
 
 import math
 import os
-import sys
-import warnings
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field, fields
+from typing import Any
 
 import numpy as np
-from scipy.special import ndtr, stdtr
 
-from polystein.errors import PolysteinWarning
-from polystein.protocols import Alternative
+from polystein._lib.arguments import is_finite_number
+from polystein.errors import InputError
+from polystein.results.evidence import Component, Evidence, Explanation, evidence_shares
+from polystein.types import Alternative, Verdict
 
-SCHEMA_VERSION = 1
-
-
-class Component(NamedTuple):
-    """One feature or witness: its own z on the test rows, and its weight lambda."""
-
-    name: str
-    z: float
-    weight: float
+SCHEMA_VERSION = 2
+#: The level at which verdicts are given unless another one is asked for.
+DEFAULT_LEVEL = 0.05
 
 
-class Explanation(NamedTuple):
-    """One row of `GofResult.explain`: a component and its part in the statistic."""
-
-    name: str
-    weight: float
-    z: float
-    share: float
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class GofResult:
     """Verdict of a goodness-of-fit test of H0: the draws come from the target.
 
@@ -50,58 +34,112 @@ class GofResult:
         ``"two-sided"`` or ``"greater"``.
     method : str
         Name of the test.
+    dimension : int
+        Number d of coordinates.
     weights : mapping or None
         lambda for each named feature; None where the test has none.
     components : tuple of Component
-        Each feature's name, its own z on the test rows, and its weight.
+        For z-tests, each feature: its name, what it looks at, its own z on the test rows,
+        its weight, and its share in the statistic.
+    evidence : Evidence
+        The parts of a test that has several, and what was estimated on the way.
     ess : float
         Effective number of test rows.
     n_train, n_gap, n_test : int
         Rows that trained, that were dropped between, and that tested.
+    statistic_name : str
+        What the statistic is called in reports.
     settings : mapping
-        Every option that led to the result.
+        Every option that led to the result, and nothing else.
     warnings : tuple of str
         Messages of the warnings that were emitted.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import polystein as ps
+    >>> draws = np.random.default_rng(0).normal(0.2, 1.0, size=(1000, 2))
+    >>> result = ps.psd_test(draws, lambda x: -x, order=1, rng=1)
+    >>> result.verdict, result.rejected(alpha=0.001)
+    ('rejected', True)
+    >>> ps.GofResult.from_dict(result.to_dict()) == result
+    True
     """
 
     statistic: float
     pvalue: float
     alternative: Alternative
     method: str
+    dimension: int
     weights: Mapping[str, float] | None = None
     components: tuple[Component, ...] = ()
+    evidence: Evidence = field(default_factory=Evidence)
     ess: float = math.nan
     n_train: int = 0
     n_gap: int = 0
     n_test: int = 0
+    statistic_name: str = "z"
     settings: Mapping[str, Any] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
 
-    def explain(self) -> list[Explanation]:
-        """Components in the order of their part in the statistic, largest first.
+    def rejected(self, alpha: float = DEFAULT_LEVEL) -> bool:
+        """Whether H0 is rejected at the level: the p-value is at most `alpha`."""
+        if not (is_finite_number(alpha) and 0.0 < alpha < 1.0):
+            raise InputError(f"`alpha` must be a level strictly between 0 and 1; got {alpha!r}")
+        return self.pvalue <= alpha
 
-        A component's share is weight times mean over the sum of those products
-        in absolute value; shares of opposite sign worked against each other.
-        """
-        shares = self.settings.get("shares", {})
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict at the level 0.05: ``"rejected"`` or ``"not rejected"``."""
+        return "rejected" if self.rejected() else "not rejected"
+
+    def explain(self) -> list[Explanation]:
+        """Features or parts in the order of their share in the verdict, largest first."""
+        parts = self.evidence.parts
         rows = [
-            Explanation(part.name, part.weight, part.z, shares.get(part.name, math.nan))
-            for part in self.components
+            Explanation(one.name, one.words, one.z, one.weight, None, one.share)
+            for one in self.components
+        ]
+        rows += [
+            Explanation(part.name, part.words, part.z, None, part.level_share, share)
+            for part, share in zip(parts, evidence_shares(parts), strict=True)
         ]
         return sorted(rows, key=lambda row: -abs(row.share))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain Python values, ready for JSON: None stands for NaN and infinity."""
-        values = asdict(self)
+        values = {one.name: getattr(self, one.name) for one in fields(self)}
         values["components"] = [part._asdict() for part in self.components]
+        values["evidence"] = self.evidence.to_dict()
+        values["verdict"] = self.verdict
         plain: dict[str, Any] = _plain({"schema_version": SCHEMA_VERSION, **values})
         return plain
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> GofResult:
+        """The result that `to_dict` was called on; keys of other programs are ignored."""
+        version = values.get("schema_version")
+        if version != SCHEMA_VERSION:
+            raise InputError(
+                f"`values` must come from `to_dict` with schema_version {SCHEMA_VERSION}; "
+                f"got schema_version {version!r}. Run the test again with this version."
+            )
+        known = {one.name: values[one.name] for one in fields(cls)}
+        known["components"] = tuple(Component(**one) for one in values["components"])
+        known["evidence"] = Evidence.from_dict(values["evidence"])
+        known["warnings"] = tuple(values["warnings"])
+        known["ess"] = math.nan if values["ess"] is None else values["ess"]
+        return cls(**known)
 
     def to_html(self, path: str | os.PathLike[str]) -> None:
         """Write a self-contained HTML page."""
         from polystein.report.html import write_page
 
         write_page(self, path)
+
+    def __repr__(self) -> str:
+        statistic = f"{self.statistic_name} = {self.statistic:.4g}"
+        return f"GofResult({self.method}: {self.verdict}, p = {self.pvalue:.3g}, {statistic})"
 
     def __str__(self) -> str:
         from polystein.report.text import render
@@ -120,39 +158,6 @@ def _plain(value: Any) -> Any:
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
-    if isinstance(value, np.generic):
-        return _plain(value.item())
+    if isinstance(value, np.generic | np.ndarray):
+        return _plain(value.tolist())
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-class Notes:
-    """Warnings gathered while a test runs, emitted once at its end."""
-
-    def __init__(self) -> None:
-        self._items: list[PolysteinWarning] = []
-
-    def add(self, warning: PolysteinWarning) -> None:
-        """Keep a warning for later, but only once what several splits may say."""
-        first = str(warning).split()[:4]
-        if not any(str(item).split()[:4] == first for item in self._items):
-            self._items.append(warning)
-
-    @property
-    def messages(self) -> tuple[str, ...]:
-        """The texts, in the order in which they came."""
-        return tuple(str(item) for item in self._items)
-
-    def emit(self) -> None:
-        """Emit everything, pointing at the line outside of the package that called it."""
-        frame, level = sys._getframe(), 1
-        while frame.f_back and frame.f_globals.get("__name__", "").startswith("polystein."):
-            frame, level = frame.f_back, level + 1
-        for item in self._items:
-            warnings.warn(item, stacklevel=level)
-
-
-def tail_probability(statistic: float, df: float, alternative: Alternative) -> float:
-    """P-value of a z- or (for finite df) a t-statistic."""
-    upper = -abs(statistic) if alternative == "two-sided" else -statistic
-    tail = float(ndtr(upper)) if math.isinf(df) else float(stdtr(df, upper))
-    return min(1.0, 2.0 * tail) if alternative == "two-sided" else tail

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from polystein.protocols import FloatArray
+from polystein.types import FloatArray
 
 # gamma in FSSD^2 / sqrt(sigma^2 + gamma), as in the experiments FSSD-opt was published with.
 REGULARISER = 1e-2

@@ -8,17 +8,21 @@ from collections.abc import Callable, Iterable
 import numpy as np
 from scipy.optimize import minimize
 
-from polystein._lib.arguments import positive_integer
-from polystein._lib.arrays import to_numpy
+from polystein._lib.arguments import integer
+from polystein._lib.notes import Notes
+from polystein._lib.numerics import finite
 from polystein._lib.random import Streams
-from polystein.data.passes import every_row, read_blocks
-from polystein.data.sample import Sample, ScoreFunction, as_sample
+from polystein.data.passes import every_row, gathered, read_blocks
+from polystein.data.sample import as_source
 from polystein.data.screen import forbid_duplicates
-from polystein.data.split import RandomSplit, share_of
+from polystein.data.source import Rows, Source
+from polystein.data.split import TRAINING, RandomSplit, count_of
 from polystein.errors import DegenerateError, InputError
-from polystein.methods.split_sample import TRAINING
-from polystein.protocols import RNG, Array, FloatArray, Rows
-from polystein.results.result import GofResult, Notes
+from polystein.inference.columns import ColumnMoments
+from polystein.inference.pvalues import monte_carlo_pvalue
+from polystein.methods.wild import STATISTIC_NAME
+from polystein.results.evidence import Evidence
+from polystein.results.result import GofResult
 from polystein.rivals.finite_set import FiniteSet, PowerCriterion
 from polystein.rivals.independent import (
     forbid_repeats,
@@ -27,7 +31,7 @@ from polystein.rivals.independent import (
     require_rows,
     require_unweighted,
 )
-from polystein.stein.moments import ColumnMoments, finite
+from polystein.types import RNG, Array, FloatArray, ScoreFunction
 
 # Squared widths that the search starts from, in units of the squared median distance.
 WIDTH_FACTORS = 2.0 ** np.linspace(-3.0, 3.0, 5)
@@ -48,7 +52,7 @@ Pair = tuple[FloatArray, FloatArray]
 
 
 def fssd_test(
-    draws: Array | Sample,
+    draws: Array | Source,
     scores: Array | ScoreFunction | None = None,
     /,
     *,
@@ -94,7 +98,7 @@ def fssd_test(
     -------
     GofResult
         ``statistic`` is n FSSD^2, with the unbiased estimate of FSSD^2, over the n
-        test rows; ``settings`` hold the locations and the squared width.
+        test rows; ``evidence`` holds the locations and the squared width.
 
     Notes
     -----
@@ -126,51 +130,55 @@ def fssd_test(
     >>> ps.fssd_test(draws, lambda x: -x, rng=1).pvalue < 0.01
     True
     """
-    J, steps = (
-        positive_integer(n_locations, "n_locations"),
-        positive_integer(max_steps, "max_steps"),
-    )
-    simulations = positive_integer(n_simulations, "n_simulations")
+    J = integer(n_locations, "n_locations", least=1)
+    steps = integer(max_steps, "max_steps", least=1)
+    simulations = integer(n_simulations, "n_simulations", least=1)
     if not isinstance(optimise, bool | np.bool_):
         raise InputError(f"`optimise` must be True or False; got {optimise!r}")
     split = RandomSplit(train, weights=2 / 3)
-    sample, streams, notes = as_sample(draws, scores), Streams(rng), Notes()
-    require_rows(sample)
-    require_unweighted(sample, "fssd_test")
-    note_dependence(sample, notes, "fssd_test")
+    source, streams = as_source(draws, scores), Streams(rng)
+    notes = Notes(source.facts.warnings)
+    require_rows(source)
+    require_unweighted(source, "fssd_test")
+    note_dependence(source, notes, "fssd_test")
     if optimise:
-        require_both_parts(train, sample.layout.total)
-        forbid_duplicates(sample)
-        partition = split.partition(sample.layout, streams.split)
-        trained = Training(sample, lambda: partition.rows(*TRAINING)).search(
+        require_both_parts(train, source.layout.total)
+        forbid_duplicates(source)
+        partition = split.partition(source.layout, streams.split)
+        trained = Training(source, lambda: partition.rows(*TRAINING)).search(
             J, steps, streams.weights
         )
         n_train, test = partition.count(*TRAINING), partition.rows("test")
     else:
-        trained = Training(sample, lambda: every_row(sample)).guess(J, streams.weights)
-        forbid_repeats(sample)
-        n_train, test = 0, every_row(sample)
-    n_test = sample.layout.total - n_train
-    statistic, spectrum = statistic_and_spectrum(sample, test, n_test, trained)
+        trained = Training(source, lambda: every_row(source)).guess(J, streams.weights)
+        forbid_repeats(source)
+        n_train, test = 0, every_row(source)
+    n_test = source.layout.total - n_train
+    statistic, spectrum = statistic_and_spectrum(source, test, n_test, trained)
     larger = exceedances(statistic, spectrum, simulations, streams.resampling)
     notes.emit()
     return GofResult(
         statistic=statistic,
-        pvalue=(larger + 1) / (simulations + 1),
+        pvalue=monte_carlo_pvalue(larger, simulations),
         alternative="greater",
         method="fssd",
+        dimension=source.layout.dimension,
+        statistic_name=STATISTIC_NAME,
+        evidence=Evidence(
+            estimates={
+                "squared_width": trained.squared_width,
+                "locations": trained.locations.tolist(),
+            }
+        ),
         ess=float(n_test),
         n_train=n_train,
         n_test=n_test,
         settings={
-            "dimension": sample.layout.dimension,
             "n_locations": J,
             "optimise": bool(optimise),
             "train": train,
             "max_steps": steps,
             "n_simulations": simulations,
-            "squared_width": trained.squared_width,
-            "locations": trained.locations.tolist(),
         },
         warnings=notes.messages,
     )
@@ -178,7 +186,7 @@ def fssd_test(
 
 def require_both_parts(train: float, total: int) -> None:
     """Enough rows to train, and two at least to test, where a variance is estimated."""
-    training = share_of(train, total)
+    training = count_of(train, total)
     if training < LEAST_TRAINING or total - training < 2:
         raise InputError(
             f"`draws` must have more rows for train={train!r}: of {total} it leaves {training} to "
@@ -194,16 +202,16 @@ class Training:
     is 1 for a standard normal target.
     """
 
-    def __init__(self, sample: Sample, rows: Callable[[], Iterable[Rows]]) -> None:
-        self._sample, self._rows = sample, rows
-        moments, score_squares = ColumnMoments(sample.layout.dimension), 0.0
-        for block in read_blocks(sample, rows()):
-            moments.update(to_numpy(block.draws), None)
-            score_squares += float(np.sum(to_numpy(block.scores) ** 2))
+    def __init__(self, source: Source, rows: Callable[[], Iterable[Rows]]) -> None:
+        self._source, self._rows = source, rows
+        moments, score_squares = ColumnMoments(source.layout.dimension), 0.0
+        for block in read_blocks(source, rows()):
+            moments.update(block.draws, None)
+            score_squares += float(np.sum(block.scores**2))
         self._mean, self._count = moments.mean, int(moments.weight)
         self._unit = self._length_unit(float(np.trace(moments.scatter)), score_squares)
         self._covariance = moments.scatter / (moments.weight * self._unit**2)
-        self._median = median_of_rows(sample, rows(), self._count) / self._unit
+        self._median = median_of_rows(source, rows(), self._count) / self._unit
 
     @staticmethod
     def _length_unit(draw_squares: float, score_squares: float) -> float:
@@ -237,12 +245,8 @@ class Training:
 
     def _held(self) -> Pair:
         """All training rows, in the units of the search."""
-        blocks = [
-            ((to_numpy(block.draws) - self._mean) / self._unit, to_numpy(block.scores))
-            for block in read_blocks(self._sample, self._rows())
-        ]
-        draws, scores = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
-        return draws, scores * self._unit
+        draws, scores, _ = gathered(self._source, self._rows())
+        return (draws - self._mean) / self._unit, scores * self._unit
 
     def _box(self, draws: FloatArray) -> Pair:
         """Where locations may go, coordinate by coordinate."""
@@ -284,17 +288,14 @@ def ascend(
 
 
 def statistic_and_spectrum(
-    sample: Sample, rows: Iterable[Rows], count: int, trained: FiniteSet
+    source: Source, rows: Iterable[Rows], count: int, trained: FiniteSet
 ) -> tuple[float, FloatArray]:
     """n FSSD^2 on the test rows, and the eigenvalues of the covariance of tau.
 
     The unbiased n FSSD^2 is n ||mean tau||^2 minus the trace of that covariance. With
     fewer rows than features the n x n matrix has the eigenvalues that are not 0.
     """
-    blocks = (
-        trained.features(to_numpy(block.draws), to_numpy(block.scores))
-        for block in read_blocks(sample, rows)
-    )
+    blocks = (trained.features(block.draws, block.scores) for block in read_blocks(source, rows))
     if trained.locations.size <= count:
         moments = ColumnMoments(trained.locations.size)
         for features in blocks:

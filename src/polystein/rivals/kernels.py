@@ -9,9 +9,9 @@ import numpy as np
 from scipy.spatial.distance import pdist
 
 from polystein._lib.arguments import is_finite_number
+from polystein._lib.numerics import finite
 from polystein.errors import DegenerateError, InputError
-from polystein.protocols import FloatArray
-from polystein.stein.moments import finite
+from polystein.types import FloatArray
 
 # Rows whose pairwise distances give the median: half a million distances.
 MEDIAN_ROWS = 1_000

@@ -4,31 +4,24 @@ from __future__ import annotations
 
 import numpy as np
 
-from polystein._lib.arguments import positive_integer
-from polystein.data.sample import Sample, ScoreFunction, as_sample
-from polystein.errors import InputError
-from polystein.methods.bootstrap import bootstrap_result, chosen_estimator, require_shared_weight
-from polystein.protocols import RNG, Array, Estimator, Progress
+from polystein._lib.arguments import integer, one_of
+from polystein._lib.numerics import finite
+from polystein.data.sample import as_source
+from polystein.data.screen import require_shared_weight
+from polystein.data.source import Source
+from polystein.methods.wild import bootstrap_result, chosen_estimator
+from polystein.results.evidence import Evidence
 from polystein.results.result import GofResult
 from polystein.rivals.independent import forbid_repeats
 from polystein.rivals.kernels import IMQKernel, Kernel, fixed_kernel
-from polystein.rivals.pairs import (
-    Length,
-    Wild,
-    all_rows,
-    normalised_weights,
-    quadratic_forms,
-    stein_diagonal,
-    stein_rows,
-    unbiased_square,
-)
-from polystein.stein.moments import finite
+from polystein.rivals.pairs import SteinSample, Wild, quadratic_forms
+from polystein.types import RNG, Array, Estimator, MultiplierLength, Progress, ScoreFunction
 
 _IMQ = IMQKernel()
 
 
 def ksd(
-    draws: Array | Sample,
+    draws: Array | Source,
     scores: Array | ScoreFunction | None = None,
     /,
     *,
@@ -72,30 +65,28 @@ def ksd(
     >>> good < 0.1 < 0.4 < shifted
     True
     """
-    if estimator not in ("u", "v"):
-        raise InputError(f"`estimator` must be 'u' or 'v'; got {estimator!r}")
-    sample = as_sample(draws, scores)
-    x, s = all_rows(sample)
+    one_of(estimator, Estimator, "estimator")
+    source = as_source(draws, scores)
+    sample = SteinSample.of(source)
     if estimator == "u":
-        require_shared_weight(sample)
-    kernel = fixed_kernel(kernel, x)
-    rows, weights = stein_rows(x, s, x.mean(axis=0)), normalised_weights(sample)
-    form = float(quadratic_forms(rows, [kernel], weights[:, None])[0, 0])
+        require_shared_weight(source)
+    kernel = fixed_kernel(kernel, sample.rows.draws)
+    form = float(quadratic_forms(sample.rows, [kernel], sample.weights[:, None])[0, 0])
     if estimator == "v":
         # A positive definite kernel: only rounding makes the form negative.
         return float(np.sqrt(max(0.0, form)))
-    return unbiased_square(form, float(weights**2 @ stein_diagonal(kernel, rows)), weights)
+    return sample.unbiased_square(kernel, form)
 
 
 def ksd_test(
-    draws: Array | Sample,
+    draws: Array | Source,
     scores: Array | ScoreFunction | None = None,
     /,
     *,
     kernel: Kernel = _IMQ,
     estimator: Estimator | None = None,
     n_bootstrap: int = 500,
-    length: Length = "auto",
+    length: MultiplierLength = "auto",
     rng: RNG = None,
     progress: Progress | None = None,
 ) -> GofResult:
@@ -151,23 +142,25 @@ def ksd_test(
     >>> ps.ksd_test(draws, lambda x: -x, n_bootstrap=199, rng=1).pvalue
     0.005
     """
-    positive_integer(n_bootstrap, "n_bootstrap")
-    sample = as_sample(draws, scores)
-    estimator = chosen_estimator(estimator, sample)
-    kernel = fixed_kernel(kernel, all_rows(sample)[0])
-    forbid_repeats(sample)
-    wild = Wild.start(sample, n_bootstrap, length, rng)
-    forms = quadratic_forms(wild.rows, [kernel], wild.factors, progress)[0]
+    integer(n_bootstrap, "n_bootstrap", least=1)
+    source = as_source(draws, scores)
+    estimator = chosen_estimator(estimator, source)
+    sample = SteinSample.of(source)
+    fixed = fixed_kernel(kernel, sample.rows.draws)
+    forbid_repeats(source)
+    wild = Wild.start(source, sample, n_bootstrap, length, rng)
+    forms = quadratic_forms(sample.rows, [fixed], wild.factors, progress)[0]
     value = float(forms[0])
     if estimator == "u":
-        value = wild.unbiased_square(kernel, value)
+        value = sample.unbiased_square(fixed, value)
         # Signs leave the diagonal as it is, so that it cancels from the comparison.
-        forms = forms if wild.length is None else forms - wild.diagonals(kernel)
+        forms = forms if wild.length is None else forms - wild.diagonals(fixed)
     return bootstrap_result(
-        finite(sample.layout.total * value, "the statistic"),
+        finite(source.layout.total * value, "the statistic"),
         int(np.count_nonzero(forms[1:] >= forms[0])),
         n_bootstrap,
-        sample,
+        source,
         method="ksd",
-        settings={"kernel": repr(kernel), "estimator": estimator, "length": wild.length},
+        settings={"kernel": repr(kernel), "estimator": estimator, "length": length},
+        evidence=Evidence(estimates={"kernel": repr(fixed), "multiplier_length": wild.length}),
     )

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal, TypeAlias
 
 import numpy as np
 
-from polystein._lib.arguments import is_finite_number, positive_integer
-from polystein.data.sample import Sample, ScoreFunction, as_sample
+from polystein._lib.arguments import integer, is_finite_number, one_of
+from polystein._lib.numerics import TINY, finite
+from polystein.data.sample import as_source
+from polystein.data.source import Source
 from polystein.errors import InputError
-from polystein.methods.bootstrap import bootstrap_result
-from polystein.protocols import RNG, Array, FloatArray, Progress
+from polystein.methods.wild import bootstrap_result
+from polystein.results.evidence import Arm, Evidence, Part
 from polystein.results.result import GofResult
 from polystein.rivals.independent import forbid_repeats
 from polystein.rivals.kernels import GaussianKernel, IMQKernel, Kernel, median_distance
-from polystein.rivals.pairs import Length, Wild, all_rows, quadratic_forms
-from polystein.stein.moments import finite
+from polystein.rivals.pairs import SteinSample, Wild, quadratic_forms
+from polystein.types import RNG, Array, FloatArray, MultiplierLength, Progress, ScoreFunction
 
 Family: TypeAlias = Literal["imq", "gaussian"]
 
@@ -26,7 +29,7 @@ EXPONENTS = range(-5, 4)
 
 
 def ksdagg_test(
-    draws: Array | Sample,
+    draws: Array | Source,
     scores: Array | ScoreFunction | None = None,
     /,
     *,
@@ -34,7 +37,7 @@ def ksdagg_test(
     bandwidths: Sequence[float] | None = None,
     n_bootstrap: int = 2000,
     n_correction: int = 500,
-    length: Length = "auto",
+    length: MultiplierLength = "auto",
     rng: RNG = None,
     progress: Progress | None = None,
 ) -> GofResult:
@@ -66,7 +69,7 @@ def ksdagg_test(
         ``statistic`` is n times the squared discrepancy (the unbiased estimate for
         independent rows) of the bandwidth with the smallest p-value, or, of several,
         with the largest excess over its replicates in their standard deviations.
-        ``settings`` hold that bandwidth, and each bandwidth's own p-value.
+        ``evidence`` holds that bandwidth, and each bandwidth's own p-value.
 
     Notes
     -----
@@ -99,37 +102,59 @@ def ksdagg_test(
     >>> ps.ksdagg_test(draws, lambda x: -x, rng=1).pvalue < 0.01
     True
     """
-    positive_integer(n_bootstrap, "n_bootstrap")
-    positive_integer(n_correction, "n_correction")
-    sample = as_sample(draws, scores)
-    widths = _collection(bandwidths, all_rows(sample)[0])
+    integer(n_bootstrap, "n_bootstrap", least=1)
+    integer(n_correction, "n_correction", least=1)
+    source = as_source(draws, scores)
+    sample = SteinSample.of(source)
+    widths = _collection(bandwidths, sample.rows.draws)
     kernels = [_member(kernel, width) for width in widths]
-    forbid_repeats(sample)
-    wild = Wild.start(sample, n_bootstrap + n_correction, length, rng)
-    forms = quadratic_forms(wild.rows, kernels, wild.factors, progress)
+    forbid_repeats(source)
+    wild = Wild.start(source, sample, n_bootstrap + n_correction, length, rng)
+    forms = quadratic_forms(sample.rows, kernels, wild.factors, progress)
     pvalues = own_pvalues(forms, n_bootstrap)
     # All weights are 1/L: u/L at which a column is first rejected is its least p-value.
     smallest = pvalues.min(axis=0)
     best = _strongest(forms, pvalues[:, 0])
     value = float(forms[best, 0])
-    if not sample.layout.time_ordered:
-        value = wild.unbiased_square(kernels[best], value)
-    return bootstrap_result(
-        finite(sample.layout.total * value, "the statistic"),
-        int(np.count_nonzero(smallest[1 + n_bootstrap :] <= smallest[0])),
+    if not source.layout.time_ordered:
+        value = sample.unbiased_square(kernels[best], value)
+    larger = int(np.count_nonzero(smallest[1 + n_bootstrap :] <= smallest[0]))
+    result = bootstrap_result(
+        finite(source.layout.total * value, "the statistic"),
+        larger,
         n_correction,
-        sample,
+        source,
         method="ksdagg",
         settings={
-            "n_bootstrap": int(n_bootstrap),
             "n_correction": int(n_correction),
             "kernel": kernel,
-            "bandwidths": widths,
-            "pvalues": pvalues[:, 0].tolist(),
-            "bandwidth": widths[best],
-            "length": wild.length,
+            "bandwidths": bandwidths if bandwidths is None else widths,
+            "length": length,
         },
     )
+    estimates = {"bandwidth": widths[best], "multiplier_length": wild.length}
+    arm = _arm(widths, pvalues[:, 0], result.pvalue)
+    return replace(
+        result,
+        evidence=Evidence((arm,), estimates=estimates),
+        settings={**result.settings, "n_bootstrap": int(n_bootstrap)},
+    )
+
+
+def _arm(widths: Sequence[float], pvalues: FloatArray, pvalue: float) -> Arm:
+    """Every bandwidth's own p-value, as parts that share the level equally."""
+    parts = tuple(
+        Part(
+            f"bandwidth {width:.3g}",
+            f"distances of about {width:.3g}",
+            (),
+            (),
+            own,
+            1 / len(widths),
+        )
+        for width, own in zip(widths, pvalues.tolist(), strict=True)
+    )
+    return Arm("bandwidths", "all rows", pvalue, parts)
 
 
 def own_pvalues(forms: FloatArray, n_bootstrap: int) -> FloatArray:
@@ -146,18 +171,15 @@ def own_pvalues(forms: FloatArray, n_bootstrap: int) -> FloatArray:
 def _strongest(forms: FloatArray, pvalues: FloatArray) -> int:
     """The bandwidth with the smallest p-value; of several, the one with the largest excess."""
     replicates = forms[:, 1:]
-    spread = np.maximum(replicates.std(axis=1), np.finfo(float).tiny)
+    spread = np.maximum(replicates.std(axis=1), TINY)
     excess = (forms[:, 0] - replicates.mean(axis=1)) / spread
     return int(np.lexsort((-excess, pvalues))[0])
 
 
 def _member(family: Family, bandwidth: float) -> Kernel:
     """One kernel of the family."""
-    if family == "imq":
-        return IMQKernel(c=bandwidth)
-    if family == "gaussian":
-        return GaussianKernel(bandwidth=bandwidth)
-    raise InputError(f"`kernel` must be 'imq' or 'gaussian'; got {family!r}")
+    one_of(family, Family, "kernel")
+    return IMQKernel(c=bandwidth) if family == "imq" else GaussianKernel(bandwidth=bandwidth)
 
 
 def _collection(bandwidths: Sequence[float] | None, draws: FloatArray) -> list[float]:

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 
 import numpy as np
 
-from polystein._lib.arguments import positive_integer
-from polystein._lib.arrays import to_numpy
+from polystein._lib.arguments import integer, is_integer
+from polystein._lib.numerics import EPSILON, finite
 from polystein._lib.random import Streams
-from polystein.data.passes import read_blocks
-from polystein.data.sample import Sample, ScoreFunction, as_sample
+from polystein.data.passes import read_blocks, short_stretches
+from polystein.data.sample import as_source
+from polystein.data.screen import require_shared_weight
+from polystein.data.source import Source
 from polystein.errors import InputError
-from polystein.inference.multipliers import Multipliers, dependence_length, multipliers
-from polystein.methods.bootstrap import bootstrap_result, require_shared_weight
-from polystein.protocols import RNG, Array, FloatArray, Layout, Progress, Rows
+from polystein.inference.multipliers import Multipliers, multipliers
+from polystein.methods.wild import bootstrap_result, dependence_length
+from polystein.results.evidence import Evidence
 from polystein.results.result import GofResult
 from polystein.rivals.independent import forbid_repeats
 from polystein.rivals.kernels import IMQKernel, Kernel, RadialKernel, fixed_kernel
-from polystein.rivals.pairs import Length, all_rows, pairs, stein_kernel, stein_rows
-from polystein.stein.moments import finite
+from polystein.rivals.pairs import held_rows, pairs, stein_kernel, stein_rows
+from polystein.types import RNG, Array, FloatArray, MultiplierLength, Progress, ScoreFunction
 
 _IMQ = IMQKernel()
 # Numbers of one block of the kernel matrix: rows times landmarks.
@@ -29,14 +30,14 @@ LEAST_ROWS = 128
 
 
 def nystrom_ksd_test(
-    draws: Array | Sample,
+    draws: Array | Source,
     scores: Array | ScoreFunction | None = None,
     /,
     *,
     kernel: Kernel = _IMQ,
     n_landmarks: int | None = None,
     n_bootstrap: int = 500,
-    length: Length = "auto",
+    length: MultiplierLength = "auto",
     rng: RNG = None,
     progress: Progress | None = None,
 ) -> GofResult:
@@ -82,25 +83,26 @@ def nystrom_ksd_test(
     >>> ps.nystrom_ksd_test(draws, lambda x: -x, n_bootstrap=199, rng=1).pvalue
     0.005
     """
-    positive_integer(n_bootstrap, "n_bootstrap")
-    sample = as_sample(draws, scores)
-    count = _validated_landmarks(n_landmarks, sample.layout.total)
-    x, s = all_rows(sample)
-    kernel = fixed_kernel(kernel, x)
-    forbid_repeats(sample)
-    streams, length = Streams(rng), dependence_length(sample, length)
-    chosen = streams.split.choice(sample.layout.total, count, replace=True)
-    landmarks = Landmarks(kernel, x[chosen], s[chosen])
-    stream = multipliers(n_bootstrap, int(streams.resampling.integers(2**63)), length)
-    means = _wild_means(sample, landmarks, stream, n_bootstrap, progress)
-    squares = projected_squares(means, landmarks.stein_kernel(x[chosen], s[chosen]))
+    integer(n_bootstrap, "n_bootstrap", least=1)
+    source = as_source(draws, scores)
+    count = _validated_landmarks(n_landmarks, source.layout.total)
+    draws, scores = held_rows(source)
+    fixed = fixed_kernel(kernel, draws)
+    forbid_repeats(source)
+    streams, memory = Streams(rng), dependence_length(source, length)
+    chosen = streams.split.choice(source.layout.total, count, replace=True)
+    landmarks = Landmarks(fixed, draws[chosen], scores[chosen])
+    stream = multipliers(n_bootstrap, int(streams.resampling.integers(2**63)), memory)
+    means = _wild_means(source, landmarks, stream, n_bootstrap, progress)
+    squares = projected_squares(means, landmarks.stein_kernel(draws[chosen], scores[chosen]))
     return bootstrap_result(
-        finite(sample.layout.total * float(squares[0]), "the statistic"),
+        finite(source.layout.total * float(squares[0]), "the statistic"),
         int(np.count_nonzero(squares[1:] >= squares[0])),
         n_bootstrap,
-        sample,
+        source,
         method="nystrom-ksd",
         settings={"kernel": repr(kernel), "n_landmarks": count, "length": length},
+        evidence=Evidence(estimates={"kernel": repr(fixed), "multiplier_length": memory}),
     )
 
 
@@ -131,49 +133,42 @@ def projected_squares(means: FloatArray, matrix: FloatArray) -> FloatArray:
     Eigenvalues that rounding alone explains are zeros: landmarks may repeat.
     """
     values, vectors = np.linalg.eigh((matrix + matrix.T) / 2.0)
-    kept = values > values[-1] * values.size * np.finfo(float).eps
+    kept = values > values[-1] * values.size * EPSILON
     coordinates = means @ (vectors[:, kept] / np.sqrt(values[kept]))
     squares: FloatArray = np.vecdot(coordinates, coordinates)
     return squares
 
 
 def _wild_means(
-    sample: Sample,
+    source: Source,
     landmarks: Landmarks,
     stream: Multipliers,
     count: int,
     progress: Progress | None,
 ) -> FloatArray:
     """sum_j w_j W_j h(x_j, z), (1 + count, m): W = 1 in the first row, then the multipliers."""
-    require_shared_weight(sample)
+    require_shared_weight(source)
     means = np.zeros((1 + count, landmarks.count))
     weight, done = 0.0, 0
-    for block in read_blocks(sample, _short_rows(sample.layout, landmarks.count)):
+    # Stretches whose part of the kernel matrix stays in cache.
+    rows = max(LEAST_ROWS, BLOCK_ELEMENTS // landmarks.count)
+    for block in read_blocks(source, short_stretches(source, rows)):
         factors = np.ones((1 + count, block.rows))
         factors[1:] = stream.draw(block.chain, block.rows)
         if block.weights is not None:
             factors *= block.weights
-        means += factors @ landmarks.stein_kernel(to_numpy(block.draws), to_numpy(block.scores))
+        means += factors @ landmarks.stein_kernel(block.draws, block.scores)
         weight, done = weight + float(factors[0].sum()), done + block.rows
         if progress is not None:
-            progress(done, sample.layout.total)
+            progress(done, source.layout.total)
     return means / weight
-
-
-def _short_rows(layout: Layout, landmarks: int) -> Iterator[Rows]:
-    """Every row, in stretches whose part of the kernel matrix stays in cache."""
-    size = max(LEAST_ROWS, BLOCK_ELEMENTS // landmarks)
-    for chain, length in enumerate(layout.lengths):
-        for low in range(0, length, size):
-            yield Rows(chain, low, min(low + size, length))
 
 
 def _validated_landmarks(n_landmarks: int | None, total: int) -> int:
     """The number of landmarks, by default 4 sqrt(n) and never more than rows."""
     if n_landmarks is None:
         return min(total, math.ceil(4.0 * math.sqrt(total)))
-    whole = isinstance(n_landmarks, int | np.integer) and not isinstance(n_landmarks, bool)
-    if not whole or not 1 <= n_landmarks <= total:
+    if not is_integer(n_landmarks, least=1) or n_landmarks > total:
         raise InputError(
             f"`n_landmarks` must be an integer from 1 to the number of rows, {total}; "
             f"got {n_landmarks!r}"

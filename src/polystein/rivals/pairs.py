@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Literal, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from polystein._lib.arrays import to_numpy
-from polystein._lib.random import Streams
-from polystein.data.sample import Sample
-from polystein.errors import DegenerateError, InputError
-from polystein.inference.multipliers import dependence_length, multipliers
-from polystein.methods.bootstrap import require_shared_weight
-from polystein.protocols import RNG, FloatArray, Progress
+from polystein._lib.numerics import finite
+from polystein.data.passes import every_row, gathered
+from polystein.data.screen import require_shared_weight
+from polystein.data.source import Source
+from polystein.errors import DegenerateError
+from polystein.inference.multipliers import multipliers
+from polystein.methods.wild import dependence_length, resampling_seed
+from polystein.rivals.independent import require_rows
 from polystein.rivals.kernels import RadialKernel
-from polystein.stein.moments import finite
+from polystein.types import RNG, FloatArray, MultiplierLength, Progress
 
 # A block of 128 x 128 numbers takes 128 kB: the few that are worked on at once stay in
 # a core's second-level cache, and still fill a matrix product.
 BLOCK_SIDE = 128
-
-#: How long the multipliers of chains remember; "auto" estimates it.
-Length: TypeAlias = float | Literal["auto"] | None
 
 
 class SteinRows(NamedTuple):
@@ -140,69 +138,65 @@ def _block_pairs(rows: SteinRows, first: slice, second: slice) -> Pairs:
     return of
 
 
+def held_rows(source: Source) -> tuple[FloatArray, FloatArray]:
+    """Draws and scores of all chains, (n, d)."""
+    draws, scores, _ = _held(source)
+    return draws, scores
+
+
+def _held(source: Source) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """The same with weights that sum to 1, after a look at whether pairs can say anything."""
+    require_rows(source)
+    held = gathered(source, every_row(source))
+    if not np.any(held[1]):
+        raise DegenerateError("`scores` are all zero: a flat target says nothing about draws")
+    return held
+
+
+class SteinSample(NamedTuple):
+    """All rows of a source, ready for pairs, with importance weights that sum to 1."""
+
+    rows: SteinRows
+    weights: FloatArray
+
+    @classmethod
+    def of(cls, source: Source) -> SteinSample:
+        """Hold all rows."""
+        draws, scores, weights = _held(source)
+        return cls(stein_rows(draws, scores, draws.mean(axis=0)), weights)
+
+    def unbiased_square(self, kernel: RadialKernel, form: float) -> float:
+        """The U-statistic: the V-statistic without its diagonal terms."""
+        diagonal = float(self.weights**2 @ stein_diagonal(kernel, self.rows))
+        return (form - diagonal) / (1.0 - float(self.weights @ self.weights))
+
+
 class Wild(NamedTuple):
     """All that a wild bootstrap needs: rows, weights that sum to 1, and factors."""
 
-    sample: Sample
-    rows: SteinRows
-    weights: FloatArray
+    sample: SteinSample
     #: (n, 1 + count): the weights w_j, then w_j W_j for each vector of multipliers.
     factors: FloatArray
     #: Over how many rows the multipliers forget; None for signs.
     length: float | None
 
     @classmethod
-    def start(cls, sample: Sample, count: int, length: Length, rng: RNG) -> Wild:
+    def start(
+        cls, source: Source, sample: SteinSample, count: int, length: MultiplierLength, rng: RNG
+    ) -> Wild:
         """Draw the multipliers."""
-        draws, scores = all_rows(sample)
-        require_shared_weight(sample)
-        rows = stein_rows(draws, scores, draws.mean(axis=0))
-        weights, length = normalised_weights(sample), dependence_length(sample, length)
-        stream = multipliers(count, resampling_seed(rng), length)
-        factors = np.empty((weights.size, 1 + count))
+        require_shared_weight(source)
+        memory = dependence_length(source, length)
+        stream = multipliers(count, resampling_seed(rng), memory)
+        factors = np.empty((sample.weights.size, 1 + count))
         factors[:, 0] = 1.0
-        stops = np.cumsum(sample.layout.lengths)
-        for chain, (stop, size) in enumerate(zip(stops, sample.layout.lengths, strict=True)):
+        stops = np.cumsum(source.layout.lengths)
+        for chain, (stop, size) in enumerate(zip(stops, source.layout.lengths, strict=True)):
             factors[stop - size : stop, 1:] = stream.draw(chain, size).T
-        factors *= weights[:, None]
-        return cls(sample, rows, weights, factors, length)
+        factors *= sample.weights[:, None]
+        return cls(sample, factors, memory)
 
     def diagonals(self, kernel: RadialKernel) -> FloatArray:
         """The part of the quadratic forms in which a row meets itself."""
-        result: FloatArray = (self.factors**2).T @ stein_diagonal(kernel, self.rows)
+        result: FloatArray = (self.factors**2).T @ stein_diagonal(kernel, self.sample.rows)
         return result
-
-    def unbiased_square(self, kernel: RadialKernel, form: float) -> float:
-        """The U-statistic, from the V-statistic."""
-        diagonal = float(self.weights**2 @ stein_diagonal(kernel, self.rows))
-        return unbiased_square(form, diagonal, self.weights)
-
-
-def all_rows(sample: Sample) -> tuple[FloatArray, FloatArray]:
-    """Draws and scores of all chains, (n, d), in NumPy; no copy of float64 NumPy arrays."""
-    if sample.layout.total < 2:
-        raise InputError(f"`draws` must have at least 2 rows; got {sample.layout.total}")
-    shape = (-1, sample.layout.dimension)
-    draws, scores = (to_numpy(part).reshape(shape) for part in (sample.draws, sample.scores))
-    if not np.any(scores):
-        raise DegenerateError("`scores` are all zero: a flat target says nothing about draws")
-    return draws, scores
-
-
-def normalised_weights(sample: Sample) -> FloatArray:
-    """Importance weights that sum to 1; 1/n where there are none."""
-    if sample.log_weights is None:
-        return np.full(sample.layout.total, 1.0 / sample.layout.total)
-    weights = np.exp(sample.log_weights).reshape(-1)
-    result: FloatArray = weights / weights.sum()
-    return result
-
-
-def resampling_seed(rng: RNG) -> int:
-    """A seed of the multipliers."""
-    return int(Streams(rng).resampling.integers(2**63))
-
-
-def unbiased_square(form: float, diagonal: float, weights: FloatArray) -> float:
-    """The U-statistic: a form without its diagonal terms, over the weight of its pairs."""
-    return (form - diagonal) / (1.0 - float(weights @ weights))

@@ -4,39 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import comb
-from typing import Literal, NamedTuple, TypeAlias, get_args
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from polystein._lib.arguments import positive_integer
-from polystein._lib.arrays import to_numpy
+from polystein._lib.arguments import integer, one_of
+from polystein._lib.numerics import finite
 from polystein.data.passes import every_row, read_blocks
-from polystein.data.sample import Sample, ScoreFunction, as_sample
+from polystein.data.sample import as_source
+from polystein.data.screen import require_shared_weight
+from polystein.data.source import Source
 from polystein.errors import DegenerateError, InputError
-from polystein.inference.multipliers import dependence_length, multipliers
-from polystein.methods.bootstrap import bootstrap_result, require_shared_weight
-from polystein.protocols import RNG, Array, FloatArray
+from polystein.inference.multipliers import multipliers
+from polystein.methods.wild import bootstrap_result, dependence_length, resampling_seed
+from polystein.results.evidence import Evidence
 from polystein.results.result import GofResult
 from polystein.rivals.independent import forbid_repeats, require_rows
-from polystein.rivals.pairs import resampling_seed
-from polystein.stein.moments import finite
+from polystein.types import RNG, Array, FloatArray, MultiplierLength, ScoreFunction
 
 MonomialBasis: TypeAlias = Literal["full", "interaction-free"]
 
-# Numbers in the columns of one slice of rows, unless a single row has more.
+# Numbers in the columns of one slice of rows (2 MB), unless a single row has more.
 SLICE_ELEMENTS = 262_144
 
 
 def psd_l2_test(
-    draws: Array | Sample,
+    draws: Array | Source,
     scores: Array | ScoreFunction | None = None,
     /,
     *,
     order: int,
     basis: MonomialBasis = "full",
     n_bootstrap: int = 500,
-    length: float | Literal["auto"] | None = "auto",
+    length: MultiplierLength = "auto",
     max_bytes: int = 2**30,
     rng: RNG = None,
 ) -> GofResult:
@@ -97,24 +98,24 @@ def psd_l2_test(
     >>> ps.psd_l2_test(draws, lambda x: -x, order=2, n_bootstrap=199, rng=1).pvalue
     0.005
     """
-    positive_integer(n_bootstrap, "n_bootstrap")
-    order = positive_integer(order, "order")
-    if basis not in get_args(MonomialBasis):
-        raise InputError(f"`basis` must be 'full' or 'interaction-free'; got {basis!r}")
-    sample = as_sample(draws, scores)
-    require_rows(sample)
-    columns = column_count(sample.layout.dimension, order, basis)
-    _require_memory(columns, n_bootstrap, max_bytes, sample.layout.dimension, order, basis)
-    length = dependence_length(sample, length)
-    forbid_repeats(sample)
-    squares = squared_means(sample, order, basis, n_bootstrap, resampling_seed(rng), length)
+    integer(n_bootstrap, "n_bootstrap", least=1)
+    order = integer(order, "order", least=1)
+    one_of(basis, MonomialBasis, "basis")
+    source = as_source(draws, scores)
+    require_rows(source)
+    columns = column_count(source.layout.dimension, order, basis)
+    _require_memory(columns, n_bootstrap, max_bytes, source.layout.dimension, order, basis)
+    memory = dependence_length(source, length)
+    forbid_repeats(source)
+    squares = squared_means(source, order, basis, n_bootstrap, resampling_seed(rng), memory)
     return bootstrap_result(
-        finite(sample.layout.total * float(squares[0]), "the statistic"),
+        finite(source.layout.total * float(squares[0]), "the statistic"),
         int(np.count_nonzero(squares[1:] >= squares[0])),
         n_bootstrap,
-        sample,
+        source,
         method="psd-l2",
-        settings={"order": order, "basis": basis, "columns": columns, "length": length},
+        settings={"order": order, "basis": basis, "length": length},
+        evidence=Evidence(estimates={"columns": columns, "multiplier_length": memory}),
     )
 
 
@@ -130,7 +131,7 @@ def _require_memory(
     # The sums, one slice's product with the multipliers, and that slice's images with the
     # few arrays of their size that they are made of.
     needed = 8 * (2 * (count + 1) * columns + 4 * max(columns, SLICE_ELEMENTS))
-    if needed > positive_integer(budget, "max_bytes"):
+    if needed > integer(budget, "max_bytes", least=1):
         remedy = (
             f"Use basis='interaction-free' ({dimension * order:,} columns), a lower `order`"
             if basis == "full"
@@ -144,7 +145,7 @@ def _require_memory(
 
 
 def squared_means(
-    sample: Sample,
+    source: Source,
     order: int,
     basis: MonomialBasis,
     count: int,
@@ -155,16 +156,16 @@ def squared_means(
 
     The weights w sum to 1.
     """
-    require_shared_weight(sample)
+    require_shared_weight(source)
     stream, weight = multipliers(count, seed, length), 0.0
-    columns = column_count(sample.layout.dimension, order, basis)
-    images = FullImages(sample.layout.dimension, order) if basis == "full" else PowerImages(order)
+    columns = column_count(source.layout.dimension, order, basis)
+    images = FullImages(source.layout.dimension, order) if basis == "full" else PowerImages(order)
     sums = np.zeros((count + 1, columns))
     size = max(1, SLICE_ELEMENTS // columns)
-    for block in read_blocks(sample, every_row(sample)):
-        draws, scores = to_numpy(block.draws).T, to_numpy(block.scores).T
+    for block in read_blocks(source, every_row(source)):
+        draws, scores = block.draws.T, block.scores.T
         factors = np.concatenate([np.ones((1, block.rows)), stream.draw(block.chain, block.rows)])
-        weights = np.ones(block.rows) if block.weights is None else block.weights
+        weights = block.weights_or_ones
         factors *= weights
         weight += float(weights.sum())
         for low in range(0, block.rows, size):

@@ -8,25 +8,27 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import betaincinv, gammaln
 
-from polystein._lib.arguments import positive_integer
-from polystein._lib.arrays import to_numpy
+from polystein._lib.arguments import integer
+from polystein._lib.notes import Notes
+from polystein._lib.numerics import finite
 from polystein._lib.random import Streams
 from polystein.data.passes import every_row, read_blocks
-from polystein.data.sample import Sample, ScoreFunction, as_sample
+from polystein.data.sample import as_source
+from polystein.data.source import Source
 from polystein.errors import DegenerateError
+from polystein.inference.columns import ColumnMoments
 from polystein.inference.multipliers import multipliers
-from polystein.methods.bootstrap import bootstrap_result
-from polystein.protocols import RNG, Array, FloatArray
-from polystein.results.result import GofResult, Notes
+from polystein.methods.wild import bootstrap_result
+from polystein.results.evidence import Evidence
+from polystein.results.result import GofResult
 from polystein.rivals.independent import (
     forbid_repeats,
     median_of_rows,
     note_dependence,
     require_rows,
     require_unweighted,
-    with_warnings,
 )
-from polystein.stein.moments import ColumnMoments, finite
+from polystein.types import RNG, Array, FloatArray, ScoreFunction
 
 # The published choices: gamma sets how the features decay, the location density is a t with
 # this many degrees of freedom, and c is this many median distances ...
@@ -38,7 +40,7 @@ KURTOSIS_POWER = 1.0 / 3.0
 
 
 def rfsd_test(
-    draws: Array | Sample,
+    draws: Array | Source,
     scores: Array | ScoreFunction | None = None,
     /,
     *,
@@ -74,7 +76,7 @@ def rfsd_test(
     -------
     GofResult
         ``statistic`` is n times the squared discrepancy, divided by a unit whose
-        logarithm is ``settings["log_unit"]``. The unit cancels from the p-value;
+        logarithm is ``evidence.estimates["log_unit"]``. The unit cancels from the p-value;
         without it the statistic leaves the range of a float64 in high dimension.
 
     Notes
@@ -115,33 +117,35 @@ def rfsd_test(
     >>> ps.rfsd_test(draws, lambda x: -x, rng=1).pvalue < 0.01
     True
     """
-    count = positive_integer(n_features, "n_features")
-    positive_integer(n_bootstrap, "n_bootstrap")
-    sample, streams, notes = as_sample(draws, scores), Streams(rng), Notes()
-    require_rows(sample)
-    require_unweighted(sample, "rfsd_test")
-    note_dependence(sample, notes, "rfsd_test")
-    chosen = draw_locations(sample, count, streams.weights)
-    forbid_repeats(sample)
+    count = integer(n_features, "n_features", least=1)
+    integer(n_bootstrap, "n_bootstrap", least=1)
+    source, streams = as_source(draws, scores), Streams(rng)
+    notes = Notes(source.facts.warnings)
+    require_rows(source)
+    require_unweighted(source, "rfsd_test")
+    note_dependence(source, notes, "rfsd_test")
+    chosen = draw_locations(source, count, streams.weights)
+    forbid_repeats(source)
     observed, replicates = discrepancies(
-        sample, chosen, n_bootstrap, int(streams.resampling.integers(2**63))
+        source, chosen, n_bootstrap, int(streams.resampling.integers(2**63))
     )
-    notes.emit()
-    result = bootstrap_result(
-        finite(sample.layout.total * observed, "the statistic"),
+    return bootstrap_result(
+        finite(source.layout.total * observed, "the statistic"),
         int(np.count_nonzero(replicates >= observed)),
         n_bootstrap,
-        sample,
+        source,
         method="rfsd",
-        settings={
-            "n_features": count,
-            "c": chosen.c,
-            "beta": chosen.beta,
-            "log_unit": chosen.log_unit,
-            "locations": chosen.locations.tolist(),
-        },
+        settings={"n_features": count},
+        evidence=Evidence(
+            estimates={
+                "c": chosen.c,
+                "beta": chosen.beta,
+                "log_unit": chosen.log_unit,
+                "locations": chosen.locations.tolist(),
+            }
+        ),
+        notes=notes,
     )
-    return with_warnings(result, notes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,23 +217,23 @@ def tame_scale(published: float, dimension: int, count: int, limit: float) -> fl
     return high
 
 
-def centre_and_scale(sample: Sample, count: int) -> tuple[FloatArray, float]:
+def centre_and_scale(source: Source, count: int) -> tuple[FloatArray, float]:
     """The mean of the draws and c'."""
-    total, dimension = sample.layout.total, sample.layout.dimension
+    total, dimension = source.layout.total, source.layout.dimension
     moments = ColumnMoments(dimension)
-    for block in read_blocks(sample, every_row(sample)):
-        moments.update(to_numpy(block.draws), None)
+    for block in read_blocks(source, every_row(source)):
+        moments.update(block.draws, None)
     finite(float(np.trace(moments.scatter)), "the spread of the draws")
-    median = median_of_rows(sample, every_row(sample), total)
+    median = median_of_rows(source, every_row(source), total)
     spread = math.sqrt(float(np.linalg.eigvalsh(moments.scatter / total)[-1]))
     published = 0.5 * (1.0 - GAMMA / 6.0) * MEDIANS * median / spread
     limit = KURTOSIS_POWER * math.log(total)
     return moments.mean, spread * tame_scale(published, dimension, count, limit)
 
 
-def draw_locations(sample: Sample, count: int, rng: np.random.Generator) -> Locations:
+def draw_locations(source: Source, count: int, rng: np.random.Generator) -> Locations:
     """Locations from nu, with the logarithms of their weights."""
-    mean, c = centre_and_scale(sample, count)
+    mean, c = centre_and_scale(source, count)
     dimension, (_, beta) = len(mean), exponents(len(mean))
     df = DEGREES_OF_FREEDOM
     directions = rng.standard_normal((count, dimension))
@@ -247,16 +251,16 @@ def draw_locations(sample: Sample, count: int, rng: np.random.Generator) -> Loca
 
 
 def discrepancies(
-    sample: Sample, chosen: Locations, count: int, seed: int
+    source: Source, chosen: Locations, count: int, seed: int
 ) -> tuple[float, FloatArray]:
     """The squared discrepancy, and those of `count` wild-bootstrap replicates."""
     stream = multipliers(count, seed, None)
     sums = np.zeros((count + 1, chosen.locations.size))
-    for block in read_blocks(sample, every_row(sample)):
-        features = chosen.features(to_numpy(block.draws), to_numpy(block.scores))
+    for block in read_blocks(source, every_row(source)):
+        features = chosen.features(block.draws, block.scores)
         sums[0] += features.sum(axis=0)
         sums[1:] += stream.draw(block.chain, block.rows) @ features
-    values = chosen.discrepancy(sums / sample.layout.total)
+    values = chosen.discrepancy(sums / source.layout.total)
     finite(float(values.max()), "the discrepancy or a bootstrap replicate of it")
     if not np.any(values[1:]):
         raise DegenerateError(

@@ -5,34 +5,63 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple, Protocol
 
-from polystein._lib.arrays import namespace
+import numpy as np
+
+from polystein._lib.arguments import integer, one_of
 from polystein.errors import InputError
-from polystein.protocols import Array, Basis, BasisName, Term
+from polystein.types import BasisName, FloatArray
+
+#: What the features show in everyday words, by the order of the moment that they add.
+MOMENT_WORDS = ("location", "spread, correlation", "skewness", "tails")
 
 
-def validate_order(order: object, *, least: int = 0) -> int:
-    """Return the order as an int, or say what is wrong with it."""
-    index = getattr(order, "__index__", None)
-    if isinstance(order, bool) or index is None:
-        raise InputError(f"`order` must be an integer >= {least}; got {order!r}")
-    value = int(index())
-    if value < least:
-        raise InputError(f"`order` must be an integer >= {least}; got {value}")
-    return value
+class Term(NamedTuple):
+    """One basis function at the draws: phi_i and phi_i' = factor * derivative.
+
+    A derivative of None is 1 everywhere, which need not be multiplied out.
+    """
+
+    values: FloatArray
+    factor: float
+    derivative: FloatArray | None
+
+
+class Basis(Protocol):
+    """Elementwise functions phi_1, ..., phi_Q and their derivatives."""
+
+    #: Whether the functions of shifted and scaled draws are combinations of these functions,
+    #: as those of powers are, so that sums may be taken in another frame and mapped back.
+    closed_under_shifts: ClassVar[bool]
+
+    @property
+    def order(self) -> int:
+        """The paper's Q."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """One name for each function."""
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """What each function's feature looks at, in everyday words."""
+
+    def terms(self, draws: FloatArray) -> Iterator[Term]:
+        """Evaluate the functions one after the other."""
 
 
 @dataclass(frozen=True)
 class _Ordered:
-    """What every basis is given: the paper's Q, from `least` on."""
+    """What every basis is given: the paper's Q, at least `least`."""
 
     order: int
 
     least: ClassVar[int] = 0
+    closed_under_shifts: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "order", validate_order(self.order, least=self.least))
+        object.__setattr__(self, "order", integer(self.order, "order", least=self.least))
 
 
 @dataclass(frozen=True)
@@ -42,15 +71,23 @@ class Monomial(_Ordered):
     Parameters
     ----------
     order : int
-        The paper's Q; 0 leaves only the score block b.
+        The paper's Q; 0 leaves only the score.
     """
+
+    closed_under_shifts = True
 
     @property
     def names(self) -> tuple[str, ...]:
         """Names ``x``, ``x^2``, ... of the powers."""
         return tuple("x" if i == 1 else f"x^{i}" for i in range(1, self.order + 1))
 
-    def terms(self, draws: Array) -> Iterator[Term]:
+    @property
+    def words(self) -> tuple[str, ...]:
+        """``spread, correlation``, ``skewness``, ``tails``, ``moment 5``, ..."""
+        further = (f"moment {i + 1}" for i in range(len(MOMENT_WORDS), self.order + 1))
+        return (*MOMENT_WORDS[1:], *further)[: self.order]
+
+    def terms(self, draws: FloatArray) -> Iterator[Term]:
         """Yield x^i with its derivative i x^(i-1), each power from the one before."""
         previous, values = None, draws
         for i in range(1, self.order + 1):
@@ -77,7 +114,12 @@ class Hermite(_Ordered):
         """Names ``H1``, ``H2``, ... of the polynomials."""
         return tuple(f"H{k}" for k in range(1, self.order + 1))
 
-    def terms(self, draws: Array) -> Iterator[Term]:
+    @property
+    def words(self) -> tuple[str, ...]:
+        """``shape`` for each of them."""
+        return ("shape",) * self.order
+
+    def terms(self, draws: FloatArray) -> Iterator[Term]:
         """Yield h_k by their recurrence, with h_k' = sqrt(k) h_(k-1)."""
         before, values = None, draws
         for k in range(1, self.order + 1):
@@ -105,9 +147,14 @@ class BoundedHermite(_Ordered):
         """Names ``G1``, ``G2``, ... of the functions."""
         return tuple(f"G{k}" for k in range(1, self.order + 1))
 
-    def terms(self, draws: Array) -> Iterator[Term]:
+    @property
+    def words(self) -> tuple[str, ...]:
+        """``shape`` for each of them."""
+        return ("shape",) * self.order
+
+    def terms(self, draws: FloatArray) -> Iterator[Term]:
         """Yield g_k by their recurrence, with g_k' = sqrt(k) g_(k-1) - x g_k / 2."""
-        envelope = namespace(draws).exp(-0.25 * draws * draws)
+        envelope = np.exp(-0.25 * draws * draws)
         before, values = envelope, draws * envelope
         for k in range(1, self.order + 1):
             product, below = draws * values, math.sqrt(k) * before
@@ -136,23 +183,35 @@ class LinearAndBounded(_Ordered):
         """Names ``x``, ``G1``, ``G2``, ..."""
         return ("x", *BoundedHermite(self.order - 1).names)
 
-    def terms(self, draws: Array) -> Iterator[Term]:
+    @property
+    def words(self) -> tuple[str, ...]:
+        """``spread``, ``shape``, ..."""
+        return ("spread", *BoundedHermite(self.order - 1).words)
+
+    def terms(self, draws: FloatArray) -> Iterator[Term]:
         """Yield x with its derivative 1, then the Hermite functions."""
         yield from Monomial(1).terms(draws)
         yield from BoundedHermite(self.order - 1).terms(draws)
 
 
 def basis_for(name: BasisName, order: int, *, standardise: bool) -> Basis:
-    """Look up a basis; all but the monomials live in standardised coordinates."""
+    """Look up a basis; all but the monomials are made for standardised draws."""
+    one_of(name, BasisName, "basis")
     if name == "monomial":
         return Monomial(order)
-    if name not in ("hermite", "bounded-hermite"):
-        raise InputError(
-            f"`basis` must be 'monomial', 'hermite' or 'bounded-hermite'; got {name!r}"
-        )
     if not standardise:
         raise InputError(
             f"`standardise` must be True for `basis={name!r}`, which is made for draws of mean 0 "
             "and variance 1; got False"
         )
     return Hermite(order) if name == "hermite" else BoundedHermite(order)
+
+
+def feature_names(basis: Basis) -> tuple[str, ...]:
+    """Names of the features; the score comes last."""
+    return (*basis.names, "score")
+
+
+def feature_words(basis: Basis) -> tuple[str, ...]:
+    """What the features look at, in everyday words; the score comes last."""
+    return (*basis.words, MOMENT_WORDS[0])

@@ -5,168 +5,156 @@
     coordinate (i, l):  s_l (A_i phi_i)_l + A_i[l, l] phi_i'_l,
     entry (i, l, m):    A_i[l, m] Phi_i(x)[l, m],
 
-and b's(x) into b_l s_l. Every kind of feature is a `Witness` of its own; only the
-entries, d^2 an order, may be too many to be laid out.
+and b's(x) into b_l s_l. Only the entries, d^2 for each order, may be too many to be laid out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 import numpy as np
 
-from polystein._lib.arrays import convert, namespace, to_numpy
+from polystein._lib.numerics import EPSILON
 from polystein.data.passes import reduce_blocks
-from polystein.protocols import Array, Block, FeatureMoments, FloatArray, Rows, Source, Term
-from polystein.stein.moments import ColumnMoments
+from polystein.data.source import Block, Rows, Source
+from polystein.inference.columns import ColumnMoments, MeanAndCovariance
+from polystein.stein.basis import Term
 from polystein.stein.operator import DiagonalOperator, derivative_sum
-from polystein.stein.witness import PrimalWitness, moments_of
+from polystein.stein.witness import PrimalWitness
+from polystein.types import FloatArray
 
-# A variance below this share of the mean square is rounding.
-_ROUNDING = 64 * float(np.finfo(np.float64).eps)
+# Two sums of many terms cancel: a variance below this part of the mean square is rounding.
+_CANCELLATION = 64 * EPSILON
 
 
-@dataclass(frozen=True, eq=False)
-class CoordinateFeatures:
+class CoordinateFeatures(NamedTuple):
     """Row l of <A_i, Phi_i(x)>, order after order, coordinate after coordinate."""
 
     witness: PrimalWitness
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """``x[0]``, ``x[1]``, ..., ``score[d-1]``."""
-        dimension = self.witness.vectors.shape[0]
-        return tuple(f"{name}[{i}]" for name in self.witness.names for i in range(dimension))
+    def columns(self) -> int:
+        """Q d + d."""
+        return (self.witness.basis.order + 1) * self.witness.b.size
 
-    def project(self, draws: Array, scores: Array) -> FloatArray:
+    def project(self, draws: FloatArray, scores: FloatArray) -> FloatArray:
         """Features of every row."""
-        parts = list(coordinate_parts(self.witness, draws, scores))
-        return to_numpy(namespace(draws).concat(parts, axis=1))
+        return np.concatenate(list(coordinate_parts(self.witness, draws, scores)), axis=1)
 
 
-@dataclass(frozen=True, eq=False)
-class CoordinateSums:
+class CoordinateSums(NamedTuple):
     """The same summed over the orders: what each coordinate adds to u."""
 
     witness: PrimalWitness
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """The coordinates' numbers."""
-        return tuple(str(i) for i in range(self.witness.vectors.shape[0]))
+    def columns(self) -> int:
+        """One for each coordinate."""
+        return self.witness.b.size
 
-    def project(self, draws: Array, scores: Array) -> FloatArray:
+    def project(self, draws: FloatArray, scores: FloatArray) -> FloatArray:
         """Features of every row."""
         first, *others = coordinate_parts(self.witness, draws, scores)
-        return to_numpy(sum(others, first))
+        return sum(others, first)
 
 
-@dataclass(frozen=True, eq=False)
-class EntryFeatures:
+class EntryFeatures(NamedTuple):
     """A_i[l, m] Phi_i(x)[l, m] for a full A_i, row after row, and b_l s_l."""
 
     witness: PrimalWitness
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """``x[0, 0]``, ``x[0, 1]``, ..., ``score[d-1]``."""
-        d = range(self.witness.vectors.shape[0])
-        *terms, score = self.witness.names
-        entries = (f"{name}[{row}, {column}]" for name in terms for row in d for column in d)
-        return (*entries, *(f"{score}[{row}]" for row in d))
+    def columns(self) -> int:
+        """Q d^2 + d."""
+        dimension = self.witness.b.size
+        return self.witness.basis.order * dimension**2 + dimension
 
-    def project(self, draws: Array, scores: Array) -> FloatArray:
+    def project(self, draws: FloatArray, scores: FloatArray) -> FloatArray:
         """Features of every row."""
         witness = self.witness
-        draws, scores = witness.working.apply(draws, scores)
-        xp = namespace(draws)
-        columns = [
-            witness.operator.stacked(scores, term) * xp.reshape(matrix, (-1,))
-            for term, ((_, matrix, _),) in zip(
-                witness.basis.terms(draws), witness.matrices, strict=True
-            )
+        draws, scores = witness.frame.apply(draws, scores)
+        terms = zip(witness.basis.terms(draws), witness.A, strict=True)
+        parts = [
+            witness.operator.stacked(scores, term) * matrix.reshape(-1) for term, matrix in terms
         ]
-        return to_numpy(xp.concat([*columns, scores * witness.vectors[:, -1]], axis=1))
+        return np.concatenate([*parts, scores * witness.b], axis=1)
 
 
-def coordinate_parts(witness: PrimalWitness, draws: Array, scores: Array) -> Iterator[Array]:
-    """Row sums of A_i o Phi_i(x), one (n, d) array an order, and b o s(x) at last."""
-    draws, scores = witness.working.apply(draws, scores)
-    terms = zip(witness.basis.terms(draws), witness.matrices, strict=True)
-    for term, ((_, matrix, diagonal),) in terms:
+def coordinate_parts(
+    witness: PrimalWitness, draws: FloatArray, scores: FloatArray
+) -> Iterator[FloatArray]:
+    """Row sums of A_i o Phi_i(x), one (n, d) array for each order, and b o s(x) at last."""
+    draws, scores = witness.frame.apply(draws, scores)
+    for term, matrix in zip(witness.basis.terms(draws), witness.A, strict=True):
         if isinstance(witness.operator, DiagonalOperator):
             yield witness.operator.stacked(scores, term) * matrix
         else:
-            own = term.factor * diagonal
+            own = term.factor * np.diagonal(matrix)
             own = own if term.derivative is None else own * term.derivative
             yield scores * (term.values @ matrix.T) + own
-    yield scores * witness.vectors[:, -1]
+    yield scores * witness.b
 
 
-def entry_variances(source: Source, rows: list[Rows], witness: PrimalWitness) -> FeatureMoments:
+def entry_variances(
+    source: Source, rows: Iterable[Rows], witness: PrimalWitness
+) -> MeanAndCovariance:
     """Means and variances of `EntryFeatures` without laying them out.
 
     As E[(s_l phi_m)^2] = E[s_l^2 phi_m^2], the squares of all entries are one more
-    matrix product an order.
+    matrix product for each order.
     """
-    dimension = witness.vectors.shape[0]
-    size = witness.basis.order * dimension**2 + dimension
+    size = EntryFeatures(witness).columns
 
     def update(state: ColumnMoments, block: Block) -> ColumnMoments:
-        with np.errstate(over="ignore", invalid="ignore"):  # `merge` finds out
-            return state.merge(block_variances(witness, block, size))
+        return _add_entries(state, witness, block)
 
-    return moments_of(
-        reduce_blocks(
-            source, rows, lambda: ColumnMoments(size, joint=False), update, ColumnMoments.merge
-        )
-    )
+    return reduce_blocks(
+        source, rows, lambda: ColumnMoments(size, joint=False), update, ColumnMoments.merge
+    ).finalise()
 
 
-def block_variances(witness: PrimalWitness, block: Block, size: int) -> ColumnMoments:
-    """The moments of one block's entries."""
-    result = ColumnMoments(size, joint=False)
-    weights = np.ones(block.rows) if block.weights is None else block.weights
-    result.weight, result.weight_squares = float(weights.sum()), float(weights @ weights)
-    if result.weight > 0.0:
-        draws, scores = witness.working.apply(block.draws, block.scores)
-        shares = convert(weights / result.weight, draws)
-        first, second = entry_means(witness, draws, scores, shares)
+def _add_entries(state: ColumnMoments, witness: PrimalWitness, block: Block) -> ColumnMoments:
+    """Add the moments of one block's entries."""
+    weights = block.weights_or_ones
+    weight = float(weights.sum())
+    if weight == 0.0:
+        return state
+    with np.errstate(over="ignore", invalid="ignore"):  # `add` finds out
+        first, second = entry_means(witness, block, weights / weight)
         spread = second - first**2
         # What cancellation leaves of an entry that does not vary is not a variance.
-        result.mean = first
-        result.scatter = result.weight * np.where(spread > _ROUNDING * second, spread, 0.0)
-    return result
+        scatter = weight * np.where(spread > _CANCELLATION * second, spread, 0.0)
+    return state.add(weight, float(weights @ weights), first, scatter)
 
 
 def entry_means(
-    witness: PrimalWitness, draws: Array, scores: Array, shares: Array
+    witness: PrimalWitness, block: Block, shares: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Weighted means of the entries and of their squares."""
+    """Means of the entries and of their squares, with weights that sum to 1."""
     operator, column = witness.operator, shares[:, None]
-    vector = witness.vectors[:, -1]
+    draws, scores = witness.frame.apply(block.draws, block.scores)
     first, second = [], []
-    terms = zip(witness.basis.terms(draws), witness.matrices, strict=True)
-    for term, ((_, matrix, _),) in terms:
+    for term, matrix in zip(witness.basis.terms(draws), witness.A, strict=True):
         squared = term._replace(values=term.values**2)
         products = [operator.products(column * scores, term)]
         squares = [operator.products(column * scores**2, squared)]
         own = [derivative_sum(term, shares)]
-        crossed = [derivative_squares(scores, term, shares)]
+        crossed = [_derivative_squares(scores, term, shares)]
         first.append(matrix * operator.with_derivatives(products, own)[0])
         second.append(matrix**2 * operator.with_derivatives(squares, crossed)[0])
-    first.append(vector * (shares @ scores))
-    second.append(vector**2 * (shares @ scores**2))
+    first.append(witness.b * (shares @ scores))
+    second.append(witness.b**2 * (shares @ scores**2))
     return flattened(first), flattened(second)
 
 
-def derivative_squares(scores: Array, term: Term, shares: Array) -> Array:
+def _derivative_squares(scores: FloatArray, term: Term, shares: FloatArray) -> FloatArray:
     """What (s phi + phi')^2 has beyond (s phi)^2, as a mean: 2 s phi phi' + phi'^2."""
     own = term.factor if term.derivative is None else term.factor * term.derivative
-    return shares @ (own * (2.0 * scores * term.values + own))
+    result: FloatArray = shares @ (own * (2.0 * scores * term.values + own))
+    return result
 
 
-def flattened(arrays: list[Array]) -> FloatArray:
+def flattened(arrays: list[FloatArray]) -> FloatArray:
     """All entries, row after row."""
-    return np.concatenate([to_numpy(array).ravel() for array in arrays])
+    return np.concatenate([array.ravel() for array in arrays])

@@ -1,4 +1,4 @@
-"""Mergeable sums over rows: Stein moments, and mean and covariance of columns."""
+"""Mergeable sums of Stein features over rows."""
 
 from __future__ import annotations
 
@@ -8,17 +8,21 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from polystein._lib.arrays import convert, flat_dot, namespace
-from polystein.data.coordinates import RAW, Coordinates, change, working_coordinates
+from polystein._lib.numerics import finite
+from polystein.data.coordinates import RAW, Frame, working_frame
 from polystein.data.passes import every_row, read_blocks, reduce_blocks
-from polystein.data.sample import Sample, ScoreFunction, as_sample
-from polystein.errors import DegenerateError, InputError, ScaleError
-from polystein.protocols import Array, Basis, Block, FloatArray, Rows, Source, Structure, Term
-from polystein.stein.basis import Monomial
+from polystein.data.sample import as_source
+from polystein.data.source import Block, Rows, Source
+from polystein.errors import DegenerateError, InputError
+from polystein.stein.basis import Basis, Monomial, Term
+from polystein.stein.change import change
 from polystein.stein.operator import Operator, WeighedRows, operator_for
+from polystein.types import Array, FloatArray, ScoreFunction, Structure
 
 # Squares below this have lost digits to gradual underflow.
-_TINY = 1e-280
+_LEAST_SQUARE = 1e-280
+# One row has all the weight where the squares of normalised weights sum to 1, but for rounding.
+_ONE_ROW = 1.0 - 1e-12
 
 
 class SteinMean(NamedTuple):
@@ -28,8 +32,8 @@ class SteinMean(NamedTuple):
     ``squared_norms`` the sum of those squares times ||xi||^2, None if not asked for.
     """
 
-    matrices: list[Array]
-    score: Array
+    matrices: list[FloatArray]
+    score: FloatArray
     weight_squares: float
     squared_norms: float | None
 
@@ -37,22 +41,21 @@ class SteinMean(NamedTuple):
         """Z of Proposition 3.2, without overflow on the way."""
         parts = [*self.matrices, self.score]
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-            square = sum(float(flat_dot(part, part)) for part in parts)
-            if _TINY < square < np.inf:
+            square = sum(float(np.vdot(part, part)) for part in parts)
+            if _LEAST_SQUARE < square < np.inf:
                 return math.sqrt(square)
-            xp = namespace(self.score)
-            largest = max(float(xp.max(xp.abs(part))) for part in parts)
+            largest = max(float(np.max(np.abs(part))) for part in parts)
             if largest == 0.0:
                 return 0.0
             finite(largest, "a Stein moment")
-            square = sum(float(flat_dot(part / largest, part / largest)) for part in parts)
+            square = sum(float(np.vdot(part / largest, part / largest)) for part in parts)
         return finite(largest * math.sqrt(square), "the discrepancy Z")
 
     def unbiased_square(self) -> float:
         """Z^2 without its diagonal terms: the U-statistic of Section 3.4."""
         if self.squared_norms is None:
             raise InputError("`norms` must be True to estimate Z^2 without its diagonal terms")
-        if self.weight_squares > 1.0 - 1e-12:
+        if self.weight_squares > _ONE_ROW:
             raise DegenerateError(
                 "the unbiased estimate of Z^2 needs at least two rows of positive weight"
             )
@@ -94,66 +97,67 @@ class SteinMoments:
 
     @classmethod
     def empty(
-        cls, basis: Basis, structure: Structure, *, norms: bool = False, answer: Coordinates = RAW
+        cls, basis: Basis, structure: Structure, *, norms: bool = False, answer: Frame = RAW
     ) -> Self:
-        """Sums for any basis, to be answered in the coordinates `answer`."""
+        """Sums for any basis, to be answered in the frame `answer`."""
         moments = cls.__new__(cls)
         moments._start(basis, structure, norms=norms, answer=answer)
         return moments
 
-    def _start(
-        self, basis: Basis, structure: Structure, *, norms: bool, answer: Coordinates
-    ) -> None:
+    def _start(self, basis: Basis, structure: Structure, *, norms: bool, answer: Frame) -> None:
         self._basis, self._structure, self._answer = basis, structure, answer
         self._operator = operator_for(structure)
-        # Only raw answers are worth a detour; other coordinates are chosen to be tame.
-        self._working: Coordinates | None = None if answer is RAW else answer
+        # Only raw powers are worth a detour, and only they can be mapped back; other frames are
+        # chosen to be tame.
+        detour = answer is RAW and basis.closed_under_shifts
+        self._working: Frame | None = None if detour else answer
         self._weight = self._weight_squares = 0.0
         self._log_scale = 0.0
-        self._score: Array = 0.0
-        self._products: list[Array] = [0.0] * basis.order
-        self._derivatives: list[Array] = [0.0] * basis.order
+        self._score: FloatArray = np.zeros(())
+        self._products: list[FloatArray] = [np.zeros(())] * basis.order
+        self._derivatives: list[FloatArray] = [np.zeros(())] * basis.order
         self._factors = [1.0] * basis.order
         self._norms: float | None = 0.0 if norms else None
-        self._ones: Array | None = None
+        self._ones = np.ones(0)
         self._dimension: int | None = None
 
     @property
-    def working(self) -> Coordinates:
-        """The coordinates in which the sums are taken."""
+    def working(self) -> Frame:
+        """The frame in which the sums are taken."""
         return self._working or RAW
 
     def update(
         self,
-        draws: Array | Sample,
+        draws: Array | Source,
         scores: Array | ScoreFunction | None = None,
         /,
     ) -> Self:
         """Add rows and return the accumulator itself."""
-        sample = as_sample(draws, scores)
+        source = as_source(draws, scores)
         with np.errstate(over="ignore", invalid="ignore"):  # `finalise` finds out
-            for block in read_blocks(sample, every_row(sample)):
-                self.add(block)
+            for block in read_blocks(source, every_row(source)):
+                self.add(block, source.log_scale)
         return self
 
-    def add(self, block: Block) -> None:
-        """Add one validated block."""
+    def add(self, block: Block, log_scale: float = 0.0) -> None:
+        """Add one validated block, whose weights are in units of exp(log_scale)."""
         self._check_dimension(int(block.draws.shape[1]))
         if self._working is None:
-            self._working = working_coordinates(block.draws)
+            self._working = working_frame(block.draws)
         draws, scores = self._working.apply(block.draws, block.scores)
-        weights = self._on_common_scale(block)
-        ones = self._ones_like(draws) if weights is None else convert(weights, draws)
-        weighted = scores if weights is None else scores * ones[:, None]
+        weights = self._on_common_scale(block, log_scale)
+        ones = self._ones_for(block.rows) if weights is None else weights
+        weighted = scores if weights is None else scores * weights[:, None]
         weight = float(block.rows if weights is None else weights.sum())
         self._weight += weight
         self._weight_squares += weight if weights is None else float((weights**2).sum())
-        self._score += ones @ scores
+        self._score = self._score + ones @ scores
         norms = None if self._norms is None else _NormSum(self._operator, scores, weights)
         for i, term in enumerate(self._basis.terms(draws)):
-            self._products[i] += self._operator.products(weighted, term)
+            self._products[i] = self._products[i] + self._operator.products(weighted, term)
             self._factors[i] = term.factor
-            self._derivatives[i] += weight if term.derivative is None else ones @ term.derivative
+            derivative = weight if term.derivative is None else ones @ term.derivative
+            self._derivatives[i] = self._derivatives[i] + derivative
             if norms is not None and self._working is self._answer:
                 norms.add(term)
         if norms is not None:
@@ -168,19 +172,18 @@ class SteinMoments:
                 f"`draws` must have {self._dimension} columns as before; got {dimension}"
             )
 
-    def _ones_like(self, draws: Array) -> Array:
+    def _ones_for(self, rows: int) -> FloatArray:
         """A one for every row, kept from block to block."""
-        if self._ones is None or self._ones.shape[0] != draws.shape[0]:
-            self._ones = namespace(draws).ones_like(draws[:, 0])
+        if self._ones.size != rows:
+            self._ones = np.ones(rows)
         return self._ones
 
-    def _on_common_scale(self, block: Block) -> FloatArray | None:
+    def _on_common_scale(self, block: Block, log_scale: float) -> FloatArray | None:
         """The block's weights, after they and the sums came to the larger of their scales."""
         if block.weights is None and self._log_scale == 0.0:
             return None
-        weights = np.ones(block.rows) if block.weights is None else block.weights
-        self._rescale(block.log_scale)
-        return weights * math.exp(block.log_scale - self._log_scale)
+        self._rescale(log_scale)
+        return block.weights_or_ones * math.exp(log_scale - self._log_scale)
 
     def _rescale(self, log_scale: float) -> None:
         """Divide all weights so far by exp(log_scale), if that is larger than before."""
@@ -197,7 +200,7 @@ class SteinMoments:
             self._norms *= factor**2
 
     def _answered(self, norms: _NormSum, block: Block, weights: FloatArray | None) -> float:
-        """Sum of w^2 ||xi(x)||^2 over the rows, in the coordinates of the answer."""
+        """Sum of w^2 ||xi(x)||^2 over the rows, in the frame of the answer."""
         if self._working is not self._answer:
             draws, scores = self._answer.apply(block.draws, block.scores)
             norms = _NormSum(self._operator, scores, weights)
@@ -235,11 +238,11 @@ class SteinMoments:
             self._norms += factor**2 * other._norms
         return self
 
-    def _sums_in(self, target: Coordinates | None) -> tuple[Array, list[Array]]:
-        """Sums of s and Phi_1, ..., Phi_Q in other coordinates."""
+    def _sums_in(self, target: Frame | None) -> tuple[FloatArray, list[FloatArray]]:
+        """Sums of s and Phi_1, ..., Phi_Q in another frame."""
         derivatives = [f * d for f, d in zip(self._factors, self._derivatives, strict=True)]
         matrices = self._operator.with_derivatives(self._products, derivatives)
-        path = change(self.working, target or RAW, self._score)
+        path = change(self.working, target or RAW, self._score.size)
         if path is None:
             return self._score, matrices
         with np.errstate(over="ignore", invalid="ignore"):
@@ -261,7 +264,7 @@ class SteinMoments:
         return self._weight
 
     def finalise(self) -> SteinMean:
-        """Averages over all rows so far, in the coordinates of the answer."""
+        """Averages over all rows so far, in the frame of the answer."""
         if not self._weight > 0.0:
             raise InputError("`update` must have been given draws of positive weight first")
         score, matrices = self._sums_in(self._answer)
@@ -276,66 +279,14 @@ class SteinMoments:
 class _NormSum:
     """Sum of w^2 ||xi(x)||^2 over the rows of a block, order by order."""
 
-    def __init__(self, operator: Operator, scores: Array, weights: FloatArray | None) -> None:
-        squares = None if weights is None else convert(weights**2, scores)
+    def __init__(self, operator: Operator, scores: FloatArray, weights: FloatArray | None) -> None:
         self._operator = operator
-        self._rows = WeighedRows(scores, squares)
-        self.total = float(namespace(scores).sum(self._rows.score_norms))
+        self._rows = WeighedRows(scores, None if weights is None else weights**2)
+        self.total = float(np.sum(self._rows.score_norms))
 
     def add(self, term: Term) -> None:
         """Add ||Phi_i(x)||^2."""
         self.total += self._operator.squared_norm_sum(self._rows, term)
-
-
-class ColumnMoments:
-    """Weighted mean and covariance of columns, by pairwise updates.
-
-    Keeps the total weight W, the mean m = sum w g / W and the matrix
-    S = sum w (g - m)(g - m)', or its diagonal alone unless `joint`, which merge
-    without cancellation.
-    """
-
-    def __init__(self, columns: int, *, joint: bool = True) -> None:
-        self.weight = self.weight_squares = 0.0
-        self.mean = np.zeros(columns)
-        self.scatter = np.zeros((columns, columns) if joint else columns)
-        self._joint = joint
-
-    def update(self, columns: FloatArray, weights: FloatArray | None) -> Self:
-        """Add rows, of weight 1 where `weights` is None."""
-        weight = float(columns.shape[0]) if weights is None else float(weights.sum())
-        if weight == 0.0:
-            return self
-        shares = np.full(columns.shape[0], 1.0 / weight) if weights is None else weights / weight
-        mean = shares @ columns
-        with np.errstate(over="ignore", invalid="ignore"):
-            deviations = columns - mean
-            weighted = deviations if weights is None else weights[:, None] * deviations
-            scatter = (
-                deviations.T @ weighted
-                if self._joint
-                else np.einsum("ij,ij->j", deviations, weighted)
-            )
-            self.weight_squares += weight if weights is None else float(weights @ weights)
-            return self._combine(weight, mean, scatter)
-
-    def merge(self, other: ColumnMoments) -> Self:
-        """Add another accumulator's rows."""
-        self.weight_squares += other.weight_squares
-        with np.errstate(over="ignore", invalid="ignore"):
-            return self._combine(other.weight, other.mean, other.scatter)
-
-    def _combine(self, weight: float, mean: FloatArray, scatter: FloatArray) -> Self:
-        total = self.weight + weight
-        if weight == 0.0:
-            return self
-        difference = mean - self.mean
-        between = np.outer(difference, difference) if self._joint else difference**2
-        self.scatter = self.scatter + scatter + (self.weight * weight / total) * between
-        finite(float(np.max(np.abs(self.scatter))), "the variance of a column")
-        self.mean = self.mean + (weight / total) * difference
-        self.weight = total
-        return self
 
 
 def stein_moments(
@@ -345,21 +296,19 @@ def stein_moments(
     structure: Structure = "full",
     *,
     norms: bool = False,
-    answer: Coordinates = RAW,
+    answer: Frame = RAW,
 ) -> SteinMoments:
     """Sums of the Stein features over the chosen rows."""
 
     def zero() -> SteinMoments:
         return SteinMoments.empty(basis, structure, norms=norms, answer=answer)
 
+    def add(state: SteinMoments, block: Block) -> SteinMoments:
+        state.add(block, source.log_scale)
+        return state
+
     with np.errstate(over="ignore", invalid="ignore"):  # `finalise` finds out
-        return reduce_blocks(source, rows, zero, add_block, merged)
-
-
-def add_block(state: SteinMoments, block: Block) -> SteinMoments:
-    """`SteinMoments.add` as a step of `reduce_blocks`."""
-    state.add(block)
-    return state
+        return reduce_blocks(source, rows, zero, add, SteinMoments.merge)
 
 
 def merge_all(sums: Sequence[SteinMoments]) -> SteinMoments:
@@ -368,18 +317,3 @@ def merge_all(sums: Sequence[SteinMoments]) -> SteinMoments:
     for part in sums:
         together.merge(part)
     return together
-
-
-def merged(first: SteinMoments, second: SteinMoments) -> SteinMoments:
-    """`SteinMoments.merge` as a step of `reduce_blocks`."""
-    return first.merge(second)
-
-
-def finite(value: float, what: str) -> float:
-    """Return the value, or raise where it left the range of a float64."""
-    if not np.isfinite(value):
-        raise ScaleError(
-            f"{what} overflows in the coordinates of `draws`; pass `standardise=True` "
-            "where there is that option, or rescale draws (x/c) and scores (c s) first"
-        )
-    return value

@@ -12,9 +12,11 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from polystein._lib.arrays import flat_dot, namespace, row_dots, to_numpy, triple_sum
-from polystein.errors import InputError
-from polystein.protocols import Array, Basis, FloatArray, Structure, Term
+import numpy as np
+
+from polystein._lib.arguments import one_of
+from polystein.stein.basis import Basis, Term
+from polystein.types import FloatArray, Structure
 
 EVERY = slice(None)
 
@@ -26,27 +28,26 @@ class WeighedRows:
     ``weighted_scores`` are w^2 s and ``score_norms`` w^2 ||s||^2.
     """
 
-    def __init__(self, scores: Array, squares: Array | None) -> None:
+    def __init__(self, scores: FloatArray, squares: FloatArray | None) -> None:
         self.scores, self.squares = scores, squares
         self.weighted_scores = scores if squares is None else scores * squares[:, None]
-        self.score_norms = row_dots(self.weighted_scores, scores)
-        self._columns: Array | None = None
-        self._norms: Array | None = None
+        self.score_norms = _row_dots(self.weighted_scores, scores)
+        self._columns: FloatArray | None = None
+        self._norms: FloatArray | None = None
 
-    def norms(self, columns: Array) -> Array:
+    def norms(self, columns: FloatArray) -> FloatArray:
         """Squared norm of each row; kept, since phi_i is often the next derivative."""
-        if columns is not self._columns:
-            self._columns, self._norms = columns, row_dots(columns, columns)
+        if self._norms is None or columns is not self._columns:
+            self._columns, self._norms = columns, _row_dots(columns, columns)
         return self._norms
 
-    def sum_of_squares(self, columns: Array | None) -> Array:
+    def sum_of_squares(self, columns: FloatArray | None) -> float:
         """Sum of w^2 times the squared norm of each row; of ones where columns is None."""
-        xp = namespace(self.scores)
         if columns is None:
             rows, dimension = self.scores.shape
-            return dimension * (rows if self.squares is None else xp.sum(self.squares))
+            return float(dimension * (rows if self.squares is None else np.sum(self.squares)))
         norms = self.norms(columns)
-        return xp.sum(norms) if self.squares is None else flat_dot(self.squares, norms)
+        return float(np.sum(norms) if self.squares is None else self.squares @ norms)
 
 
 class Operator(Protocol):
@@ -55,31 +56,33 @@ class Operator(Protocol):
     def parameters(self, dimension: int) -> int:
         """How many free entries one A_i has."""
 
-    def products(self, scores: Array, term: Term) -> Array:
+    def products(self, scores: FloatArray, term: Term) -> FloatArray:
         """Sum over the rows of s phi_i'."""
 
-    def with_derivatives(self, products: list[Array], derivatives: list[Array]) -> list[Array]:
+    def with_derivatives(
+        self, products: list[FloatArray], derivatives: list[FloatArray]
+    ) -> list[FloatArray]:
         """Add each order's derivatives, where they stand, to its summed products."""
 
-    def outer(self, scores: Array, columns: Array) -> Array:
+    def outer(self, scores: FloatArray, columns: FloatArray) -> FloatArray:
         """s columns', which is Phi_0 for columns of ones."""
 
-    def outer_adjoint(self, matrix: Array) -> Array:
+    def outer_adjoint(self, matrix: FloatArray) -> FloatArray:
         """The vector v with <matrix, s 1'> = v's for every s."""
 
-    def scale_rows(self, matrix: Array, factors: Array) -> Array:
+    def scale_rows(self, matrix: FloatArray, factors: FloatArray) -> FloatArray:
         """Multiply the row of score coordinate l by ``factors[l]``."""
 
-    def diagonal(self, matrix: Array) -> Array:
+    def diagonal(self, matrix: FloatArray) -> FloatArray:
         """The entries of A_i that meet the derivatives."""
 
-    def contract(self, scores: Array, term: Term, matrix: Array, diagonal: Array) -> Array:
-        """<A_i, Phi_i(x)> for every row; `diagonal` is that of the matrix."""
+    def contract(self, scores: FloatArray, term: Term, matrix: FloatArray) -> FloatArray:
+        """<A_i, Phi_i(x)> for every row."""
 
     def squared_norm_sum(self, rows: WeighedRows, term: Term) -> float:
         """Sum over the rows of squared weights times ||Phi_i(x)||^2."""
 
-    def stacked(self, scores: Array, term: Term, part: slice = EVERY) -> Array:
+    def stacked(self, scores: FloatArray, term: Term, part: slice = EVERY) -> FloatArray:
         """Rows `part` of Phi_i(x), laid out as a vector, for every row of scores."""
 
 
@@ -90,62 +93,64 @@ class FullOperator:
         """d^2."""
         return dimension * dimension
 
-    def products(self, scores: Array, term: Term) -> Array:
+    def products(self, scores: FloatArray, term: Term) -> FloatArray:
         """One matrix product, s' phi_i, of shape (d, d)."""
         return scores.T @ term.values
 
-    def with_derivatives(self, products: list[Array], derivatives: list[Array]) -> list[Array]:
+    def with_derivatives(
+        self, products: list[FloatArray], derivatives: list[FloatArray]
+    ) -> list[FloatArray]:
         """The derivatives stand on the diagonal."""
-        if not products:
-            return []
-        xp = namespace(products[0])
-        identity = xp.eye(products[0].shape[0], dtype=products[0].dtype)
-        return [p + identity * d for p, d in zip(products, derivatives, strict=True)]
+        return [
+            p + np.diag(np.broadcast_to(d, p.shape[:1]))
+            for p, d in zip(products, derivatives, strict=True)
+        ]
 
-    def outer(self, scores: Array, columns: Array) -> Array:
+    def outer(self, scores: FloatArray, columns: FloatArray) -> FloatArray:
         """s columns', of shape (d, d)."""
         return scores[:, None] * columns[None, :]
 
-    def outer_adjoint(self, matrix: Array) -> Array:
+    def outer_adjoint(self, matrix: FloatArray) -> FloatArray:
         """The row sums."""
-        return namespace(matrix).sum(matrix, axis=1)
+        result: FloatArray = matrix.sum(axis=1)
+        return result
 
-    def scale_rows(self, matrix: Array, factors: Array) -> Array:
+    def scale_rows(self, matrix: FloatArray, factors: FloatArray) -> FloatArray:
         """diag(factors) matrix."""
         return factors[:, None] * matrix
 
-    def diagonal(self, matrix: Array) -> Array:
+    def diagonal(self, matrix: FloatArray) -> FloatArray:
         """The diagonal of a d x d matrix."""
-        return namespace(matrix).linalg.diagonal(matrix)
+        return np.diagonal(matrix)
 
-    def contract(self, scores: Array, term: Term, matrix: Array, diagonal: Array) -> Array:
+    def contract(self, scores: FloatArray, term: Term, matrix: FloatArray) -> FloatArray:
         """s' A phi + <diag(A), phi'>."""
-        products = row_dots(scores @ matrix, term.values)
-        return products + derivative_dot(term, diagonal)
+        products = _row_dots(scores @ matrix, term.values)
+        return products + derivative_dot(term, np.diagonal(matrix))
 
     def squared_norm_sum(self, rows: WeighedRows, term: Term) -> float:
         """Sum of w^2 (||s||^2 ||phi||^2 + 2 <s phi, phi'> + ||phi'||^2)."""
         values, factor, derivative = term
         own = rows.sum_of_squares(derivative)
+        # By einsum, which makes no temporary array: those of every block cost page faults.
         crossed = (
-            flat_dot(rows.weighted_scores, values)
+            np.vdot(rows.weighted_scores, values)
             if derivative is None
-            else triple_sum(rows.weighted_scores, values, derivative)
+            else np.einsum("ij,ij,ij->", rows.weighted_scores, values, derivative)
         )
-        norms = flat_dot(rows.score_norms, rows.norms(values))
+        norms = rows.score_norms @ rows.norms(values)
         return float(norms + (2.0 * factor) * crossed + factor**2 * own)
 
-    def stacked(self, scores: Array, term: Term, part: slice = EVERY) -> Array:
+    def stacked(self, scores: FloatArray, term: Term, part: slice = EVERY) -> FloatArray:
         """Entries of s phi' + diag(phi'), row after row."""
-        xp = namespace(scores)
-        identity = xp.eye(scores.shape[1], dtype=scores.dtype)[part, :]
+        identity = np.eye(scores.shape[1])[part, :]
         derivatives = (
             term.factor * identity
             if term.derivative is None
             else (term.factor * term.derivative)[:, None, :] * identity
         )
         matrices = scores[:, part, None] * term.values[:, None, :] + derivatives
-        return xp.reshape(matrices, (scores.shape[0], -1))
+        return matrices.reshape(scores.shape[0], -1)
 
 
 class DiagonalOperator:
@@ -155,40 +160,42 @@ class DiagonalOperator:
         """One for each coordinate."""
         return dimension
 
-    def products(self, scores: Array, term: Term) -> Array:
+    def products(self, scores: FloatArray, term: Term) -> FloatArray:
         """The diagonal of s' phi_i, of shape (d,)."""
-        xp = namespace(scores)
-        return xp.sum(scores * term.values, axis=0)
+        result: FloatArray = np.sum(scores * term.values, axis=0)
+        return result
 
-    def with_derivatives(self, products: list[Array], derivatives: list[Array]) -> list[Array]:
+    def with_derivatives(
+        self, products: list[FloatArray], derivatives: list[FloatArray]
+    ) -> list[FloatArray]:
         """Every entry has its derivative."""
         return [p + d for p, d in zip(products, derivatives, strict=True)]
 
-    def outer(self, scores: Array, columns: Array) -> Array:
+    def outer(self, scores: FloatArray, columns: FloatArray) -> FloatArray:
         """The diagonal of s columns'."""
         return scores * columns
 
-    def outer_adjoint(self, matrix: Array) -> Array:
+    def outer_adjoint(self, matrix: FloatArray) -> FloatArray:
         """The diagonal itself."""
         return matrix
 
-    def scale_rows(self, matrix: Array, factors: Array) -> Array:
+    def scale_rows(self, matrix: FloatArray, factors: FloatArray) -> FloatArray:
         """Each entry has a row of its own."""
         return factors * matrix
 
-    def diagonal(self, matrix: Array) -> Array:
-        """All there is."""
+    def diagonal(self, matrix: FloatArray) -> FloatArray:
+        """The matrix is its own diagonal."""
         return matrix
 
-    def contract(self, scores: Array, term: Term, matrix: Array, diagonal: Array) -> Array:
+    def contract(self, scores: FloatArray, term: Term, matrix: FloatArray) -> FloatArray:
         """<a, s phi + phi'>."""
         return self.stacked(scores, term) @ matrix
 
     def squared_norm_sum(self, rows: WeighedRows, term: Term) -> float:
         """Sum of w^2 ||s phi + phi'||^2."""
-        return float(rows.sum_of_squares(self.stacked(rows.scores, term)))
+        return rows.sum_of_squares(self.stacked(rows.scores, term))
 
-    def stacked(self, scores: Array, term: Term, part: slice = EVERY) -> Array:
+    def stacked(self, scores: FloatArray, term: Term, part: slice = EVERY) -> FloatArray:
         """Entries of s phi + phi'."""
         products = scores[:, part] * term.values[:, part]
         if term.derivative is None:
@@ -198,28 +205,31 @@ class DiagonalOperator:
 
 def operator_for(structure: Structure) -> Operator:
     """Look up the operator of a structure."""
-    if structure == "full":
-        return FullOperator()
-    if structure == "diagonal":
-        return DiagonalOperator()
-    raise InputError(f"`structure` must be 'full' or 'diagonal'; got {structure!r}")
+    one_of(structure, Structure, "structure")
+    return FullOperator() if structure == "full" else DiagonalOperator()
 
 
-def diagonal_entries(basis: Basis, draws: Array, scores: Array) -> FloatArray:
+def diagonal_entries(basis: Basis, draws: FloatArray, scores: FloatArray) -> FloatArray:
     """s, and the diagonal of Phi_i for every order, of shape (rows, (1 + Q) d)."""
     operator = DiagonalOperator()
     columns = [scores, *(operator.stacked(scores, term) for term in basis.terms(draws))]
-    return to_numpy(namespace(draws).concat(columns, axis=1))
+    return np.concatenate(columns, axis=1)
 
 
-def derivative_dot(term: Term, vector: Array) -> Array:
-    """<phi_i', vector> for every row."""
+def derivative_dot(term: Term, vector: FloatArray) -> FloatArray | float:
+    """<phi_i', vector> for every row, or one number where it is the same for all."""
     scaled = term.factor * vector
-    return namespace(vector).sum(scaled) if term.derivative is None else term.derivative @ scaled
+    return float(np.sum(scaled)) if term.derivative is None else term.derivative @ scaled
 
 
-def derivative_sum(term: Term, weights: Array) -> Array:
-    """Weighted sum of phi_i' over the rows: one number a coordinate, or one for all."""
+def derivative_sum(term: Term, weights: FloatArray) -> FloatArray:
+    """Weighted sum of phi_i' over the rows, one number for each coordinate."""
     if term.derivative is None:
-        return term.factor * namespace(weights).sum(weights)
+        return np.full(term.values.shape[1], term.factor * np.sum(weights))
     return term.factor * (weights @ term.derivative)
+
+
+def _row_dots(first: FloatArray, second: FloatArray) -> FloatArray:
+    """Dot product of every row of two blocks; einsum is faster than vecdot on short rows."""
+    result: FloatArray = np.einsum("ij,ij->i", first, second)
+    return result

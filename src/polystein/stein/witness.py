@@ -3,65 +3,126 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 
-from polystein._lib.arrays import convert, namespace, to_numpy
-from polystein.data.coordinates import RAW, Coordinates, change, working_coordinates
-from polystein.data.passes import reduce_blocks
+from polystein._lib.numerics import finite
+from polystein.data.coordinates import RAW, Frame, working_frame
+from polystein.data.passes import gathered, reduce_blocks
+from polystein.data.source import Block, Rows, Source
 from polystein.errors import DegenerateError
-from polystein.protocols import (
-    Array,
-    Basis,
-    Block,
-    FeatureMoments,
-    FloatArray,
-    Rows,
-    Source,
-    Structure,
-    Witness,
-)
-from polystein.stein.moments import ColumnMoments, SteinMean, finite, stein_moments
+from polystein.inference.columns import ColumnMoments, MeanAndCovariance
+from polystein.stein.basis import Basis, feature_names, feature_words
+from polystein.stein.change import change
+from polystein.stein.moments import SteinMean, stein_moments
 from polystein.stein.operator import Operator, derivative_dot, derivative_sum, operator_for
+from polystein.types import FloatArray, Structure
 
 
-def feature_names(basis: Basis) -> tuple[str, ...]:
-    """Names of the features; the score block comes last."""
-    return (*basis.names, "score")
+class Projection(Protocol):
+    """From rows to columns of numbers."""
+
+    def project(self, draws: FloatArray, scores: FloatArray) -> FloatArray:
+        """Columns of every row, of shape (rows, columns)."""
+
+
+class Witness(Projection, Protocol):
+    """A trained test function whose Stein image splits into named features."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """One name for each feature."""
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """What each feature looks at, in everyday words."""
+
+
+class _OfBasis:
+    """One feature for each function of the basis, and the score's."""
+
+    basis: Basis
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the features; the score's comes last."""
+        return feature_names(self.basis)
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """What each feature looks at, in everyday words."""
+        return feature_words(self.basis)
 
 
 @dataclass(frozen=True, eq=False)
-class PrimalWitness:
-    """Features <A_i, Phi_i(x)> and b's(x) by products with d x d matrices.
+class PrimalWitness(_OfBasis):
+    """Features <A_i, Phi_i(x)> and b's(x), with x and s seen in a frame."""
 
-    A feature in the coordinates of the answer is a combination of the terms in
-    working coordinates: ``matrices[k]`` lists, for basis term k, which feature
-    takes it with which matrix (and its diagonal); column i of ``vectors`` is what feature i takes
-    of the score.
-    """
-
-    names: tuple[str, ...]
     basis: Basis
     operator: Operator
-    working: Coordinates
-    matrices: list[list[tuple[int, Array, Array]]]
-    vectors: Array
+    frame: Frame
+    A: list[FloatArray]
+    b: FloatArray
 
-    def project(self, draws: Array, scores: Array) -> FloatArray:
+    def project(self, draws: FloatArray, scores: FloatArray) -> FloatArray:
         """Features of every row."""
-        draws, scores = self.working.apply(draws, scores)
-        xp = namespace(draws)
-        from_scores = scores @ self.vectors
-        columns = [from_scores[:, i] for i in range(len(self.names))]
-        for term, targets in zip(self.basis.terms(draws), self.matrices, strict=True):
-            for i, matrix, diagonal in targets:
-                columns[i] = columns[i] + self.operator.contract(scores, term, matrix, diagonal)
-        return to_numpy(xp.stack(columns, axis=1))
+        draws, scores = self.frame.apply(draws, scores)
+        terms = zip(self.basis.terms(draws), self.A, strict=True)
+        columns = [self.operator.contract(scores, term, matrix) for term, matrix in terms]
+        return np.stack([*columns, scores @ self.b], axis=1)
+
+    def scaled(self, factors: list[FloatArray]) -> PrimalWitness:
+        """lambda o A_i and lambda o b, with one factor for each row of A_i or for each entry."""
+        matrices = [
+            self.operator.scale_rows(matrix, factor) if factor.ndim == 1 else factor * matrix
+            for matrix, factor in zip(self.A, factors[:-1], strict=True)
+        ]
+        return replace(self, A=matrices, b=factors[-1] * self.b)
 
 
 @dataclass(frozen=True, eq=False)
-class DualWitness:
+class PulledBackWitness(_OfBasis):
+    """The features of a witness of raw powers, computed in a frame where powers are tame.
+
+    A raw feature is a combination of the terms there: ``parts[i][k]`` is the matrix with
+    which feature i takes term k, and column i of ``vectors`` is what it takes of the score.
+    """
+
+    basis: Basis
+    operator: Operator
+    frame: Frame
+    parts: list[dict[int, FloatArray]]
+    vectors: FloatArray
+
+    def project(self, draws: FloatArray, scores: FloatArray) -> FloatArray:
+        """Features of every row."""
+        draws, scores = self.frame.apply(draws, scores)
+        columns: FloatArray = scores @ self.vectors
+        for k, term in enumerate(self.basis.terms(draws), start=1):
+            for i, matrices in enumerate(self.parts):
+                if k in matrices:
+                    columns[:, i] += self.operator.contract(scores, term, matrices[k])
+        return columns
+
+    @classmethod
+    def of(cls, witness: PrimalWitness, working: Frame) -> PulledBackWitness:
+        """The same features by way of the working frame."""
+        path = change(working, witness.frame, witness.b.size)
+        if path is None:
+            raise ValueError("the working frame is the witness's own")
+        parts = [
+            path.coefficients(witness.operator, i, matrix)
+            for i, matrix in enumerate(witness.A, start=1)
+        ]
+        vectors = [matrices.pop(0, np.zeros_like(witness.b)) for matrices in parts]
+        vectors.append(path.rows * witness.b)
+        return cls(witness.basis, witness.operator, working, parts, np.stack(vectors, axis=1))
+
+
+@dataclass(frozen=True, eq=False)
+class DualWitness(_OfBasis):
     """The same features by products with the m training rows, for m below d.
 
     As A_i is an average over training rows,
@@ -72,27 +133,44 @@ class DualWitness:
     row's own: products of length d with m columns instead of d.
     """
 
-    names: tuple[str, ...]
     basis: Basis
-    answer: Coordinates
-    weighted_scores: Array
-    terms: list[Array]
-    derivatives: list[Array]
-    diagonals: list[Array]
-    score: Array
+    frame: Frame
+    weighted_scores: FloatArray
+    terms: list[FloatArray]
+    derivatives: list[FloatArray]
+    diagonals: list[FloatArray]
+    score: FloatArray
 
-    def project(self, draws: Array, scores: Array) -> FloatArray:
+    def project(self, draws: FloatArray, scores: FloatArray) -> FloatArray:
         """Features of every row."""
-        draws, scores = self.answer.apply(draws, scores)
-        xp = namespace(draws)
+        draws, scores = self.frame.apply(draws, scores)
         score_products = scores @ self.weighted_scores.T
         columns = []
         for i, term in enumerate(self.basis.terms(draws)):
-            pairs = xp.vecdot(score_products, term.values @ self.terms[i].T)
+            pairs = np.vecdot(score_products, term.values @ self.terms[i].T)
             own = (scores * term.values) @ self.derivatives[i]
             columns.append(pairs + own + derivative_dot(term, self.diagonals[i]))
-        columns.append(scores @ self.score)
-        return to_numpy(xp.stack(columns, axis=1))
+        return np.stack([*columns, scores @ self.score], axis=1)
+
+    @classmethod
+    def fit(
+        cls,
+        draws: FloatArray,
+        scores: FloatArray,
+        weights: FloatArray,
+        basis: Basis,
+        frame: Frame,
+    ) -> DualWitness:
+        """The maximiser up to a common factor; the weights sum to 1."""
+        draws, scores = frame.apply(draws, scores)
+        weighted = scores * weights[:, None]
+        terms, derivatives, diagonals = [], [], []
+        for term in basis.terms(draws):
+            derivative = derivative_sum(term, weights)
+            terms.append(term.values)
+            derivatives.append(derivative)
+            diagonals.append(np.sum(weighted * term.values, axis=0) + derivative)
+        return cls(basis, frame, weighted, terms, derivatives, diagonals, weights @ scores)
 
 
 def fit_witness(
@@ -101,7 +179,7 @@ def fit_witness(
     basis: Basis,
     structure: Structure = "full",
     *,
-    answer: Coordinates = RAW,
+    frame: Frame = RAW,
     count: int,
 ) -> Witness:
     """The maximiser of Proposition 3.2 on the chosen rows.
@@ -111,133 +189,70 @@ def fit_witness(
     """
     rows = list(rows)
     if structure == "full" and dual_is_cheaper(count, source.layout.dimension, basis.order):
-        draws, scores, weights = _gather(source, rows)
-        if answer is not RAW or working_coordinates(draws) is RAW:
-            return _dual(draws, scores, weights, basis, answer)
-    return fit_primal(source, rows, basis, structure, answer=answer)
+        draws, scores, weights = gathered(source, rows)
+        if frame is not RAW or working_frame(draws) is RAW:
+            return DualWitness.fit(draws, scores, weights, basis, frame)
+    moments = stein_moments(source, rows, basis, structure, answer=frame)
+    witness = maximiser(moments.finalise(), basis, structure, frame)
+    return witness if moments.working is frame else PulledBackWitness.of(witness, moments.working)
 
 
-def fit_primal(
+def fit_matrices(
     source: Source,
     rows: Iterable[Rows],
     basis: Basis,
     structure: Structure = "full",
     *,
-    answer: Coordinates = RAW,
+    frame: Frame,
 ) -> PrimalWitness:
-    """The same with its matrices at hand, however few the rows are."""
-    moments = stein_moments(source, rows, basis, structure, answer=answer)
-    return maximiser(moments.finalise(), basis, structure, moments.working, answer)
+    """The same with its matrices at hand, however few the rows are, in a standardised frame."""
+    moments = stein_moments(source, rows, basis, structure, answer=frame)
+    return maximiser(moments.finalise(), basis, structure, frame)
 
 
 def dual_is_cheaper(count: int, dimension: int, order: int) -> bool:
-    """Compare multiplications a projected row: (Q+1) d m against Q d^2."""
+    """Compare multiplications for a projected row: (Q+1) d m against Q d^2."""
     return (order + 1) * count < order * dimension
 
 
-def maximiser(
-    mean: SteinMean,
-    basis: Basis,
-    structure: Structure,
-    working: Coordinates,
-    answer: Coordinates,
-) -> PrimalWitness:
-    """A_i = mu_i / Z and b = mu_b / Z (Proposition 3.2), ready for working coordinates."""
+def maximiser(mean: SteinMean, basis: Basis, structure: Structure, frame: Frame) -> PrimalWitness:
+    """A_i = mu_i / Z and b = mu_b / Z (Proposition 3.2)."""
     size = mean.norm()
     if size == 0.0:
         raise DegenerateError(
             "every Stein moment of the training rows is exactly zero, so that no test function "
             "stands out; are all `scores` zero?"
         )
-    operator = operator_for(structure)
-    xp = namespace(mean.score)
-    path = change(working, answer, mean.score)
-    matrices: list[list[tuple[int, Array, Array]]] = [[] for _ in range(basis.order)]
-    vectors = []
-    for i, matrix in enumerate(mean.matrices, start=1):
-        parts = (
-            {i: matrix / size} if path is None else path.coefficients(operator, i, matrix / size)
-        )
-        vectors.append(parts.pop(0, xp.zeros_like(mean.score)))
-        for k, part in parts.items():
-            matrices[k - 1].append((i - 1, part, operator.diagonal(part)))
-    score = mean.score / size
-    vectors.append(score if path is None else path.rows * score)
-    return PrimalWitness(
-        feature_names(basis), basis, operator, working, matrices, xp.stack(vectors, axis=1)
-    )
+    matrices = [matrix / size for matrix in mean.matrices]
+    return PrimalWitness(basis, operator_for(structure), frame, matrices, mean.score / size)
 
 
-def feature_moments(
-    source: Source, rows: Iterable[Rows], witness: Witness, *, joint: bool = True
-) -> FeatureMoments:
-    """Mean and covariance (1/n, as in Algorithm 2) of the features of the chosen rows.
+def feature_moments(source: Source, rows: Iterable[Rows], witness: Witness) -> MeanAndCovariance:
+    """Mean and covariance (1/n, as in Algorithm 2) of the features of the chosen rows."""
+    return projected_moments(source, rows, witness, len(witness.names))
 
-    Only the variances unless `joint`.
-    """
-    size = len(witness.names)
+
+def projected_moments(
+    source: Source,
+    rows: Iterable[Rows],
+    projection: Projection,
+    columns: int,
+    *,
+    joint: bool = True,
+) -> MeanAndCovariance:
+    """Mean and covariance of the columns of a projection; only the variances unless `joint`."""
 
     def update(state: ColumnMoments, block: Block) -> ColumnMoments:
-        features = project(witness, block)
-        return state.update(features, block.weights)
+        return state.update(project(projection, block), block.weights)
 
-    return moments_of(
-        reduce_blocks(
-            source, rows, lambda: ColumnMoments(size, joint=joint), update, ColumnMoments.merge
-        )
-    )
+    return reduce_blocks(
+        source, rows, lambda: ColumnMoments(columns, joint=joint), update, ColumnMoments.merge
+    ).finalise()
 
 
-def moments_of(moments: ColumnMoments) -> FeatureMoments:
-    """Sums over rows as a weight rule wants them."""
-    effective = moments.weight**2 / moments.weight_squares
-    return FeatureMoments(moments.mean, moments.scatter / moments.weight, effective)
-
-
-def project(witness: Witness, block: Block) -> FloatArray:
-    """Features of a block; overflow is an error, not inf."""
+def project(projection: Projection, block: Block) -> FloatArray:
+    """Columns of a block; overflow is an error, not inf."""
     with np.errstate(over="ignore", invalid="ignore"):
-        features = witness.project(block.draws, block.scores)
-    finite(float(np.max(np.abs(features))), "a feature")
-    return features
-
-
-def _gather(source: Source, rows: Iterable[Rows]) -> tuple[Array, Array, FloatArray]:
-    """The training rows themselves, with weights that sum to 1."""
-
-    def update(blocks: list[Block], block: Block) -> list[Block]:
-        return [*blocks, block]
-
-    blocks = reduce_blocks(source, rows, list, update, lambda first, second: first + second)
-    xp = namespace(blocks[0].draws)
-    draws = xp.concat([block.draws for block in blocks])
-    scores = xp.concat([block.scores for block in blocks])
-    weights = np.concatenate(
-        [np.ones(block.rows) if block.weights is None else block.weights for block in blocks]
-    )
-    return draws, scores, weights / weights.sum()
-
-
-def _dual(
-    draws: Array, scores: Array, weights: FloatArray, basis: Basis, answer: Coordinates
-) -> DualWitness:
-    draws, scores = answer.apply(draws, scores)
-    xp = namespace(draws)
-    shares = convert(weights, draws)
-    weighted = scores * shares[:, None]
-    terms, derivatives, diagonals = [], [], []
-    for term in basis.terms(draws):
-        derivative = derivative_sum(term, shares) * xp.ones_like(draws[0, :])
-        terms.append(term.values)
-        derivatives.append(derivative)
-        diagonals.append(xp.sum(weighted * term.values, axis=0) + derivative)
-    return DualWitness(
-        feature_names(basis),
-        basis,
-        answer,
-        weighted,
-        terms,
-        derivatives,
-        diagonals,
-        shares @ scores,
-    )
+        columns = projection.project(block.draws, block.scores)
+    finite(float(np.max(np.abs(columns))), "a feature")
+    return columns

@@ -4,14 +4,9 @@
 Theorem 3.5 from draws of any sampler. `printed_law` and `corrected_law` are Remark 3.6.
 """
 
-from polystein.theory.gaussian import (
-    GaussianPair,
-    SignalToNoise,
-    SteinMeans,
-    corrected_law,
-    printed_law,
-    snr_squared,
-)
+from polystein.theory.gaussian import GaussianPair, SteinMeans
+from polystein.theory.laws import corrected_law, printed_law
+from polystein.theory.u_statistic import SignalToNoise, snr_squared
 
 __all__ = [
     "GaussianPair",

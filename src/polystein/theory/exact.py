@@ -6,16 +6,15 @@ independent, identically distributed coordinates
     E[S_a S_b ...] = sum over set partitions pi of {a, b, ...} of
                      d (d-1) ... (d-|pi|+1) * prod over blocks B of E[X^(sum of B)].
 
-Rational arithmetic keeps high orders free of cancellation; `theory.py` rounds the results once.
+Rational arithmetic keeps high orders free of cancellation; `gaussian.py` rounds the results once.
 """
 
 import math
-import operator
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import cache
 
-from polystein.errors import InputError, ScaleError
+from polystein.errors import ScaleError
 
 # A product of sums T_ab = sum_j x_j^a y_j^b, written as its exponents, and a polynomial in them.
 Term = tuple[tuple[int, int], ...]
@@ -118,7 +117,7 @@ class ExactPair:
 
 
 def _kernel(order: int) -> Polynomial:
-    """Return k(x, y) in T_ab: `theory._gram` at s_p(x) = -x."""
+    """Return k(x, y) in T_ab: `u_statistic._gram` at s_p(x) = -x."""
     kernel: dict[Term, int] = {((1, 1),): 1}
     for i in range(1, order + 1):
         parts: tuple[tuple[Term, int], ...] = (
@@ -161,28 +160,6 @@ def _inverse_quadratic_form(mean: Sequence[Fraction], matrix: list[list[Fraction
             factor = row[k] / pivot
             row[k:] = [x - factor * y for x, y in zip(row[k:], pivot_row[k:], strict=True)]
     return total
-
-
-def integer(name: str, value: object, *, least: int) -> int:
-    """Return `value` if it is an integer of at least `least`."""
-    try:
-        number = operator.index(value)  # type: ignore[arg-type]
-    except TypeError:
-        number = least - 1
-    if isinstance(value, bool) or number < least:
-        raise InputError(f"`{name}` must be an integer >= {least}; got {value!r}")
-    return number
-
-
-def real(name: str, value: object) -> float:
-    """Return `value` as a float if it is a finite real number."""
-    try:
-        number = math.nan if isinstance(value, bool) else float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError, OverflowError):
-        number = math.nan
-    if isinstance(value, str) or not math.isfinite(number):
-        raise InputError(f"`{name}` must be a finite real number; got {value!r}")
-    return number
 
 
 def as_float(value: Fraction) -> float:

@@ -12,15 +12,26 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from polystein._lib.arguments import is_finite_number, is_integer
+from polystein._lib.arguments import integer, is_finite_number
+from polystein._lib.numerics import EPSILON, is_constant
 from polystein.errors import DegenerateError, InputError
-from polystein.protocols import FeatureMoments, FloatArray
+from polystein.inference.columns import MeanAndCovariance
+from polystein.types import FloatArray
 
-_EPSILON = float(np.finfo(np.float64).eps)
+
+class Weights(Protocol):
+    """A rule from the features' mean and covariance to lambda."""
+
+    #: Whether it looks at covariances, or at variances alone.
+    needs_covariance: ClassVar[bool]
+
+    def solve(self, moments: MeanAndCovariance, rng: np.random.Generator) -> FloatArray:
+        """Return lambda with unit norm and lambda' mean >= 0."""
 
 
 @dataclass(frozen=True)
@@ -34,9 +45,9 @@ class Uniform:
     Uniform()
     """
 
-    needs_covariance = False
+    needs_covariance: ClassVar[bool] = False
 
-    def solve(self, moments: FeatureMoments, rng: np.random.Generator) -> FloatArray:
+    def solve(self, moments: MeanAndCovariance, rng: np.random.Generator) -> FloatArray:
         """Return 1/sqrt(K) for each of K features, up to the sign."""
         return oriented(np.ones_like(moments.mean), moments.mean)
 
@@ -64,11 +75,13 @@ class ClosedForm:
 
     ridge: float = 0.01
 
+    needs_covariance: ClassVar[bool] = True
+
     def __post_init__(self) -> None:
         if not (is_finite_number(self.ridge) and self.ridge >= 0.0):
             raise InputError(f"`ridge` must be a finite number >= 0; got {self.ridge!r}")
 
-    def solve(self, moments: FeatureMoments, rng: np.random.Generator) -> FloatArray:
+    def solve(self, moments: MeanAndCovariance, rng: np.random.Generator) -> FloatArray:
         """Solve the ridged normal equations."""
         kept = varying(moments)
         covariance = matrix_of(moments, self)[kept][:, kept]
@@ -76,7 +89,7 @@ class ClosedForm:
         correlation = covariance / (spread[:, None] * spread) + self.ridge * np.eye(kept.size)
         if self.ridge == 0.0:
             values = np.linalg.eigvalsh(correlation)
-            if values[0] <= kept.size * _EPSILON * values[-1]:
+            if values[0] <= kept.size * EPSILON * values[-1]:
                 raise DegenerateError(
                     "the features' correlation matrix is singular; use a positive `ridge`"
                 )
@@ -113,16 +126,16 @@ class SoftThreshold:
 
     level: float = 1.0
 
-    needs_covariance = False
+    needs_covariance: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if not (is_finite_number(self.level) and self.level >= 0.0):
             raise InputError(f"`level` must be a finite number >= 0; got {self.level!r}")
 
-    def solve(self, moments: FeatureMoments, rng: np.random.Generator) -> FloatArray:
+    def solve(self, moments: MeanAndCovariance, rng: np.random.Generator) -> FloatArray:
         """Shrink the studentised means towards 0, and most of them to it."""
         kept = varying(moments)
-        spread = np.sqrt(moments.variance[kept])
+        spread = moments.spread[kept]
         studentised = math.sqrt(moments.rows) * (moments.mean[kept] / spread)
         excess = np.abs(studentised) - self.level * math.sqrt(2.0 * math.log(kept.size))
         if not np.any(excess > 0.0):
@@ -140,7 +153,7 @@ class CrossEntropy:
     feature that does not help is pruned: its p_k goes to 0.
 
     The search stops when the best SNR^2 has improved by less than `tolerance`,
-    relative to itself, in `patience` rounds on end. The sign that the algorithm
+    relative to itself, in `patience` rounds in a row. The sign that the algorithm
     returns beside lambda is folded into it.
 
     Parameters
@@ -165,15 +178,15 @@ class CrossEntropy:
     tolerance: float = 1e-3
     patience: int = 3
 
+    needs_covariance: ClassVar[bool] = True
+
     #: Spreads and probabilities are kept off their ends, or the search freezes.
     _least_spread = 1e-6
     _least_probability = 0.01
 
     def __post_init__(self) -> None:
         for name in ("iterations", "candidates", "elites", "patience"):
-            value = getattr(self, name)
-            if not is_integer(value, least=1):
-                raise InputError(f"`{name}` must be a positive integer; got {value!r}")
+            integer(getattr(self, name), name, least=1)
         if self.elites > self.candidates:
             raise InputError(
                 f"`elites` must not exceed `candidates`, {self.candidates}; got {self.elites}"
@@ -181,7 +194,7 @@ class CrossEntropy:
         if not (is_finite_number(self.tolerance) and 0.0 <= self.tolerance < 1.0):
             raise InputError(f"`tolerance` must be in [0, 1); got {self.tolerance!r}")
 
-    def solve(self, moments: FeatureMoments, rng: np.random.Generator) -> FloatArray:
+    def solve(self, moments: MeanAndCovariance, rng: np.random.Generator) -> FloatArray:
         """Search for the weights of the largest SNR^2."""
         kept = varying(moments)
         mean, covariance = moments.mean[kept], matrix_of(moments, self)[kept][:, kept]
@@ -254,7 +267,7 @@ def oriented(weights: FloatArray, mean: FloatArray) -> FloatArray:
     return -weights if weights @ mean < 0.0 else weights
 
 
-def matrix_of(moments: FeatureMoments, rule: object) -> FloatArray:
+def matrix_of(moments: MeanAndCovariance, rule: object) -> FloatArray:
     """The covariance matrix, for a rule that cannot do without it."""
     if moments.covariance.ndim == 1:
         raise InputError(
@@ -264,9 +277,9 @@ def matrix_of(moments: FeatureMoments, rule: object) -> FloatArray:
     return moments.covariance
 
 
-def varying(moments: FeatureMoments) -> NDArray[np.intp]:
+def varying(moments: MeanAndCovariance) -> NDArray[np.intp]:
     """Indices of the features whose variance is more than rounding of their mean."""
-    kept = np.flatnonzero(moments.variance > (16 * _EPSILON * moments.mean) ** 2)
+    kept = np.flatnonzero(~is_constant(moments.spread, moments.mean))
     if kept.size == 0:
         raise DegenerateError(
             "no feature varies over the rows that set the weights; are the draws or the scores "

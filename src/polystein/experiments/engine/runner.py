@@ -24,10 +24,10 @@ from multiprocessing.connection import wait
 from pathlib import Path
 from typing import NamedTuple
 
-from polystein.errors import InputError, PolysteinWarning
+from polystein.errors import InputError, PolysteinWarning, StudyError, TaskError
 from polystein.experiments.engine.cells import Cell, Replicate, Row, Task
 from polystein.experiments.engine.store import Finished, Store
-from polystein.protocols import Progress
+from polystein.types import Progress
 
 # Work is handed out in pieces of about this many milliseconds.
 _CHUNK = 3000.0
@@ -38,14 +38,6 @@ _ONE_THREAD = (
     "BLIS_NUM_THREADS",
     "VECLIB_MAXIMUM_THREADS",
 )
-
-
-class StudyError(RuntimeError):
-    """A study could not be finished; its finished cells are kept."""
-
-
-class TaskError(StudyError):
-    """The task raised in some cells; the others are finished and kept."""
 
 
 class Chunk(NamedTuple):

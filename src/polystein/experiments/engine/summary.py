@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from polystein.experiments.engine.cells import Row, Scalar
-from polystein.protocols import FloatArray
+from polystein.types import FloatArray
 
 #: |z| = 1.96 on the axis of the published figures, the mean of log10 z^2.
 PUBLISHED_LINE = 2.0 * math.log10(1.96)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from polystein.protocols import FloatArray
+from polystein.types import FloatArray
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from polystein.data.sample import Sample
 from polystein.experiments.engine.cells import Replicate, Row
 from polystein.methods.gof import lambda_psd_test, psd_test
-from polystein.report.text import rejected
 from polystein.results.result import GofResult
 
 LEVEL = 0.05
@@ -87,7 +86,7 @@ def judge(sample: Sample, methods: Sequence[Method], replicate: Replicate) -> li
             {
                 "method": method.name,
                 "order": method.order,
-                "rejected": int(rejected(result, LEVEL)),
+                "rejected": int(result.rejected(LEVEL)),
                 "z": None if method.order is None else result.statistic,
             }
         )

@@ -19,8 +19,8 @@ from polystein.experiments.paper import experiment2 as second
 from polystein.experiments.paper import figures, published, verdict
 from polystein.experiments.paper import runtime as runtime_study
 from polystein.experiments.paper import snr as snr_study
-from polystein.protocols import Progress
 from polystein.report.plots import save
+from polystein.types import Progress
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -14,8 +14,7 @@ from polystein.experiments.paper import published
 from polystein.experiments.paper.methods import ORDERS
 from polystein.experiments.paper.samplers import gaussian, gaussian_score
 from polystein.methods.gof import lambda_psd_test
-from polystein.protocols import Weights
-from polystein.weights.rules import ClosedForm, CrossEntropy
+from polystein.weights.rules import ClosedForm, CrossEntropy, Weights
 
 STUDY = "runtime"
 SIZES = (100, 300, 1000, 3000, 10_000)

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from polystein.protocols import Array, FloatArray
+from polystein.types import Array, FloatArray
 
 #: From a generator, a number of draws and a dimension to draws of shape (n, d).
 Sampler: TypeAlias = Callable[[np.random.Generator, int, int], FloatArray]

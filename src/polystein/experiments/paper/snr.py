@@ -16,8 +16,8 @@ from polystein.data.sample import Sample
 from polystein.experiments.engine.cells import Cell, Replicate, Row
 from polystein.experiments.paper.samplers import gaussian_score
 from polystein.methods.discrepancy import psd
-from polystein.protocols import FloatArray
 from polystein.theory import GaussianPair, corrected_law, printed_law
+from polystein.types import FloatArray
 
 STUDY = "snr"
 PAIR = GaussianPair(dimension=1, delta=0.1, variance=1.2)

@@ -12,7 +12,7 @@ from scipy.stats import fisher_exact
 from polystein.experiments.engine.cells import Row, Scalar, number
 from polystein.experiments.paper import published
 from polystein.experiments.paper.methods import LABELS, LEVEL, Method
-from polystein.protocols import FloatArray
+from polystein.types import FloatArray
 
 #: Table 1 rests on 200 repetitions, says the paper.
 TABLE_REPLICATES = 200

@@ -3,45 +3,47 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import stdtr
 
-from polystein._lib.random import Streams, seed_sequence
-from polystein.data.passes import every_row, read_blocks
-from polystein.data.sample import Sample, ScoreFunction, as_sample, weights_ess
-from polystein.data.split import BlockSplit, RandomSplit
+from polystein._lib.numerics import TINY
+from polystein.data.coordinates import standard_frame
+from polystein.data.passes import every_row
+from polystein.data.sample import as_source
+from polystein.data.screen import outlier_warning
+from polystein.data.source import Source, coordinate_names, in_time_order
+from polystein.data.split import TRAINING, BlockSplit, Partition, RandomSplit, Split
 from polystein.errors import DegenerateError, LowESSWarning
-from polystein.inference.autocorrelation import slowest_time
-from polystein.inference.pvalues import correlations, tail_of_maximum
-from polystein.inference.variance import IID, InitialSequence
-from polystein.methods.check.arms import Arm, Part, combine, evidence_shares, upper_normal
-from polystein.methods.check.block_sums import BlockSums, cut
-from polystein.methods.check.flips import BASIS, FEWEST_BLOCKS, flip_signs, memory
-from polystein.methods.check.witnesses import Portfolio, fit_portfolio
+from polystein.inference.pvalues import correlations, tail_of_maximum, upper_normal
+from polystein.inference.variance import IID, InitialSequence, Variance
+from polystein.methods.check.arms import TEST_ROWS, TRAINED, combined
+from polystein.methods.check.batch_sums import BatchSums, cut
+from polystein.methods.check.families import BASIS
+from polystein.methods.check.memory import memory_in_batches, slowest_time
+from polystein.methods.check.sign_flips import FEWEST_BATCHES, flip_signs
+from polystein.methods.check.witnesses import TrainedWitnesses, fit_witnesses
 from polystein.methods.split_sample import (
-    GAP_TIMES,
-    TRAINING,
-    Stage,
-    Trial,
-    standardised,
+    TRAINING_GAP_TIMES,
+    SplitRound,
+    SplitSampleTest,
+    judged_columns,
     z_statistics,
 )
-from polystein.protocols import RNG, Array, FloatArray, LongRun, Partition, Split, Variance, Witness
-from polystein.results.result import Component, GofResult, Notes
-from polystein.stein.witness import project
+from polystein.results.evidence import Arm, Evidence, Part
+from polystein.results.result import GofResult
+from polystein.types import RNG, Array, ScoreFunction
 
-#: The full-sample arm's part of the level, the split arm has the rest; chosen on seeds of
+#: The sign flips' share of the level, the trained witnesses have the rest; chosen on seeds of
 #: which no table is made.
-FULL_SHARE = 0.8
+FLIPS_SHARE = 0.8
 #: With fewer than this many autocorrelation times between them, test rows remember training rows.
 LEAST_GAP_TIMES = 1.0
 
 
 def check(
-    draws: Array | Sample,
+    draws: Array | Source,
     scores: Array | ScoreFunction | None = None,
     /,
     *,
@@ -52,7 +54,7 @@ def check(
 
     Two tests share the level, each strong where the other is blind. One spends no
     rows on training: it asks whether location, spread, shape or dependence of any
-    coordinate is off, and judges by flipping the signs of blocks of rows. The other
+    coordinate is off, and judges by flipping the signs of batches of rows. The other
     trains several test functions on half of the rows and judges the best of them on
     the other half. Both keep chains in time order and allow for autocorrelation.
     Units do not matter: every coordinate is centred and scaled.
@@ -72,17 +74,17 @@ def check(
     Returns
     -------
     GofResult
-        ``components`` holds what each test looked at, ``explain()`` sorts it by its
-        part in the evidence; ``settings["arm"]`` says which of the two tests found
-        more, ``settings["found"]`` what each found most, with orders and coordinates.
+        ``evidence.arms`` holds the two tests, the one that found more first, with all that
+        each looked at; ``explain()`` sorts their parts by their share in the evidence.
         ``statistic`` is the standard normal quantile of 1 - pvalue, 0 if that is below 0.
 
     Notes
     -----
-    The p-value is min(1, p_full/0.8, p_split/0.2). That of the full-sample test is
-    a multiple of 1/500; very small p-values come from the other. Where there are fewer
-    than eight independent blocks of rows to flip the first one abstains, where test
-    rows would remember training rows the other; that both do is an error.
+    The p-value is min(1, p_flips/0.8, p_trained/0.2). That of the sign flips is a
+    multiple of 1/500; very small p-values come from the trained witnesses. The sign flips
+    abstain where there are fewer than eight independent batches of rows. The trained
+    witnesses abstain where test rows would remember training rows. If both abstain, there
+    is an error.
 
     Both references are asymptotic. With fewer than fifty independent rows the size at
     level 0.05 is up to 0.1, and where the scores have no fourth moment (a Gamma(3) law
@@ -108,61 +110,66 @@ def check(
     >>> result.pvalue < 0.01
     True
     """
+    source = as_source(draws, scores)
+    if not iid:
+        source = in_time_order(source)
     split: Split = RandomSplit(0.5) if iid else BlockSplit(0.5, gap="auto")
     variance: Variance = IID() if iid else InitialSequence()
-    trial = Trial(as_sample(draws, scores), BASIS, "full", split, variance, "greater", True)
-    notes, streams = Notes(), Streams.of(seed_sequence(rng))
-    trial.note_dependence(notes)
-    stage = Stage.start(trial, streams, notes)
-    full, trained = full_arm(stage, iid), split_arm(stage)
-    arms = combine(full, trained.arm, FULL_SHARE)
+    test = SplitSampleTest(source, BASIS, "full", split, variance, "greater", True)
+    notes = test.notes()
+    (rows,) = test.rounds(1, rng, notes)
+    flips, trained = flips_arm(rows, iid), trained_arm(rows)
+    arms = combined(flips, trained.arm, FLIPS_SHARE)
     if not arms:
         raise DegenerateError(
-            f"`draws` must hold more independent draws to be judged: those of {trial.sample} move "
+            f"`draws` must hold more independent draws to be judged: those of {source} move "
             f"so slowly that the test half is worth about {trained.ess:.1f}. Run the sampler longer"
         )
-    _note_few(stage, trained)
+    _note_few(rows, trained)
     notes.emit()
-    return _result(trial, trained, arms, notes)
+    return _result(test, trained, arms, notes.messages)
 
 
-def _note_few(stage: Stage, trained: Trained) -> None:
-    """Warn where the split arm abstained, or rests on few effective draws."""
+def _note_few(rows: SplitRound, trained: Trained) -> None:
+    """Warn where the trained witnesses abstained, or rest on few effective draws."""
     if trained.arm is None:
-        stage.notes.add(
+        rows.notes.add(
             LowESSWarning(
                 "the draws move too slowly to be trained on and tested apart: the test half is "
-                f"worth about {trained.ess:.0f} independent draws, and sign flips of blocks judge "
+                f"worth about {trained.ess:.0f} independent draws, and sign flips of batches judge "
                 "alone: take more draws"
             )
         )
     else:
-        stage.note_ess(trained.ess, "the trained arm")
+        rows.note_ess(trained.ess, "the trained arm")
 
 
-def full_arm(stage: Stage, iid: bool) -> Arm | None:
-    """Sign flips of block sums over all rows; None where there are too few blocks."""
-    sample = stage.trial.sample
-    coordinates = standardised(sample, every_row(sample))
-    stage.note_outliers(coordinates)
+def flips_arm(rows: SplitRound, iid: bool) -> Arm | None:
+    """Sign flips of batch sums over all rows; None where there are too few batches."""
+    source, streams = rows.test.source, rows.streams
+    frame, names = standard_frame(source, every_row(source)), coordinate_names(source)
+    if (warning := outlier_warning(source, frame)) is not None:
+        rows.notes.add(warning)
 
-    def blocks(time: float | None) -> BlockSums:
-        return BlockSums(sample, coordinates, BASIS, cut(sample.layout, time))
+    def batches(time: float | None) -> BatchSums:
+        return BatchSums(source, frame, BASIS, cut(source.layout, time))
 
     if iid:
-        return flip_signs(blocks(None), stage.streams.resampling)
-    time = slowest_time(sample, every_row(sample), coordinates)
-    sums = blocks(time)
+        return flip_signs(batches(None), names, streams.resampling)
+    time = slowest_time(source, every_row(source), frame)
+    sums = batches(time)
     while (
-        sums.count >= FEWEST_BLOCKS and sums.neighbours.any() and (in_blocks := memory(sums)) > 1.0
+        sums.count >= FEWEST_BATCHES
+        and sums.neighbours.any()
+        and (remembered := memory_in_batches(sums)) > 1.0
     ):
-        time = max(2.0 * time, in_blocks * sample.layout.total / sums.count)
-        sums = blocks(time)
-    return flip_signs(sums, stage.streams.resampling)
+        time = max(2.0 * time, remembered * source.layout.total / sums.count)
+        sums = batches(time)
+    return flip_signs(sums, names, streams.resampling)
 
 
 class Trained(NamedTuple):
-    """The split arm, with the roles that its rows had and the winner's effective test rows.
+    """The trained arm, the roles that its rows had, and the winner's effective test rows.
 
     There is no arm where test rows would remember training rows.
     """
@@ -172,95 +179,64 @@ class Trained(NamedTuple):
     ess: float
 
 
-def split_arm(stage: Stage) -> Trained:
-    """The largest z of the portfolio on the test rows, allowing for their correlation."""
-    sample, partition = stage.trial.sample, stage.partition
+def trained_arm(rows: SplitRound) -> Trained:
+    """The largest z of the trained witnesses on the test rows, allowing for their correlation."""
+    source, partition = rows.test.source, rows.partition
     training = list(partition.rows(*TRAINING))
     time = 1.0
     if partition.awaits_gap:
-        time = slowest_time(sample, training, stage.answer)
-        partition = partition.with_gap(math.ceil(GAP_TIMES * time))
-        gap = partition.count("gap") / len(sample.layout.lengths)
+        time = slowest_time(source, training, rows.frame)
+        partition = partition.with_gap(math.ceil(TRAINING_GAP_TIMES * time))
+        gap = partition.count("gap") / len(source.layout.lengths)
         if gap < LEAST_GAP_TIMES * time:
             return Trained(None, partition, partition.count("test") / time)
-    portfolio = fit_portfolio(sample, training, BASIS, stage.answer, time)
-    return Trained(*_judged(stage, partition, portfolio))
+    witnesses = fit_witnesses(source, training, BASIS, rows.frame, time)
+    return _judged(rows, partition, witnesses)
 
 
-def _judged(
-    stage: Stage, partition: Partition, portfolio: Portfolio
-) -> tuple[Arm, Partition, float]:
-    """Judge the portfolio on the test rows."""
-    tested, columns = _tested(stage.trial, partition, portfolio)
+def _judged(rows: SplitRound, partition: Partition, witnesses: TrainedWitnesses) -> Trained:
+    """Judge the witnesses on the test rows."""
+    members, names = witnesses.members, coordinate_names(rows.test.source)
+    tested, columns = judged_columns(rows.test, partition, witnesses, len(members))
     statistics = z_statistics(tested, judged=slice(None))
     # A handful of independent rows know their own variance badly, too.
     freedom = np.clip(tested.ess - 1.0, 1.0, tested.df)
-    pvalues = np.maximum(stdtr(freedom, -statistics), np.finfo(float).tiny)
+    pvalues = np.maximum(stdtr(freedom, -statistics), TINY)
     leading = int(np.argmin(pvalues))
-    stage.note_tails(columns[:, leading])
-    largest = float(upper_normal(pvalues[leading]))
-    share = 1.0 / pvalues.size
+    rows.note_tails(columns[:, leading])
     parts = tuple(
-        Part(name, pvalue, share, portfolio.orders_of(name), portfolio.coordinates_of(name))
-        for name, pvalue in zip(portfolio.names, pvalues.tolist(), strict=True)
+        Part(
+            member.name,
+            member.words,
+            member.orders,
+            tuple(names[index] for index in member.coordinates),
+            pvalue,
+            1.0 / len(members),
+        )
+        for member, pvalue in zip(members, pvalues.tolist(), strict=True)
     )
+    largest = float(upper_normal(pvalues[leading]))
     pvalue = tail_of_maximum(largest, correlations(tested.covariance))
-    return Arm("split", pvalue, parts), partition, float(tested.ess[leading])
+    arm = Arm(TRAINED, TEST_ROWS, pvalue, parts)
+    return Trained(arm, partition, float(tested.ess[leading]))
 
 
-def _tested(trial: Trial, partition: Partition, witness: Witness) -> tuple[LongRun, FloatArray]:
-    """Long-run mean and covariance of every member over the test rows, and w times each."""
-    accumulator = trial.variance.accumulator(trial.sample.layout, len(witness.names))
-    kept = []
-    for block in read_blocks(trial.sample, partition.rows("test")):
-        columns = project(witness, block)
-        accumulator.update(columns, block.weights, block.chain, block.start)
-        kept.append(columns if block.weights is None else block.weights[:, None] * columns)
-    return accumulator.finalise(), np.concatenate(kept)
-
-
-def _result(trial: Trial, trained: Trained, arms: list[Arm], notes: Notes) -> GofResult:
-    parts = [part for arm in arms for part in arm.parts]
-    pvalue = min(1.0, arms[0].pvalue)
-    total, partition = trial.sample.layout.total, trained.partition
+def _result(
+    test: SplitSampleTest, trained: Trained, arms: tuple[Arm, ...], warnings: tuple[str, ...]
+) -> GofResult:
+    pvalue, partition = arms[0].pvalue, trained.partition
     apart = trained.arm is not None
     return GofResult(
         statistic=max(0.0, float(upper_normal(pvalue))),
         pvalue=pvalue,
         alternative="greater",
         method="check",
-        components=tuple(
-            Component(part.name, float(upper_normal(part.pvalue)), part.share) for part in parts
-        ),
+        dimension=test.source.layout.dimension,
+        evidence=Evidence(arms, estimates=test.estimates()),
         ess=trained.ess if apart else math.nan,
         n_train=partition.count(*TRAINING) if apart else 0,
         n_gap=partition.count("gap") if apart else 0,
-        n_test=partition.count("test") if apart else total,
-        settings=_settings(trial, arms, parts),
-        warnings=notes.messages,
+        n_test=partition.count("test") if apart else test.source.layout.total,
+        settings={"split": repr(test.split), "variance": repr(test.variance)},
+        warnings=warnings,
     )
-
-
-def _settings(trial: Trial, arms: list[Arm], parts: list[Part]) -> dict[str, Any]:
-    sample = trial.sample
-    names = sample.names or [f"x[{index}]" for index in range(sample.layout.dimension)]
-    settings: dict[str, Any] = {
-        "dimension": sample.layout.dimension,
-        "split": repr(trial.split),
-        "variance": repr(trial.variance),
-        "arm": arms[0].name,
-        "arms": {arm.name: min(1.0, arm.pvalue) for arm in arms},
-        "found": {arm.name: _found(arm.leading, names) for arm in arms if arm.pvalue < 1.0},
-        "shares": dict(zip((part.name for part in parts), evidence_shares(parts), strict=True)),
-    }
-    if sample.log_weights is not None:
-        settings["weights_ess"] = weights_ess(sample.log_weights)
-    return settings
-
-
-def _found(part: Part, names: Sequence[str]) -> dict[str, Any]:
-    return {
-        "component": part.name,
-        "orders": list(part.orders),
-        "coordinates": [names[index] for index in part.coordinates],
-    }

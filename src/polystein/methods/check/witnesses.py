@@ -1,6 +1,6 @@
-"""The split arm of `check`: several trained witnesses, judged together by their largest z.
+"""The trained witnesses of `check`, which are judged together by their largest z.
 
-All of them see the basis of `check` in coordinates standardised by the training rows:
+All of them see the basis of `check` in a frame standardised by the training rows:
 
 * ``trained score``: the score alone, each coordinate by its studentised mean;
 * ``sparse score``: the same for the coordinates that stand out;
@@ -17,38 +17,47 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import nnls
 
-from polystein.data.coordinates import Coordinates
-from polystein.data.passes import read_blocks, reduce_blocks
+from polystein.data.coordinates import Frame
+from polystein.data.passes import read_blocks
+from polystein.data.source import Rows, Source
 from polystein.errors import DegenerateError
-from polystein.protocols import (
-    Array,
-    Basis,
-    Block,
-    FeatureMoments,
-    FloatArray,
-    Rows,
-    Source,
-    Witness,
-)
-from polystein.stein.moments import ColumnMoments, SteinMoments, merge_all, stein_moments
+from polystein.inference.columns import ColumnMoments, MeanAndCovariance
+from polystein.stein.basis import Basis
+from polystein.stein.moments import SteinMoments, merge_all, stein_moments
 from polystein.stein.operator import diagonal_entries
-from polystein.stein.witness import PrimalWitness, maximiser, project
+from polystein.stein.witness import PrimalWitness, Witness, maximiser, project, projected_moments
+from polystein.types import FloatArray
 from polystein.weights.rules import SoftThreshold, varying
 
-NAMES = ("trained score", "sparse score", "sparse stack", "trained x", "trained stack")
+#: Training rows are cut into so many parts; each is projected on a witness of the others.
 FOLDS = 4
 #: Added to the correlations of the orders' features.
 RIDGE = 0.1
+#: How many coordinates of a sparse member a result names.
+MOST_NAMED = 3
 _DENSE, _SPARSE = SoftThreshold(level=0.0), SoftThreshold()
 
 
+class Member(NamedTuple):
+    """One witness: its name, what it looks at, and which orders and coordinates it weighs.
+
+    ``coordinates`` is empty where it looks at all of them.
+    """
+
+    name: str
+    words: str
+    orders: tuple[str, ...]
+    coordinates: tuple[int, ...] = ()
+
+
 @dataclass(frozen=True, eq=False)
-class Portfolio:
-    """A witness whose columns are the members.
+class TrainedWitnesses:
+    """All members as the columns of one projection.
 
     ``entries`` holds the weights of the diagonal entries, the score's first, for each
     of the first members; ``orders`` projects on the features of each order with full
@@ -56,103 +65,120 @@ class Portfolio:
     """
 
     basis: Basis
-    coordinates: Coordinates
+    frame: Frame
     orders: Witness
     combination: FloatArray
     entries: FloatArray
 
-    names = NAMES
-
-    def project(self, draws: Array, scores: Array) -> FloatArray:
+    def project(self, draws: FloatArray, scores: FloatArray) -> FloatArray:
         """Members' columns for every row."""
         full = self.orders.project(draws, scores) @ self.combination
-        entries = diagonal_entries(self.basis, *self.coordinates.apply(draws, scores))
+        entries = diagonal_entries(self.basis, *self.frame.apply(draws, scores))
         return np.concatenate([entries @ self.entries, full], axis=1)
 
-    def orders_of(self, member: str) -> tuple[str, ...]:
-        """The orders that a member has weight on, by name."""
-        position, split = NAMES.index(member), self.entries.shape[1]
-        if position < split:
-            names = ("score", *self.basis.names)
-            weights = np.abs(self._by_order(position)).sum(axis=1)
-        else:
-            names = self.orders.names
-            weights = self.combination[:, position - split]
-        return tuple(name for name, weight in zip(names, weights, strict=True) if weight != 0.0)
+    @property
+    def members(self) -> tuple[Member, ...]:
+        """The members, in the order of the columns."""
+        dense, sparse, stack = (self._entries_of(column) for column in range(3))
+        first, all_orders = (self._orders_of(column) for column in range(2))
+        return (
+            Member("trained score", "location", _weighed_orders(dense, self.basis)),
+            Member(
+                "sparse score", "location", _weighed_orders(sparse, self.basis), _largest(sparse)
+            ),
+            Member(
+                "sparse stack", "spread, shape", _weighed_orders(stack, self.basis), _largest(stack)
+            ),
+            Member("trained x", "spread, correlation", first),
+            Member("trained stack", "everything at once", all_orders),
+        )
 
-    def coordinates_of(self, member: str, most: int = 3) -> tuple[int, ...]:
-        """The coordinates that a sparse member has most weight on; the others see them all."""
-        if not member.startswith("sparse"):
-            return ()
-        sizes = np.linalg.norm(self._by_order(NAMES.index(member)), axis=0)
-        order = np.argsort(-sizes, kind="stable")[:most]
-        return tuple(int(index) for index in order if sizes[index] > 0.0)
+    def _entries_of(self, column: int) -> FloatArray:
+        """A member's weights of the diagonal entries, of shape (1 + Q, d)."""
+        return self.entries[:, column].reshape(1 + self.basis.order, -1)
 
-    def _by_order(self, position: int) -> FloatArray:
-        """Weights of the diagonal entries, of shape (1 + Q, d)."""
-        return self.entries[:, position].reshape(1 + self.basis.order, -1)
+    def _orders_of(self, column: int) -> tuple[str, ...]:
+        weights = self.combination[:, column].tolist()
+        return tuple(
+            name for name, weight in zip(self.orders.names, weights, strict=True) if weight != 0.0
+        )
 
 
-def fit_portfolio(
-    source: Source, rows: Iterable[Rows], basis: Basis, coordinates: Coordinates, time: float
-) -> Portfolio:
-    """Train every member on the chosen rows, of autocorrelation time ``time``."""
-    rows = list(rows)
-    parts = folds(rows, FOLDS)
-    sums = [stein_moments(source, part, basis, answer=coordinates) for part in parts]
-    # PSD of order 1 is the first feature and the score's, which is the last, as they come.
-    uniform = np.zeros(basis.order + 1)
-    uniform[[0, -1]] = 1.0
-    moments = cross_fitted_moments(source, parts, sums, coordinates)
-    stacked = np.ones(basis.order + 1) if moments is None else nonnegative_weights(moments)
-    return Portfolio(
-        basis,
-        coordinates,
-        witness_of(sums, coordinates),
-        np.stack([uniform, stacked], axis=1),
-        _entry_weights(source, rows, basis, coordinates, time),
+def _weighed_orders(weights: FloatArray, basis: Basis) -> tuple[str, ...]:
+    """The orders that have weight, by name; the score comes first."""
+    sizes = np.abs(weights).sum(axis=1).tolist()
+    return tuple(
+        name for name, size in zip(("score", *basis.names), sizes, strict=True) if size != 0.0
     )
 
 
-def witness_of(sums: Sequence[SteinMoments], coordinates: Coordinates) -> PrimalWitness:
+def _largest(weights: FloatArray) -> tuple[int, ...]:
+    """The coordinates that have the most weight over all orders."""
+    sizes = np.linalg.norm(weights, axis=0)
+    order = np.argsort(-sizes, kind="stable")[:MOST_NAMED]
+    return tuple(int(index) for index in order if sizes[index] > 0.0)
+
+
+class _DiagonalEntries(NamedTuple):
+    """The score and the diagonal of Phi_i for every order, as columns."""
+
+    basis: Basis
+    frame: Frame
+
+    def project(self, draws: FloatArray, scores: FloatArray) -> FloatArray:
+        return diagonal_entries(self.basis, *self.frame.apply(draws, scores))
+
+
+def fit_witnesses(
+    source: Source, rows: Iterable[Rows], basis: Basis, frame: Frame, time: float
+) -> TrainedWitnesses:
+    """Train every member on the chosen rows, of autocorrelation time ``time``."""
+    rows = list(rows)
+    parts = folds(rows, FOLDS)
+    sums = [stein_moments(source, part, basis, answer=frame) for part in parts]
+    # PSD of order 1 is the first feature and the score's, which is the last, as they come.
+    uniform = np.zeros(basis.order + 1)
+    uniform[[0, -1]] = 1.0
+    moments = cross_fitted_moments(source, parts, sums, frame)
+    stacked = np.ones(basis.order + 1) if moments is None else nonnegative_weights(moments)
+    return TrainedWitnesses(
+        basis,
+        frame,
+        witness_of(sums, frame),
+        np.stack([uniform, stacked], axis=1),
+        _entry_weights(source, rows, basis, frame, time),
+    )
+
+
+def witness_of(sums: Sequence[SteinMoments], frame: Frame) -> PrimalWitness:
     """The maximiser of Proposition 3.2 on the rows of several sums together."""
     together = merge_all(sums)
-    return maximiser(together.finalise(), together.basis, "full", coordinates, coordinates)
+    return maximiser(together.finalise(), together.basis, "full", frame)
 
 
 def _entry_weights(
-    source: Source, rows: list[Rows], basis: Basis, coordinates: Coordinates, time: float
+    source: Source, rows: list[Rows], basis: Basis, frame: Frame, time: float
 ) -> FloatArray:
-    """Weights of the diagonal entries for the members that have them, one a column."""
+    """Weights of the diagonal entries for the members that have them, one column each."""
     dimension = source.layout.dimension
-
-    def zero() -> ColumnMoments:
-        return ColumnMoments((1 + basis.order) * dimension, joint=False)
-
-    def update(state: ColumnMoments, block: Block) -> ColumnMoments:
-        entries = diagonal_entries(basis, *coordinates.apply(block.draws, block.scores))
-        return state.update(entries, block.weights)
-
-    moments = reduce_blocks(source, rows, zero, update, ColumnMoments.merge)
-    variance = moments.scatter / moments.weight
-    effective = moments.weight**2 / moments.weight_squares / time
-    weights = np.zeros((moments.mean.size, 3))
-    for member, (rule, size) in enumerate(
-        [(_DENSE, dimension), (_SPARSE, dimension), (_SPARSE, moments.mean.size)]
+    size = (1 + basis.order) * dimension
+    moments = projected_moments(source, rows, _DiagonalEntries(basis, frame), size, joint=False)
+    weights = np.zeros((size, 3))
+    for member, (rule, count) in enumerate(
+        [(_DENSE, dimension), (_SPARSE, dimension), (_SPARSE, size)]
     ):
-        seen = FeatureMoments(moments.mean[:size], variance[:size], effective)
+        seen = MeanAndCovariance(
+            moments.mean[:count], moments.covariance[:count], moments.rows / time
+        )
         # A constant score is for the other members and the other arm to judge.
         with suppress(DegenerateError):
-            weights[:size, member] = rule.solve(seen, np.random.default_rng(0))
+            weights[:count, member] = rule.solve(seen, np.random.default_rng(0))
     return weights
 
 
 def cross_fitted_moments(
-    source: Source,
-    parts: list[list[Rows]],
-    sums: list[SteinMoments],
-    coordinates: Coordinates,
-) -> FeatureMoments | None:
+    source: Source, parts: list[list[Rows]], sums: list[SteinMoments], frame: Frame
+) -> MeanAndCovariance | None:
     """Mean and covariance of the orders' features, each row's by a witness of other rows.
 
     None where all the importance weight is in one fold, which leaves no other rows.
@@ -162,23 +188,20 @@ def cross_fitted_moments(
         others = sums[:k] + sums[k + 1 :]
         if not any(other.weight > 0.0 for other in others):
             continue
-        witness = witness_of(others, coordinates)
+        witness = witness_of(others, frame)
         for block in read_blocks(source, part):
             moments.update(project(witness, block), block.weights)
-    if moments.weight == 0.0:
-        return None
-    effective = moments.weight**2 / moments.weight_squares
-    return FeatureMoments(moments.mean, moments.scatter / moments.weight, effective)
+    return None if moments.weight == 0.0 else moments.finalise()
 
 
-def nonnegative_weights(moments: FeatureMoments) -> FloatArray:
+def nonnegative_weights(moments: MeanAndCovariance) -> FloatArray:
     """The ridged maximiser of SNR^2 among weights that are not negative.
 
     A feature's population mean is a squared norm, so that a negative weight would
     only fit noise. Where every feature has a negative mean, all are kept.
     """
     kept = varying(moments)
-    spread = np.sqrt(moments.variance[kept])
+    spread = moments.spread[kept]
     correlation = moments.covariance[kept][:, kept] / (spread[:, None] * spread)
     root = np.linalg.cholesky(correlation + RIDGE * np.eye(kept.size))
     solution, _ = nnls(root.T, np.linalg.solve(root, moments.mean[kept] / spread))

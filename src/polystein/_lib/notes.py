@@ -1,0 +1,49 @@
+"""Warnings gathered while a test runs, and the line of the caller that they point at."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Iterable
+
+from polystein.errors import PolysteinWarning
+
+
+class Notes:
+    """Warnings gathered while a test runs and emitted once at its end.
+
+    ``earlier`` are messages of warnings that the caller has been shown already, when the
+    draws came in: they belong to the result, and are not emitted again.
+    """
+
+    def __init__(self, earlier: Iterable[str] = ()) -> None:
+        self._earlier = tuple(earlier)
+        self._items: list[PolysteinWarning] = []
+
+    def add(self, warning: PolysteinWarning) -> None:
+        """Keep a warning for later. What several splits say alike is kept once."""
+        first = str(warning).split()[:4]
+        if not any(str(item).split()[:4] == first for item in self._items):
+            self._items.append(warning)
+
+    @property
+    def messages(self) -> tuple[str, ...]:
+        """The texts, in the order in which they came."""
+        return (*self._earlier, *(str(item) for item in self._items))
+
+    def emit(self) -> None:
+        """Emit everything."""
+        for item in self._items:
+            warn_caller(item)
+
+
+def warn_caller(warning: PolysteinWarning) -> None:
+    """Emit a warning that points at the line outside of the package that called it."""
+    frame, level = sys._getframe(), 1
+    while frame.f_back and _inside(frame.f_globals.get("__name__", "")):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(warning, stacklevel=level)
+
+
+def _inside(module: str) -> bool:
+    return module == "polystein" or module.startswith("polystein.")

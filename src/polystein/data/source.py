@@ -1,0 +1,163 @@
+"""What rows come from: the protocol, how draws are arranged, and what is known about them.
+
+Memory, a file or a generator is one more `Source`. Every public function that takes draws takes
+any of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polystein.errors import InputError
+from polystein.types import Array, FloatArray
+
+
+class Layout(NamedTuple):
+    """How the draws are arranged: draws per chain, dimension, and what a row is."""
+
+    lengths: tuple[int, ...]
+    dimension: int
+    #: Whether rows are those of chains in time order; else they are independent.
+    time_ordered: bool
+
+    @property
+    def total(self) -> int:
+        """Number of rows over all chains."""
+        return sum(self.lengths)
+
+    def __str__(self) -> str:
+        chains = f"{len(self.lengths)} chains of " if self.time_ordered else ""
+        return f"{chains}{self.lengths[0]} draws, d={self.dimension}"
+
+
+class Block(NamedTuple):
+    """Consecutive (or selected) rows of one chain that are read together, in time order."""
+
+    draws: FloatArray
+    scores: FloatArray
+    #: Importance weights, in the unit that is the same for all rows of a source.
+    weights: FloatArray | None
+    chain: int
+    start: int
+
+    @property
+    def rows(self) -> int:
+        """Number of rows in the block."""
+        return int(self.draws.shape[0])
+
+    @property
+    def weights_or_ones(self) -> FloatArray:
+        """The importance weights, 1 for every row where there are none."""
+        return np.ones(self.rows) if self.weights is None else self.weights
+
+
+class Rows(NamedTuple):
+    """A stretch ``start:stop`` of one chain, thinned by ``mask`` if there is one."""
+
+    chain: int
+    start: int
+    stop: int
+    mask: NDArray[np.bool_] | None = None
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is known about the draws beyond draws and scores; everything is optional."""
+
+    #: Statistics that the sampler kept, each of shape (chain, draw): "diverging", ...
+    sampler_statistics: Mapping[str, Array] = field(default_factory=dict)
+    #: The log-density at (n, d) draws, up to a constant.
+    log_density: Callable[[Array], Array] | None = None
+    #: From (n, d) unconstrained draws to the values of the model's own parameters.
+    transform: Callable[[Array], Mapping[str, Array]] | None = None
+    #: Messages of warnings that were emitted when the draws came in.
+    warnings: tuple[str, ...] = ()
+
+
+class Source(Protocol):
+    """Where rows come from.
+
+    ``layout`` and ``read`` are all that a source must have. The door gives the other
+    attributes the values below where they are missing.
+    """
+
+    layout: Layout
+    #: One name for each coordinate.
+    names: tuple[str, ...] | None = None
+    #: Whether blocks carry importance weights.
+    weighted: bool = False
+    #: Weights are in units of ``exp(log_scale)``, the same unit for all rows.
+    log_scale: float = 0.0
+    #: Rows that are stored together: a read within one such group costs the whole group.
+    grain: int = 1
+    #: Whether rows can be read only from the first to the last.
+    sequential: bool = False
+    facts: Facts = Facts()
+
+    def read(self, chain: int, start: int, stop: int) -> Block:
+        """Rows ``start:stop`` of a chain."""
+
+
+_REQUIRED = ("layout", "read")
+_OPTIONAL = ("names", "weighted", "log_scale", "grain", "sequential", "facts")
+
+
+class CompleteSource:
+    """Another source with every attribute there, and possibly with another layout."""
+
+    layout: Layout
+    names: tuple[str, ...] | None
+    weighted: bool
+    log_scale: float
+    grain: int
+    sequential: bool
+    facts: Facts
+
+    def __init__(self, source: Source, layout: Layout | None = None) -> None:
+        self.source = source
+        self.layout = source.layout if layout is None else layout
+        for name in _OPTIONAL:
+            setattr(self, name, getattr(source, name, getattr(Source, name)))
+
+    def read(self, chain: int, start: int, stop: int) -> Block:
+        """Rows ``start:stop`` of a chain."""
+        return self.source.read(chain, start, stop)
+
+    def __repr__(self) -> str:
+        return f"{type(self.source).__name__}({self.layout}{', weighted' * self.weighted})"
+
+
+def is_source(value: object) -> bool:
+    """Whether the value serves rows in blocks."""
+    return all(hasattr(value, name) for name in _REQUIRED)
+
+
+def complete(source: Source) -> Source:
+    """The source itself, or with the optional attributes that it lacks."""
+    if not isinstance(source.layout, Layout):
+        raise InputError(
+            f"`layout` of a source must be a Layout(lengths, dimension, time_ordered); "
+            f"got {source.layout!r}"
+        )
+    if all(hasattr(source, name) for name in _OPTIONAL):
+        return source
+    return CompleteSource(source)
+
+
+def in_time_order(source: Source) -> Source:
+    """The same rows, taken as chains in time order."""
+    if source.layout.time_ordered:
+        return source
+    return CompleteSource(source, source.layout._replace(time_ordered=True))
+
+
+def coordinate_names(source: Source) -> tuple[str, ...]:
+    """The names of the coordinates, ``x[0]``, ``x[1]``, ... where they have none."""
+    if source.names is not None:
+        return source.names
+    return tuple(f"x[{index}]" for index in range(source.layout.dimension))

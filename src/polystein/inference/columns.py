@@ -1,0 +1,94 @@
+"""Mean and covariance of columns of numbers, block by block."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from polystein._lib.numerics import finite, kish_size
+from polystein.types import FloatArray
+
+
+class MeanAndCovariance(NamedTuple):
+    """Mean of some columns, their covariance (1/n), and the effective number of rows.
+
+    Of columns too many for a matrix, ``covariance`` holds only the variances: it is (K, K)
+    or (K,).
+    """
+
+    mean: FloatArray
+    covariance: FloatArray
+    rows: float
+
+    @property
+    def variance(self) -> FloatArray:
+        """The variance of each column."""
+        if self.covariance.ndim == 1:
+            return self.covariance
+        return np.diagonal(self.covariance)
+
+    @property
+    def spread(self) -> FloatArray:
+        """The standard deviation of each column."""
+        result: FloatArray = np.sqrt(self.variance)
+        return result
+
+
+class ColumnMoments:
+    """Weighted mean and covariance of columns, by pairwise updates.
+
+    Keeps the total weight W, the mean m = sum w g / W and the matrix
+    S = sum w (g - m)(g - m)', or its diagonal alone unless `joint`, which merge
+    without cancellation.
+    """
+
+    def __init__(self, columns: int, *, joint: bool = True) -> None:
+        self.weight = self.weight_squares = 0.0
+        self.mean = np.zeros(columns)
+        self.scatter = np.zeros((columns, columns) if joint else columns)
+        self._joint = joint
+
+    def update(self, columns: FloatArray, weights: FloatArray | None) -> Self:
+        """Add rows, of weight 1 where `weights` is None."""
+        weight = float(columns.shape[0]) if weights is None else float(weights.sum())
+        if weight == 0.0:
+            return self
+        shares = np.full(columns.shape[0], 1.0 / weight) if weights is None else weights / weight
+        mean = shares @ columns
+        with np.errstate(over="ignore", invalid="ignore"):
+            deviations = columns - mean
+            weighted = deviations if weights is None else weights[:, None] * deviations
+            scatter = (
+                deviations.T @ weighted
+                if self._joint
+                else np.einsum("ij,ij->j", deviations, weighted)
+            )
+        squares = weight if weights is None else float(weights @ weights)
+        return self.add(weight, squares, mean, scatter)
+
+    def merge(self, other: ColumnMoments) -> Self:
+        """Add another accumulator's rows."""
+        return self.add(other.weight, other.weight_squares, other.mean, other.scatter)
+
+    def add(
+        self, weight: float, weight_squares: float, mean: FloatArray, scatter: FloatArray
+    ) -> Self:
+        """Add rows of which the total weight, the mean and the scatter are known."""
+        total = self.weight + weight
+        if weight == 0.0:
+            return self
+        with np.errstate(over="ignore", invalid="ignore"):
+            difference = mean - self.mean
+            between = np.outer(difference, difference) if self._joint else difference**2
+            self.scatter = self.scatter + scatter + (self.weight * weight / total) * between
+        finite(float(np.max(np.abs(self.scatter))), "the variance of a column")
+        self.mean = self.mean + (weight / total) * difference
+        self.weight = total
+        self.weight_squares += weight_squares
+        return self
+
+    def finalise(self) -> MeanAndCovariance:
+        """Mean and covariance over all rows so far."""
+        effective = kish_size(self.weight, self.weight_squares)
+        return MeanAndCovariance(self.mean, self.scatter / self.weight, effective)

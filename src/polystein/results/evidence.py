@@ -1,0 +1,173 @@
+"""What a verdict rests on: features, parts and arms of a test, and what was estimated for it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from polystein._lib.numerics import TINY
+from polystein.inference.pvalues import upper_normal
+
+
+class Component(NamedTuple):
+    """One feature of a z-test.
+
+    ``z`` is its own statistic on the test rows, ``weight`` its lambda and ``share`` its part
+    in the mean of u: weight times mean over the sum of those products in absolute value.
+    Features of opposite sign worked against each other.
+    """
+
+    name: str
+    words: str
+    z: float
+    weight: float
+    share: float
+
+
+class Part(NamedTuple):
+    """One statistic or trained witness among several that share the level of a test.
+
+    ``words`` say what it looks at; ``orders`` and ``coordinates`` are those that stand out,
+    with no coordinates where it looks at all of them together.
+    """
+
+    name: str
+    words: str
+    orders: tuple[str, ...]
+    coordinates: tuple[str, ...]
+    pvalue: float
+    level_share: float
+
+    @property
+    def z(self) -> float:
+        """The standard normal quantile of 1 - pvalue."""
+        return float(upper_normal(self.pvalue))
+
+    @property
+    def adjusted(self) -> float:
+        """The p-value that the part would have on its share of the level alone."""
+        return min(1.0, self.pvalue / self.level_share)
+
+
+class Arm(NamedTuple):
+    """One of the tests that share the level: its p-value, its parts, and the rows it judged.
+
+    ``pvalue`` allows for the arm's share of the level already.
+    """
+
+    name: str
+    rows: str
+    pvalue: float
+    parts: tuple[Part, ...]
+
+    @property
+    def leading(self) -> Part:
+        """The part that found the most."""
+        return min(self.parts, key=lambda part: part.adjusted)
+
+    def with_level_share(self, share: float) -> Arm:
+        """The arm with this share of the level (Bonferroni); its p-value stays at most 1."""
+        parts = tuple(part._replace(level_share=part.level_share * share) for part in self.parts)
+        return self._replace(pvalue=min(1.0, self.pvalue / share), parts=parts)
+
+
+class Contribution(NamedTuple):
+    """A coordinate's, or an entry's, share in the mean of u."""
+
+    name: str
+    share: float
+
+
+class Explanation(NamedTuple):
+    """One row of `GofResult.explain`: a feature or a part, and its share in the verdict.
+
+    ``weight`` is lambda, None for a part; ``level_share`` is None for a feature.
+    """
+
+    name: str
+    words: str
+    z: float
+    weight: float | None
+    level_share: float | None
+    share: float
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What a test found on the way to its verdict.
+
+    Attributes
+    ----------
+    arms : tuple of Arm
+        The tests that share the level, the one that found the most first.
+    coordinates, entries : tuple of Contribution
+        The coordinates and entries of the matrices with the largest shares in the mean of u,
+        for weights finer than one for each order.
+    split_pvalues : tuple of float
+        The p-value of each random split, where there were several.
+    estimates : mapping
+        What was estimated from the draws on the way: trained locations, the memory of the
+        multipliers, the effective number of importance weights.
+    """
+
+    arms: tuple[Arm, ...] = ()
+    coordinates: tuple[Contribution, ...] = ()
+    entries: tuple[Contribution, ...] = ()
+    split_pvalues: tuple[float, ...] = ()
+    estimates: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """The parts of all arms."""
+        return tuple(part for arm in self.arms for part in arm.parts)
+
+    def arm(self, name: str) -> Arm | None:
+        """The arm of this name, None where the test has none or it could not judge."""
+        return next((arm for arm in self.arms if arm.name == name), None)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Dictionaries and lists all the way down."""
+        return {
+            "arms": [
+                {**arm._asdict(), "parts": [part._asdict() for part in arm.parts]}
+                for arm in self.arms
+            ],
+            "coordinates": [one._asdict() for one in self.coordinates],
+            "entries": [one._asdict() for one in self.entries],
+            "split_pvalues": list(self.split_pvalues),
+            "estimates": dict(self.estimates),
+        }
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Evidence:
+        """The inverse of `to_dict`."""
+        return cls(
+            arms=tuple(_arm(arm) for arm in values["arms"]),
+            coordinates=tuple(Contribution(**one) for one in values["coordinates"]),
+            entries=tuple(Contribution(**one) for one in values["entries"]),
+            split_pvalues=tuple(values["split_pvalues"]),
+            estimates=dict(values["estimates"]),
+        )
+
+
+def _arm(values: Mapping[str, Any]) -> Arm:
+    parts = tuple(
+        Part(
+            **{
+                **part,
+                "orders": tuple(part["orders"]),
+                "coordinates": tuple(part["coordinates"]),
+            }
+        )
+        for part in values["parts"]
+    )
+    return Arm(**{**values, "parts": parts})
+
+
+def evidence_shares(parts: Sequence[Part]) -> list[float]:
+    """Each part's share in the evidence, the sum of -log of the adjusted p-values."""
+    evidence = [-math.log(max(part.adjusted, TINY)) for part in parts]
+    total = max(sum(evidence), TINY)
+    return [value / total for value in evidence]

@@ -1,0 +1,28 @@
+"""Names for types that many rooms share, and the closed choices of options. Nothing computes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+#: An array of any library (NumPy, PyTorch, JAX, ...), or what NumPy makes an array of.
+Array: TypeAlias = Any
+#: What the mathematics works on: NumPy in double precision.
+FloatArray: TypeAlias = NDArray[np.float64]
+#: From (n, d) draws to the score at each of them.
+ScoreFunction: TypeAlias = Callable[[Array], Array]
+RNG: TypeAlias = int | np.random.SeedSequence | np.random.Generator | None
+Progress: TypeAlias = Callable[[int, int], None]
+
+Alternative: TypeAlias = Literal["two-sided", "greater"]
+BasisName: TypeAlias = Literal["monomial", "hermite", "bounded-hermite"]
+Estimator: TypeAlias = Literal["u", "v"]
+Resolution: TypeAlias = Literal["order", "coordinate", "hierarchical", "entry"]
+Role: TypeAlias = Literal["witness", "weights", "gap", "test"]
+Structure: TypeAlias = Literal["full", "diagonal"]
+Verdict: TypeAlias = Literal["rejected", "not rejected"]
+#: How long the multipliers of a wild bootstrap remember; "auto" estimates it.
+MultiplierLength: TypeAlias = float | Literal["auto"] | None
