@@ -88,15 +88,20 @@ def compared(
     pairs = interleaved(ours, theirs, QUICK_PAIRS if quick else PAIRS)
     ratio = target.ratio if target else truediv
     ratios = [ratio(*pair) for pair in zip(*pairs, strict=True)]
-    low, middle, high = statistics.quantiles(ratios, n=4, method="inclusive")
+    middle = statistics.median(ratios)
     return [
         title,
         milliseconds(statistics.median(pairs.ours)),
         milliseconds(statistics.median(pairs.theirs)),
-        f"{middle:.3g}× [{low:.3g}, {high:.3g}]",
+        ratio_cell(ratios),
         str(target or ""),
         "" if target is None else "yes" if target.met(middle) else "no",
     ]
+
+
+def ratio_cell(ratios: list[float]) -> str:
+    low, middle, high = statistics.quantiles(ratios, n=4, method="inclusive")
+    return f"{middle:.3g}× [{low:.3g}, {high:.3g}]"
 
 
 def milliseconds(value: float) -> str:
@@ -139,23 +144,32 @@ def in_subprocess(module: str, *options: str) -> str:
     return output.splitlines()[-1]
 
 
-def report(cases: list[Case], *, quick: bool, threads: int) -> None:
+def report(cases: list[Case], *, quick: bool, threads: int | None) -> None:
     """Print the table line by line, as the lines come."""
-    blas = np.show_config(mode="dicts")["Build Dependencies"]["blas"]
-    pairs = QUICK_PAIRS if quick else PAIRS
-    print(
-        f"Python {platform.python_version()}, NumPy {np.__version__}, {blas['name']} "
-        f"{blas['version']}, threads: {threads}, {platform.machine()}. Times and ratios are "
-        f"medians of {pairs} interleaved pairs.\n"
-    )
-    print_line(HEADER)
-    print_line(["---"] * len(HEADER))
+    print(f"{setting(quick=quick, threads=threads)}\n")
+    print_header(HEADER)
     with warnings.catch_warnings():
         # What a verdict warns of is of no interest here, and its text would cut the table.
         warnings.simplefilter("ignore")
         for case in cases:
             for row in case.rows(quick):
                 print_line(row)
+
+
+def setting(*, quick: bool, threads: int | None) -> str:
+    """What ran where, to be printed above a table; no number of threads is BLAS's own."""
+    blas = np.show_config(mode="dicts")["Build Dependencies"]["blas"]
+    pairs = QUICK_PAIRS if quick else PAIRS
+    return (
+        f"Python {platform.python_version()}, NumPy {np.__version__}, {blas['name']} "
+        f"{blas['version']}, threads: {threads or 'default'}, {platform.machine()}. Times and "
+        f"ratios are medians of {pairs} interleaved pairs."
+    )
+
+
+def print_header(cells: list[str]) -> None:
+    print_line(cells)
+    print_line(["---"] * len(cells))
 
 
 def print_line(cells: list[str]) -> None:
