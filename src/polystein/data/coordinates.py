@@ -9,14 +9,12 @@ rounds nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
 from polystein._lib.numerics import is_constant
-from polystein.data.passes import read_blocks
-from polystein.data.source import Block, Rows, Source
+from polystein.data.source import Block
 from polystein.errors import DegenerateError
 from polystein.inference.columns import ColumnMoments
 from polystein.types import FloatArray
@@ -41,10 +39,25 @@ class Frame:
         """Draws and scores in this frame; the inputs are left alone."""
         if self.scale is None:
             return draws, scores
-        if self.centre is not None:
-            draws = draws - self.centre
         with np.errstate(over="ignore"):  # whoever sums them finds out
-            return draws / self.scale, scores * self.scale
+            return self.of_draws(draws), scores * self.scale
+
+    def of_draws(self, draws: FloatArray) -> FloatArray:
+        """The draws alone in this frame."""
+        if self.scale is None:
+            return draws
+        centred = draws if self.centre is None else draws - self.centre
+        return centred / self.scale
+
+    def back(self, draws: FloatArray) -> FloatArray:
+        """Draws of this frame as they came."""
+        scaled = draws if self.scale is None else draws * self.scale
+        return scaled if self.centre is None else scaled + self.centre
+
+    def scale_in(self, other: Frame) -> FloatArray | float:
+        """How large this frame's unit is in another frame."""
+        own = 1.0 if self.scale is None else self.scale
+        return own if other.scale is None else own / other.scale
 
     def see(self, block: Block) -> Block:
         """The block in this frame."""
@@ -85,23 +98,48 @@ def working_frame(draws: FloatArray) -> Frame:
     return Frame(centre if centre.any() else None, scale)
 
 
-def standard_frame(source: Source, rows: Iterable[Rows]) -> Frame:
-    """The frame in which these rows have mean 0 and variance 1, coordinate by coordinate."""
-    moments = ColumnMoments(source.layout.dimension, joint=False)
-    working: Frame | None = None
-    for block in read_blocks(source, rows):
-        # Squares of draws on a huge scale would overflow.
-        working = working or working_frame(block.draws)
-        moments.update(working.see(block).draws, block.weights)
-    found = moments.finalise()
-    return _back_from(working or RAW, found.mean, found.spread)
+class DrawMoments:
+    """Mean and variance of the draws, as an accumulator of a pass.
+
+    Sums are taken in a working frame, which the first block chooses: squares of draws on a
+    huge scale would overflow.
+    """
+
+    def __init__(self, dimension: int) -> None:
+        self._working: Frame | None = None
+        self._moments = ColumnMoments(dimension, joint=False)
+
+    def zero(self) -> DrawMoments:
+        """An accumulator of the same kind without rows."""
+        return DrawMoments(self._moments.mean.size)
+
+    def update(self, block: Block) -> None:
+        """Take the rows of a block."""
+        if self._working is None:
+            self._working = working_frame(block.draws)
+        self._moments.update(self._working.of_draws(block.draws), block.weights)
+
+    def merge(self, other: DrawMoments) -> DrawMoments:
+        """Add another accumulator's rows."""
+        if other._working is None:
+            return self
+        if self._working is None:
+            self._working = other._working
+        found, ratio = other._moments, other._working.scale_in(self._working)
+        mean = self._working.of_draws(other._working.back(found.mean))
+        scatter = found.scatter * ratio**2
+        self._moments.add(found.weight, found.weight_squares, mean, scatter)
+        return self
+
+    def standard_frame(self) -> Frame:
+        """The frame in which the rows so far have mean 0 and variance 1."""
+        found = self._moments.finalise()
+        return _back_from(self._working or RAW, found.mean, found.spread)
 
 
 def _back_from(working: Frame, mean: FloatArray, spread: FloatArray) -> Frame:
     """Mean and standard deviation, found in the working frame, as a frame of their own."""
-    if working.scale is not None:
-        centre = 0.0 if working.centre is None else working.centre
-        mean, spread = centre + working.scale * mean, working.scale * spread
+    mean, spread = working.back(mean), spread * working.scale_in(RAW)
     flat = np.flatnonzero(is_constant(spread, mean))
     if flat.size:
         raise DegenerateError(

@@ -1,20 +1,24 @@
-"""Reads rows in blocks: the only place that cuts chains into blocks."""
+"""The only loop over rows: a pass reads the chosen rows once and feeds any number of accumulators.
+
+Blocks are cut so that they stay in a core's cache. Chains shorter than a block are joined, and
+rows that a split chose at random are gathered, so that blocks are full whatever the layout is.
+A group of rows that a source stores together is read as a whole, once.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import reduce
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import TypeVar
+from typing import Protocol, Self
 
 import numpy as np
 
 from polystein._lib.numerics import kish_size
-from polystein.data.source import Block, Rows, Source
-from polystein.types import FloatArray
-
-State = TypeVar("State")
+from polystein._lib.threads import one_blas_thread
+from polystein.data.source import Block, Rows, Run, Source
+from polystein.types import FloatArray, Progress
 
 # Draws, scores and two powers of 24,576 numbers each fill 768 KB: they stay in a
 # core's second-level cache from the first power to the last.
@@ -25,42 +29,117 @@ ROWS_PER_COLUMN = 2
 MOST_ROWS = 8_192
 
 
+class Accumulator(Protocol):
+    """Takes blocks of rows; accumulators of different rows merge into that of all rows.
+
+    Unless it says otherwise, the result does not depend on how rows are cut into blocks nor
+    on the order of merging, to rounding. It can be pickled.
+    """
+
+    def zero(self) -> Self:
+        """An accumulator of the same kind without rows."""
+
+    def update(self, block: Block) -> None:
+        """Take the rows of a block."""
+
+    def merge(self, other: Self) -> Self:
+        """Add another accumulator's rows and return the accumulator itself."""
+
+
+class Executor(Protocol):
+    """Runs a pass over stretches of rows."""
+
+    def run(
+        self, source: Source, rows: Sequence[Rows], accumulators: Sequence[Accumulator], tick: Tick
+    ) -> None:
+        """Feed every block of the rows to every accumulator."""
+
+
+class Tick:
+    """Counts the rows of one or more passes and tells `progress`."""
+
+    def __init__(self, progress: Progress | None = None, total: int = 0) -> None:
+        self._progress, self._total, self._done = progress, total, 0
+
+    def __call__(self, rows: int) -> None:
+        """Count so many more rows."""
+        self._done += rows
+        if self._progress is not None:
+            self._progress(min(self._done, self._total), self._total)
+
+
+@dataclass(frozen=True)
+class Serial:
+    """One block after the other, in time order."""
+
+    def run(
+        self, source: Source, rows: Sequence[Rows], accumulators: Sequence[Accumulator], tick: Tick
+    ) -> None:
+        """Feed every block of the rows to every accumulator."""
+        for block in _read_blocks(source, rows):
+            for accumulator in accumulators:
+                accumulator.update(block)
+            tick(block.rows)
+
+
+@dataclass(frozen=True)
+class Threads:
+    """Contiguous ranges of rows on threads of their own, merged in time order."""
+
+    count: int
+
+    def run(
+        self, source: Source, rows: Sequence[Rows], accumulators: Sequence[Accumulator], tick: Tick
+    ) -> None:
+        """Feed every block of the rows to every accumulator."""
+
+        def fold(part: list[Rows]) -> list[Accumulator]:
+            own = [accumulator.zero() for accumulator in accumulators]
+            Serial().run(source, part, own, tick)
+            return own
+
+        spans = list(_spans(rows, block_rows(source.layout.dimension)))
+        bounds = np.linspace(0, len(spans), self.count + 1).astype(int)
+        parts = [spans[low:high] for low, high in pairwise(bounds)]
+        with ThreadPoolExecutor(self.count) as pool:
+            for folded in pool.map(fold, parts):
+                for accumulator, other in zip(accumulators, folded, strict=True):
+                    accumulator.merge(other)
+
+
+SERIAL = Serial()
+
+
+def run_pass(
+    source: Source,
+    rows: Iterable[Rows],
+    *accumulators: Accumulator,
+    executor: Executor = SERIAL,
+    tick: Tick | None = None,
+) -> None:
+    """Read the chosen rows once, in time order, and feed all accumulators.
+
+    BLAS works on one thread meanwhile: its threads gain nothing on products of one block, and
+    wait for each other where other programs are at work.
+    """
+    with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):  # who reads finds out
+        executor.run(source, list(rows), accumulators, tick or Tick())
+
+
+def visit_blocks(
+    source: Source, rows: Iterable[Rows], visit: Callable[[Block], object], tick: Tick | None = None
+) -> None:
+    """Hand over the blocks of the chosen rows in time order, to what cannot be merged."""
+    with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
+        for block in _read_blocks(source, rows):
+            visit(block)
+            if tick is not None:
+                tick(block.rows)
+
+
 def block_rows(dimension: int) -> int:
     """Rows of a block that stays in cache but still fills a matrix product."""
     return min(MOST_ROWS, max(BLOCK_ELEMENTS // dimension, ROWS_PER_COLUMN * dimension))
-
-
-def reduce_blocks(
-    source: Source,
-    rows: Iterable[Rows],
-    zero: Callable[[], State],
-    update: Callable[[State, Block], State],
-    merge: Callable[[State, State], State],
-    *,
-    n_jobs: int = 1,
-) -> State:
-    """Fold `update` over the blocks of the chosen rows, in time order.
-
-    With ``n_jobs`` threads each folds a contiguous run of blocks from its own
-    ``zero()``, and the states are merged in time order.
-    """
-    if n_jobs == 1:
-        return reduce(update, read_blocks(source, rows), zero())
-    spans = list(_spans(rows, block_rows(source.layout.dimension)))
-
-    def fold(part: list[Rows]) -> State:
-        return reduce(update, read_blocks(source, part), zero())
-
-    bounds = np.linspace(0, len(spans), n_jobs + 1).astype(int)
-    parts = [spans[low:high] for low, high in pairwise(bounds)]
-    with ThreadPoolExecutor(n_jobs) as pool:
-        return reduce(merge, pool.map(fold, parts))
-
-
-def read_blocks(source: Source, rows: Iterable[Rows]) -> Iterator[Block]:
-    """The chosen rows in blocks that stay in cache, in time order."""
-    for span in _spans(rows, block_rows(source.layout.dimension)):
-        yield from _read(source, span)
 
 
 def every_row(source: Source) -> Iterator[Rows]:
@@ -74,47 +153,118 @@ def short_stretches(source: Source, rows: int) -> Iterator[Rows]:
     yield from _spans(every_row(source), max(1, rows))
 
 
+def _read_blocks(source: Source, rows: Iterable[Rows]) -> Iterator[Block]:
+    """The chosen rows in blocks that stay in cache, in time order."""
+    size = block_rows(source.layout.dimension)
+    waiting: list[Block] = []
+    for block in _read_spans(source, rows, size):
+        if waiting and sum(one.rows for one in waiting) + block.rows > size:
+            yield _joined(waiting)
+            waiting = []
+        waiting.append(block)
+    if waiting:
+        yield _joined(waiting)
+
+
+def first_block(source: Source) -> Block:
+    """A block of the first rows, by which a frame is chosen."""
+    rows = min(source.layout.lengths[0], block_rows(source.layout.dimension))
+    return source.read(0, 0, rows)
+
+
 def gathered(source: Source, rows: Iterable[Rows]) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Draws and scores of the chosen rows at once, (n, d), and weights that sum to 1.
 
     Each stretch is read as a whole, so that one stretch of an array in memory is no copy.
     """
-    blocks = [block for stretch in rows for block in _read(source, stretch)]
-    if len(blocks) == 1:
-        draws, scores, weights = blocks[0].draws, blocks[0].scores, blocks[0].weights_or_ones
-    else:
-        draws = np.concatenate([block.draws for block in blocks])
-        scores = np.concatenate([block.scores for block in blocks])
-        weights = np.concatenate([block.weights_or_ones for block in blocks])
-    return draws, scores, weights / weights.sum()
+    together = _joined([block for stretch in rows for block in _selected(source, stretch)])
+    weights = together.weights_or_ones
+    return together.draws, together.scores, weights / weights.sum()
 
 
 def effective_weights(source: Source) -> float:
     """Kish's size of the importance weights of all rows: their number where there are none."""
     if not source.weighted:
         return float(source.layout.total)
-    weights = [block.weights_or_ones for block in read_blocks(source, every_row(source))]
-    return kish_size(sum(float(w.sum()) for w in weights), sum(float(w @ w) for w in weights))
+    sums = WeightSums()
+    run_pass(source, every_row(source), sums)
+    return kish_size(sums.total, sums.squares)
+
+
+class WeightSums:
+    """Sums of the importance weights and of their squares."""
+
+    def __init__(self) -> None:
+        self.total = self.squares = 0.0
+
+    def zero(self) -> WeightSums:
+        """An accumulator of the same kind without rows."""
+        return WeightSums()
+
+    def update(self, block: Block) -> None:
+        """Take the rows of a block."""
+        weights = block.weights_or_ones
+        self.total += float(weights.sum())
+        self.squares += float(weights @ weights)
+
+    def merge(self, other: WeightSums) -> WeightSums:
+        """Add another accumulator's rows."""
+        self.total += other.total
+        self.squares += other.squares
+        return self
+
+
+def _read_spans(source: Source, rows: Iterable[Rows], size: int) -> Iterator[Block]:
+    """Blocks of at most `size` rows of one chain; what is stored together is read at once."""
+    for stretch in _spans(rows, max(size, source.grain)):
+        for block in _selected(source, stretch):
+            for low in range(0, block.rows, size):
+                whole = low == 0 and block.rows <= size
+                yield block if whole else block.part(low, min(low + size, block.rows))
 
 
 def _spans(rows: Iterable[Rows], size: int) -> Iterator[Rows]:
-    """Cut stretches of rows into block-sized ones."""
+    """Cut stretches into ones of which about `size` rows are chosen."""
     for chain, start, stop, mask in rows:
-        for low in range(start, stop, size):
-            high = min(low + size, stop)
-            yield Rows(chain, low, high, None if mask is None else mask[low - start : high - start])
+        if mask is None:
+            for low in range(start, stop, size):
+                yield Rows(chain, low, min(low + size, stop))
+            continue
+        # Blocks of rows chosen at random are nearly as full as those of consecutive rows; an
+        # eighth is left for chance, so that hardly any block has to be cut in two.
+        chosen = max(1, int(np.count_nonzero(mask)))
+        step = max(1, size * (stop - start) * 7 // (8 * chosen))
+        for low in range(start, stop, step):
+            high = min(low + step, stop)
+            yield Rows(chain, low, high, mask[low - start : high - start])
 
 
-def _read(source: Source, span: Rows) -> Iterator[Block]:
-    """Read one block and keep the rows of its mask; nothing if none is kept."""
-    block = source.read(span.chain, span.start, span.stop)
-    if span.mask is not None:
-        index = np.flatnonzero(span.mask)
-        if index.size == 0:
-            return
-        block = block._replace(
-            draws=block.draws[index],
-            scores=block.scores[index],
-            weights=None if block.weights is None else block.weights[index],
-        )
-    yield block
+def _selected(source: Source, stretch: Rows) -> Iterator[Block]:
+    """Read a stretch and keep the rows of its mask; nothing if none is kept."""
+    block = source.read(stretch.chain, stretch.start, stretch.stop)
+    if stretch.mask is None:
+        yield block
+        return
+    index = np.flatnonzero(stretch.mask)
+    if index.size:
+        yield block.take(index)
+
+
+def _joined(blocks: list[Block]) -> Block:
+    """One block of the rows of several; of a single one, that block itself."""
+    if len(blocks) == 1:
+        return blocks[0]
+    weighted = blocks[0].weights is not None
+    ends = np.cumsum([0, *(block.rows for block in blocks)]).tolist()
+    runs = (
+        Run(block.chain, block.start, low, high)
+        for block, (low, high) in zip(blocks, pairwise(ends), strict=True)
+    )
+    return Block(
+        np.concatenate([block.draws for block in blocks]),
+        np.concatenate([block.scores for block in blocks]),
+        np.concatenate([block.weights_or_ones for block in blocks]) if weighted else None,
+        blocks[0].chain,
+        blocks[0].start,
+        tuple(runs),
+    )

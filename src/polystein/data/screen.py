@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polystein.data.coordinates import Frame
-from polystein.data.passes import effective_weights, every_row, read_blocks
-from polystein.data.source import Block, Source
+from polystein.data.passes import effective_weights, every_row, run_pass
+from polystein.data.source import Block, Source, chosen_rows
 from polystein.data.split import LEAST_ROWS, Partition
 from polystein.errors import DegenerateError, HeavyTailWarning, InputError
+from polystein.types import FloatArray
 
 # Continuous draws repeat only by rounding, which one coordinate alone can show.
 MOST_REPEATS = 0.01
@@ -26,12 +27,21 @@ MOST_OF_A_VARIANCE = 0.5
 
 def forbid_duplicates(source: Source) -> None:
     """Raise where rows repeat, which independent draws from a density do not."""
+    repeats = RowKeys(_first_coordinates)
+    run_pass(source, every_row(source), repeats)
+    refuse_repeats(source, repeats)
+
+
+def refuse_repeats(source: Source, first_coordinates: RowKeys) -> None:
+    """Raise where rows repeat, after a look at their first coordinates."""
     most = MOST_REPEATS if source.layout.dimension > 1 else MOST_REPEATS_IN_ONE_DIMENSION
     allowed = most * source.layout.total
     # Rows that repeat repeat their first coordinate, which is cheaper to look at.
-    if _repeats(source, _first_coordinates) <= allowed:
+    if first_coordinates.repeats() <= allowed:
         return
-    repeats = _repeats(source, _hashes)
+    hashes = RowKeys(_hashes)
+    run_pass(source, every_row(source), hashes)
+    repeats = hashes.repeats()
     if repeats > allowed:
         raise InputError(
             f"`draws` must be independent rows; {repeats} of {source.layout.total} rows repeat "
@@ -43,11 +53,36 @@ def forbid_duplicates(source: Source) -> None:
         )
 
 
-def _repeats(source: Source, key: Callable[[Block], NDArray[Any]]) -> int:
-    """How many rows have the key of another row before them."""
-    keys = np.concatenate([key(block) for block in read_blocks(source, every_row(source))])
-    keys.sort()
-    return int(np.count_nonzero(keys[1:] == keys[:-1]))
+class RowKeys:
+    """One key for each row, by which repeated rows are found: 8 bytes a row."""
+
+    def __init__(self, key: Callable[[Block], NDArray[Any]]) -> None:
+        self._key = key
+        self._keys: list[NDArray[Any]] = []
+
+    @classmethod
+    def of_first_coordinates(cls) -> RowKeys:
+        """Keys that are cheap: rows that repeat repeat their first coordinate."""
+        return cls(_first_coordinates)
+
+    def zero(self) -> RowKeys:
+        """An accumulator of the same kind without rows."""
+        return RowKeys(self._key)
+
+    def update(self, block: Block) -> None:
+        """Take the rows of a block."""
+        self._keys.append(self._key(block).copy())
+
+    def merge(self, other: RowKeys) -> RowKeys:
+        """Add another accumulator's rows."""
+        self._keys += other._keys
+        return self
+
+    def repeats(self) -> int:
+        """How many rows have the key of another row before them."""
+        keys = np.concatenate(self._keys)
+        keys.sort()
+        return int(np.count_nonzero(keys[1:] == keys[:-1]))
 
 
 def _first_coordinates(block: Block) -> NDArray[np.float64]:
@@ -73,18 +108,38 @@ def _multipliers(dimension: int) -> NDArray[np.uint64]:
     return rng.integers(2**63, size=dimension, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
 
 
-def require_weight(source: Source, partition: Partition) -> None:
-    """Raise where a role has too few rows of positive importance weight."""
-    if not source.weighted:
-        return
-    for role, least in LEAST_ROWS.items():
-        blocks = read_blocks(source, partition.rows(role))
-        positive = sum(int(np.count_nonzero(block.weights_or_ones)) for block in blocks)
-        if positive < least:
-            raise InputError(
-                f"`log_weights` must leave at least {least} rows of positive weight for the role "
-                f"{role!r}; got {positive}"
-            )
+class PositiveWeights:
+    """How many rows of each role have a positive importance weight."""
+
+    def __init__(self, partition: Partition) -> None:
+        self._partition = partition
+        self._counts = dict.fromkeys(LEAST_ROWS, 0)
+
+    def zero(self) -> PositiveWeights:
+        """An accumulator of the same kind without rows."""
+        return PositiveWeights(self._partition)
+
+    def update(self, block: Block) -> None:
+        """Take the rows of a block."""
+        for role in LEAST_ROWS:
+            chosen = chosen_rows(block, self._partition.mask(block, role))
+            if chosen is not None:
+                self._counts[role] += int(np.count_nonzero(chosen.weights_or_ones))
+
+    def merge(self, other: PositiveWeights) -> PositiveWeights:
+        """Add another accumulator's rows."""
+        for role, count in other._counts.items():
+            self._counts[role] += count
+        return self
+
+    def require_enough(self) -> None:
+        """Raise where a role has too few rows of positive importance weight."""
+        for role, least in LEAST_ROWS.items():
+            if self._counts[role] < least:
+                raise InputError(
+                    f"`log_weights` must leave at least {least} rows of positive weight for the "
+                    f"role {role!r}; got {self._counts[role]}"
+                )
 
 
 def require_shared_weight(source: Source) -> None:
@@ -96,21 +151,43 @@ def require_shared_weight(source: Source) -> None:
         )
 
 
-def outlier_warning(source: Source, standard: Frame) -> HeavyTailWarning | None:
-    """A warning where one draw makes up most of a coordinate's variance.
+class LargestDeviations:
+    """The largest part of one row in each coordinate's variance, in the frame of all rows."""
 
-    The frame must be the one that standardises all rows.
-    """
-    largest, total = np.zeros(source.layout.dimension), 0.0
-    for block in read_blocks(source, every_row(source)):
-        squares, weights = standard.see(block).draws ** 2, block.weights_or_ones
-        np.maximum(largest, np.max(weights[:, None] * squares, axis=0), out=largest)
-        total += float(weights.sum())
-    coordinate = int(np.argmax(largest))
-    part = float(largest[coordinate]) / total
-    if part <= MOST_OF_A_VARIANCE:
-        return None
-    return HeavyTailWarning(
-        f"one row of `draws` makes up {part:.0%} of the variance of coordinate {coordinate}: "
-        "beside it all other draws look alike, and the test is blind. Look at that draw."
-    )
+    def __init__(self, standard: Frame, dimension: int) -> None:
+        self._standard = standard
+        self._largest, self._total = np.zeros(dimension), 0.0
+
+    def zero(self) -> LargestDeviations:
+        """An accumulator of the same kind without rows."""
+        return LargestDeviations(self._standard, self._largest.size)
+
+    def update(self, block: Block) -> None:
+        """Take the rows of a block."""
+        self.update_seen(self._standard.of_draws(block.draws), block.weights)
+
+    def update_seen(self, draws: FloatArray, weights: FloatArray | None) -> None:
+        """Take rows that are seen in the standard frame already."""
+        if weights is None:
+            largest = np.maximum(draws.max(axis=0), -draws.min(axis=0)) ** 2
+        else:
+            largest = np.max(weights[:, None] * draws**2, axis=0)
+        np.maximum(self._largest, largest, out=self._largest)
+        self._total += float(draws.shape[0] if weights is None else weights.sum())
+
+    def merge(self, other: LargestDeviations) -> LargestDeviations:
+        """Add another accumulator's rows."""
+        np.maximum(self._largest, other._largest, out=self._largest)
+        self._total += other._total
+        return self
+
+    def warning(self) -> HeavyTailWarning | None:
+        """A warning where one draw makes up most of a coordinate's variance."""
+        coordinate = int(np.argmax(self._largest))
+        part = float(self._largest[coordinate]) / self._total
+        if part <= MOST_OF_A_VARIANCE:
+            return None
+        return HeavyTailWarning(
+            f"one row of `draws` makes up {part:.0%} of the variance of coordinate {coordinate}: "
+            "beside it all other draws look alike, and the test is blind. Look at that draw."
+        )

@@ -35,8 +35,21 @@ class Layout(NamedTuple):
         return f"{chains}{self.lengths[0]} draws, d={self.dimension}"
 
 
+class Run(NamedTuple):
+    """Rows ``low:high`` of a block, which come from one chain from its row ``start`` on."""
+
+    chain: int
+    start: int
+    low: int
+    high: int
+
+
 class Block(NamedTuple):
-    """Consecutive (or selected) rows of one chain that are read together, in time order."""
+    """Rows that are read together, in time order.
+
+    A source gives consecutive rows of one chain. A pass may take some of them, and may join
+    those of several chains, each of which is a *run* of the block then.
+    """
 
     draws: FloatArray
     scores: FloatArray
@@ -44,6 +57,7 @@ class Block(NamedTuple):
     weights: FloatArray | None
     chain: int
     start: int
+    joined: tuple[Run, ...] | None = None
 
     @property
     def rows(self) -> int:
@@ -51,9 +65,46 @@ class Block(NamedTuple):
         return int(self.draws.shape[0])
 
     @property
+    def runs(self) -> tuple[Run, ...]:
+        """The chains that the rows come from; ``start`` is that of the first row read."""
+        return self.joined or (Run(self.chain, self.start, 0, self.rows),)
+
+    def part(self, low: int, high: int) -> Block:
+        """Rows ``low:high`` of a block of one chain."""
+        weights = None if self.weights is None else self.weights[low:high]
+        start = self.start + low
+        return Block(self.draws[low:high], self.scores[low:high], weights, self.chain, start)
+
+    def take(self, index: NDArray[np.intp]) -> Block:
+        """Some of the rows of a block of one chain, in the order in which they are."""
+        weights = None if self.weights is None else self.weights[index]
+        draws, scores = self.draws.take(index, axis=0), self.scores.take(index, axis=0)
+        return self._replace(draws=draws, scores=scores, weights=weights)
+
+    @property
     def weights_or_ones(self) -> FloatArray:
         """The importance weights, 1 for every row where there are none."""
         return np.ones(self.rows) if self.weights is None else self.weights
+
+
+def chosen_rows(block: Block, mask: NDArray[np.bool_]) -> Block | None:
+    """The rows of a block that a mask keeps: the block itself if all are, None if none is."""
+    index = np.flatnonzero(mask)
+    if index.size == block.rows:
+        return block
+    if index.size == 0:
+        return None
+    bounds = np.searchsorted(index, [(run.low, run.high) for run in block.runs]).tolist()
+    kept = [
+        Run(run.chain, run.start + int(index[low]) - run.low, low, high)
+        for run, (low, high) in zip(block.runs, bounds, strict=True)
+        if low < high
+    ]
+    if index[-1] - index[0] + 1 == index.size:
+        part = slice(int(index[0]), int(index[-1]) + 1)
+        weights = None if block.weights is None else block.weights[part]
+        return Block(block.draws[part], block.scores[part], weights, *kept[0][:2], tuple(kept))
+    return block.take(index)._replace(chain=kept[0].chain, start=kept[0].start, joined=tuple(kept))
 
 
 class Rows(NamedTuple):

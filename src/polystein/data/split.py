@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polystein._lib.arguments import is_finite_number, is_integer
-from polystein.data.source import Layout, Rows
+from polystein.data.source import Block, Layout, Rows, chosen_rows
 from polystein.errors import InputError
 from polystein.types import Role
 
@@ -32,6 +32,9 @@ class Partition(Protocol):
     def count(self, *roles: Role) -> int:
         """How many rows hold one of the roles."""
 
+    def mask(self, block: Block, *roles: Role) -> NDArray[np.bool_]:
+        """Whether each row of a block of whole stretches holds one of the roles."""
+
     @property
     def awaits_gap(self) -> bool:
         """Whether the gap is still to be estimated from training rows."""
@@ -48,6 +51,30 @@ class Split(Protocol):
 
     def partition(self, layout: Layout, rng: np.random.Generator) -> Partition:
         """Give every row of the layout a role."""
+
+
+@dataclass(frozen=True)
+class ForRoles:
+    """An accumulator of a pass over all rows that takes the rows of some roles only."""
+
+    partition: Partition
+    roles: tuple[Role, ...]
+    accumulator: Any
+
+    def zero(self) -> ForRoles:
+        """An accumulator of the same kind without rows."""
+        return ForRoles(self.partition, self.roles, self.accumulator.zero())
+
+    def update(self, block: Block) -> None:
+        """Take the rows of a block that hold one of the roles."""
+        chosen = chosen_rows(block, self.partition.mask(block, *self.roles))
+        if chosen is not None:
+            self.accumulator.update(chosen)
+
+    def merge(self, other: ForRoles) -> ForRoles:
+        """Add another accumulator's rows."""
+        self.accumulator.merge(other.accumulator)
+        return self
 
 
 @dataclass(frozen=True)
@@ -229,6 +256,16 @@ class StretchPartition:
         """How many rows hold one of the roles."""
         return sum(rows.stop - rows.start for rows in self.rows(*roles))
 
+    def mask(self, block: Block, *roles: Role) -> NDArray[np.bool_]:
+        """Whether each row of a block of whole stretches holds one of the roles."""
+        mask = np.zeros(block.rows, dtype=np.bool_)
+        for run in block.runs:
+            positions = np.arange(run.start, run.start + run.high - run.low)
+            for role in roles:
+                start, stop = self.chains[run.chain].get(role, (0, 0))
+                mask[run.low : run.high] |= (positions >= start) & (positions < stop)
+        return mask
+
     def with_gap(self, gap: int) -> Partition:
         """Drop `gap` rows of every chain before its test rows, at most half of them."""
         chains: list[Stretches] = []
@@ -258,6 +295,20 @@ class LabelledPartition:
         for chain, length in enumerate(self.layout.lengths):
             yield Rows(chain, 0, length, self._mask(roles, self.labels[offset : offset + length]))
             offset += length
+
+    def mask(self, block: Block, *roles: Role) -> NDArray[np.bool_]:
+        """Whether each row of a block of whole stretches holds one of the roles."""
+        offsets = self._offsets
+        labels = [
+            self.labels[offsets[run.chain] + run.start :][: run.high - run.low]
+            for run in block.runs
+        ]
+        return self._mask(roles, np.concatenate(labels))
+
+    @cached_property
+    def _offsets(self) -> list[int]:
+        offsets: list[int] = np.cumsum([0, *self.layout.lengths]).tolist()
+        return offsets
 
     @cached_property
     def _counts(self) -> NDArray[np.intp]:

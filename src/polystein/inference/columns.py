@@ -88,6 +88,10 @@ class ColumnMoments:
         self.weight_squares += weight_squares
         return self
 
+    def fresh(self) -> ColumnMoments:
+        """An accumulator of the same kind without rows."""
+        return ColumnMoments(self.mean.size, joint=self._joint)
+
     def finalise(self) -> MeanAndCovariance:
         """Mean and covariance over all rows so far."""
         effective = kish_size(self.weight, self.weight_squares)

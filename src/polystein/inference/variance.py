@@ -43,6 +43,9 @@ class ColumnAccumulator(Protocol):
     ) -> None:
         """Take the columns of one block, rows ``start`` and on of a chain."""
 
+    def zero(self) -> Self:
+        """An accumulator of the same kind without rows."""
+
     def merge(self, other: Self) -> Self:
         """Add another accumulator's rows and return the accumulator itself."""
 
@@ -237,7 +240,10 @@ class _ChainAccumulator:
     ) -> None:
         self._pieces.append(_Piece(chain, start, columns, weights))
 
-    def merge(self, other: Self) -> Self:
+    def zero(self) -> _ChainAccumulator:
+        return _ChainAccumulator(self._rule)
+
+    def merge(self, other: _ChainAccumulator) -> _ChainAccumulator:
         self._pieces += other._pieces
         return self
 
@@ -292,7 +298,10 @@ class _IIDAccumulator:
                 self._squared = ColumnMoments(columns.shape[1])
             self._squared.update(columns, weights**2)
 
-    def merge(self, other: Self) -> Self:
+    def zero(self) -> _IIDAccumulator:
+        return _IIDAccumulator(self._mean.mean.size)
+
+    def merge(self, other: _IIDAccumulator) -> _IIDAccumulator:
         self._mean.merge(other._mean)
         if other._squared is not None:
             if self._squared is None:

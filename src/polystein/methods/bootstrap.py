@@ -6,16 +6,17 @@ import numpy as np
 
 from polystein._lib.arguments import integer
 from polystein._lib.numerics import finite
-from polystein.data.passes import every_row, read_blocks
+from polystein.data.passes import Tick, every_row, visit_blocks
 from polystein.data.sample import as_source
 from polystein.data.screen import forbid_duplicates, require_shared_weight
 from polystein.data.source import Block, Source
 from polystein.errors import DegenerateError, InputError
-from polystein.inference.multipliers import multipliers
+from polystein.inference.multipliers import Multipliers, multipliers
 from polystein.methods.wild import (
     bootstrap_result,
     chosen_estimator,
     dependence_length,
+    drawn_multipliers,
     resampling_seed,
 )
 from polystein.results.evidence import Evidence
@@ -165,14 +166,11 @@ def wild_replicates(
     """
     operator = operator_for(structure)
     parts = _parts(source.layout.dimension, basis, operator, count)
-    tick = _Ticker(progress, len(parts) * source.layout.total)
+    tick = Tick(progress, len(parts) * source.layout.total)
     squares, diagonals = np.zeros(count), np.zeros(count)
     for part in parts:
-        stream = multipliers(count, seed, length)
-        sums = _PartSums(basis, operator, part, count)
-        for block in read_blocks(source, every_row(source)):
-            sums.add(block, stream.draw(block.chain, block.rows))
-            tick(block.rows)
+        sums = _PartSums(basis, operator, part, count, multipliers(count, seed, length))
+        visit_blocks(source, every_row(source), sums.add, tick)
         squares += sums.squared_norms()
         diagonals += sums.diagonals()
     finite(float(squares.max()), "a bootstrap replicate")
@@ -182,15 +180,18 @@ def wild_replicates(
 class _PartSums:
     """Sums of signed features, for the score coordinates of one part."""
 
-    def __init__(self, basis: Basis, operator: Operator, part: slice, count: int) -> None:
-        self._basis, self._operator, self._part = basis, operator, part
+    def __init__(
+        self, basis: Basis, operator: Operator, part: slice, count: int, stream: Multipliers
+    ) -> None:
+        self._basis, self._operator, self._part, self._stream = basis, operator, part, stream
         self._sums: list[FloatArray] = [np.zeros((count, 1))] * (basis.order + 1)
         self._diagonals = np.zeros(count)
         self._weight = 0.0
 
-    def add(self, block: Block, factors: FloatArray) -> None:
+    def add(self, block: Block) -> None:
         """Add one block: one matrix product for each order, and one for the score."""
         draws, scores = block.draws, block.scores
+        factors = drawn_multipliers(self._stream, block)
         if block.weights is None:
             self._weight += block.rows
         else:
@@ -224,15 +225,3 @@ def _parts(dimension: int, basis: Basis, operator: Operator, count: int) -> list
     features = basis.order * operator.parameters(dimension) / dimension + 1
     size = max(1, int(MEMORY_BUDGET / (8 * count * features)))
     return [slice(low, min(low + size, dimension)) for low in range(0, dimension, size)]
-
-
-class _Ticker:
-    """Counts rows and tells `progress`."""
-
-    def __init__(self, progress: Progress | None, total: int) -> None:
-        self._progress, self._total, self._done = progress, total, 0
-
-    def __call__(self, rows: int) -> None:
-        self._done += rows
-        if self._progress is not None:
-            self._progress(self._done, self._total)

@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
 from polystein._lib.arguments import one_of
-from polystein._lib.numerics import EPSILON, finite, is_constant
+from polystein._lib.numerics import EPSILON, is_constant
 from polystein.data.coordinates import RAW, Frame, working_frame
 from polystein.data.passes import (
     block_rows,
     every_row,
-    read_blocks,
-    reduce_blocks,
+    first_block,
+    run_pass,
     short_stretches,
 )
 from polystein.data.sample import as_source
 from polystein.data.source import Block, Source
 from polystein.errors import DegenerateError, InputError
-from polystein.inference.columns import ColumnMoments
 from polystein.stein.basis import Monomial
 from polystein.stein.moments import stein_moments
-from polystein.stein.operator import operator_for
-from polystein.stein.witness import feature_moments, fit_witness
+from polystein.stein.operator import Operator, operator_for
+from polystein.stein.witness import feature_moments, fit_witness, projected_moments
 from polystein.types import Array, Estimator, FloatArray, ScoreFunction, Structure
 from polystein.weights.rules import ClosedForm, varying
 
@@ -191,19 +190,18 @@ def o_psd(
     source = as_source(draws, scores)
     _require_draws(source, 2)
     # Without shrinkage the value does not depend on the coordinates, so take tame ones.
-    first = next(read_blocks(source, every_row(source)))
-    working = working_frame(first.draws) if shrinkage == 0.0 else RAW
-    stack = _stacker(basis, structure, working)
-    parameters = basis.order * operator_for(structure).parameters(source.layout.dimension)
+    working = working_frame(first_block(source).draws) if shrinkage == 0.0 else RAW
+    operator = operator_for(structure)
+    stack = _Stack(basis, operator, working)
+    parameters = basis.order * operator.parameters(source.layout.dimension)
     parameters += source.layout.dimension
     joint = parameters <= MOST_PARAMETERS and shrinkage != 1.0
     mean, spread = _mean_and_spread(source, stack, parameters)
     standardised = mean / spread
     if not joint:
         return float(standardised @ standardised)
-    correlation, share = _correlation(source, stack, mean, spread)
-    share = share if shrinkage is None else shrinkage
-    off_diagonal = (1.0 - share) * correlation
+    correlation, estimated = _correlation(source, stack, mean, spread)
+    off_diagonal = (1.0 - (estimated if shrinkage is None else shrinkage)) * correlation
     np.fill_diagonal(off_diagonal, 1.0)
     return _quadratic_form(standardised, off_diagonal, 0.0)
 
@@ -235,39 +233,26 @@ def _quadratic_form(mean: FloatArray, covariance: FloatArray, ridge: float) -> f
     return float(np.sum(signal[kept] ** 2 / values[kept]))
 
 
-def _stacker(
-    basis: Monomial, structure: Structure, working: Frame
-) -> Callable[[Block], FloatArray]:
-    """Return the map from a block to its rows of xi(x), the score last."""
-    operator = operator_for(structure)
+@dataclass(frozen=True)
+class _Stack:
+    """From a block to its rows of xi(x), the score last."""
 
-    def stack(block: Block) -> FloatArray:
-        draws, scores = working.apply(block.draws, block.scores)
-        with np.errstate(over="ignore", invalid="ignore"):
-            parts = [operator.stacked(scores, term) for term in basis.terms(draws)]
+    basis: Monomial
+    operator: Operator
+    working: Frame
+
+    def project(self, draws: FloatArray, scores: FloatArray) -> FloatArray:
+        draws, scores = self.working.apply(draws, scores)
+        parts = [self.operator.stacked(scores, term) for term in self.basis.terms(draws)]
         return np.concatenate([*parts, scores], axis=1)
-
-    return stack
 
 
 def _mean_and_spread(
-    source: Source, stack: Callable[[Block], FloatArray], parameters: int
+    source: Source, stack: _Stack, parameters: int
 ) -> tuple[FloatArray, FloatArray]:
     """Mean and standard deviation (1/n) of every entry of xi; features that are 0 left in."""
-
-    def update(state: ColumnMoments, block: Block) -> ColumnMoments:
-        features = stack(block)
-        finite(float(np.max(np.abs(features))), "a Stein feature")
-        return state.update(features, block.weights)
-
-    moments = reduce_blocks(
-        source,
-        short_stretches(source, block_rows(parameters)),
-        lambda: ColumnMoments(parameters, joint=False),
-        update,
-        ColumnMoments.merge,
-    )
-    found = moments.finalise()
+    rows = short_stretches(source, block_rows(parameters))
+    found = projected_moments(source, rows, stack, parameters, joint=False)
     flat = is_constant(found.spread, found.mean)
     if np.any(flat & (found.mean != 0.0)):
         raise DegenerateError(_CONSTANT_FEATURE)
@@ -275,46 +260,49 @@ def _mean_and_spread(
 
 
 def _correlation(
-    source: Source,
-    stack: Callable[[Block], FloatArray],
-    mean: FloatArray,
-    spread: FloatArray,
+    source: Source, stack: _Stack, mean: FloatArray, spread: FloatArray
 ) -> tuple[FloatArray, float]:
-    """Correlations of xi and the shrinkage share that suits them.
+    """Correlations of xi and the shrinkage that suits them.
 
-    The share is the sum of the estimated variances of the correlations over the
+    The shrinkage is the sum of the estimated variances of the correlations over the
     sum of their squares, off the diagonal (Schaefer and Strimmer, 2005, sec. 2.4).
     """
     size = mean.shape[0]
-    weight, weight_squares, products, squares = reduce_blocks(
-        source,
-        short_stretches(source, block_rows(size)),
-        lambda: (0.0, 0.0, np.zeros((size, size)), np.zeros((size, size))),
-        lambda state, block: _add_products(state, block, (stack(block) - mean) / spread),
-        lambda first, second: (
-            first[0] + second[0],
-            first[1] + second[1],
-            first[2] + second[2],
-            first[3] + second[3],
-        ),
-    )
-    correlation = products / weight
-    variances = (squares / weight - correlation**2) * weight_squares / weight**2
+    sums = _Products(stack, mean, spread)
+    run_pass(source, short_stretches(source, block_rows(size)), sums)
+    correlation = sums.products / sums.weight
+    variances = (sums.squares / sums.weight - correlation**2) * sums.weight_squares
+    variances /= sums.weight**2
     off = ~np.eye(size, dtype=bool)
     total = float(np.sum(correlation[off] ** 2))
-    share = float(np.sum(variances[off])) / total if total > 0.0 else 1.0
-    return correlation, min(1.0, max(0.0, share))
+    shrinkage = float(np.sum(variances[off])) / total if total > 0.0 else 1.0
+    return correlation, min(1.0, max(0.0, shrinkage))
 
 
-_Products = tuple[float, float, FloatArray, FloatArray]
+class _Products:
+    """Sums of products of the standardised features, and of the products' squares."""
 
+    def __init__(self, stack: _Stack, mean: FloatArray, spread: FloatArray) -> None:
+        self._stack, self._mean, self._spread = stack, mean, spread
+        self.weight = self.weight_squares = 0.0
+        self.products = np.zeros((mean.size, mean.size))
+        self.squares = np.zeros((mean.size, mean.size))
 
-def _add_products(state: _Products, block: Block, features: FloatArray) -> _Products:
-    weights = block.weights_or_ones
-    weighted = weights[:, None] * features
-    return (
-        state[0] + float(weights.sum()),
-        state[1] + float(weights @ weights),
-        state[2] + weighted.T @ features,
-        state[3] + (weighted * features).T @ features**2,
-    )
+    def zero(self) -> _Products:
+        return _Products(self._stack, self._mean, self._spread)
+
+    def update(self, block: Block) -> None:
+        features = (self._stack.project(block.draws, block.scores) - self._mean) / self._spread
+        weights = block.weights_or_ones
+        weighted = weights[:, None] * features
+        self.weight += float(weights.sum())
+        self.weight_squares += float(weights @ weights)
+        self.products += weighted.T @ features
+        self.squares += (weighted * features).T @ features**2
+
+    def merge(self, other: _Products) -> _Products:
+        self.weight += other.weight
+        self.weight_squares += other.weight_squares
+        self.products += other.products
+        self.squares += other.squares
+        return self

@@ -13,11 +13,11 @@ from polystein._lib.arguments import integer, one_of, require_rule
 from polystein._lib.notes import Notes
 from polystein._lib.numerics import TINY, finite, is_constant
 from polystein._lib.random import Streams, seed_sequence
-from polystein.data.coordinates import RAW, Frame, standard_frame
-from polystein.data.passes import effective_weights, read_blocks
-from polystein.data.screen import forbid_duplicates, require_weight
-from polystein.data.source import Source
-from polystein.data.split import TRAINING, Partition, Split
+from polystein.data.coordinates import RAW, DrawMoments, Frame
+from polystein.data.passes import Accumulator, Tick, effective_weights, every_row, run_pass
+from polystein.data.screen import PositiveWeights, RowKeys, refuse_repeats
+from polystein.data.source import Block, Source
+from polystein.data.split import TRAINING, ForRoles, Partition, Split
 from polystein.errors import (
     DegenerateError,
     DependenceWarning,
@@ -28,11 +28,11 @@ from polystein.errors import (
 from polystein.inference.autocorrelation import autocorrelation_times
 from polystein.inference.pareto import LARGEST_INDEX, heavy_tail_index
 from polystein.inference.pvalues import exchangeable_pvalue, tail_probability
-from polystein.inference.variance import LongRun, Variance
+from polystein.inference.variance import ColumnAccumulator, LongRun, Variance
 from polystein.results.evidence import Component, Evidence
 from polystein.results.result import GofResult
 from polystein.stein.basis import Basis
-from polystein.stein.witness import Projection, Witness, fit_witness, project
+from polystein.stein.witness import ChainColumns, Projection, Witness, fit_witness, project
 from polystein.types import RNG, Alternative, FloatArray, Role, Structure
 
 # Test rows stay this many autocorrelation times away from training rows: after five of them an
@@ -61,26 +61,31 @@ class SplitSampleTest:
         )
         one_of(self.alternative, Alternative, "alternative")
 
-    def rounds(self, repeats: int, rng: RNG, notes: Notes) -> Iterator[SplitRound]:
+    def rounds(
+        self, repeats: int, rng: RNG, notes: Notes, tick: Tick | None = None
+    ) -> Iterator[SplitRound]:
         """Split the rows once, or several times at random, each time ready to train and test."""
         self._validate_repeats(repeats)
         self._note_dependence(notes)
-        if not self.split.respects_time:
-            forbid_duplicates(self.source)
         seed = seed_sequence(rng)
-        for child in [seed] if repeats == 1 else seed.spawn(repeats):
-            yield self._round(Streams.of(child), notes)
+        for number, child in enumerate([seed] if repeats == 1 else seed.spawn(repeats)):
+            yield self._round(Streams.of(child), notes, tick or Tick(), first=number == 0)
 
     def notes(self) -> Notes:
         """A place for warnings, with those that the draws came with."""
         return Notes(self.source.facts.warnings)
 
-    def _round(self, streams: Streams, notes: Notes) -> SplitRound:
+    def _round(self, streams: Streams, notes: Notes, tick: Tick, *, first: bool) -> SplitRound:
+        """Give every row its role, and take the first look at all rows in one pass."""
         partition = self.split.partition(self.source.layout, streams.split)
-        require_weight(self.source, partition)
-        training = partition.rows(*TRAINING)
-        frame = standard_frame(self.source, training) if self.standardise else RAW
-        return SplitRound(self, partition, frame, streams, notes)
+        look = FirstLook(
+            self.source,
+            partition,
+            repeats=first and not self.split.respects_time,
+            moments=self.standardise,
+        )
+        look.take(tick)
+        return SplitRound(self, partition, look.training_frame(), streams, notes, look)
 
     def _validate_repeats(self, repeats: int) -> None:
         integer(repeats, "repeats", least=1)
@@ -123,6 +128,43 @@ class SplitSampleTest:
         return {"weights_ess": effective_weights(self.source)} if self.source.weighted else {}
 
 
+class FirstLook:
+    """What one pass over all rows says before training: repeats, lost weights, the frames."""
+
+    def __init__(
+        self, source: Source, partition: Partition, *, repeats: bool, moments: bool
+    ) -> None:
+        self._source, self._moments = source, moments
+        self._keys = RowKeys.of_first_coordinates() if repeats else None
+        self._weights = PositiveWeights(partition) if source.weighted else None
+        dimension = source.layout.dimension
+        self._training, self._others = DrawMoments(dimension), DrawMoments(dimension)
+        self._by_role = [
+            ForRoles(partition, TRAINING, self._training),
+            ForRoles(partition, ("gap", "test"), self._others),
+        ]
+
+    def take(self, tick: Tick) -> None:
+        """Read all rows once, if anything is to be looked at."""
+        wanted: list[Accumulator] = [*self._by_role] if self._moments else []
+        wanted += [part for part in (self._keys, self._weights) if part is not None]
+        if wanted:
+            run_pass(self._source, every_row(self._source), *wanted, tick=tick)
+        if self._keys is not None:
+            refuse_repeats(self._source, self._keys)
+        if self._weights is not None:
+            self._weights.require_enough()
+
+    def training_frame(self) -> Frame:
+        """The frame that standardises the training rows."""
+        return self._training.standard_frame() if self._moments else RAW
+
+    def frame_of_all(self) -> Frame:
+        """The frame that standardises all rows."""
+        both = DrawMoments(self._source.layout.dimension)
+        return both.merge(self._training).merge(self._others).standard_frame()
+
+
 @dataclass(frozen=True)
 class SplitRound:
     """One split of the rows: their roles, the frame by training rows, and random streams."""
@@ -132,6 +174,7 @@ class SplitRound:
     frame: Frame
     streams: Streams
     notes: Notes
+    look: FirstLook
 
     def fit(self, *roles: Role) -> Witness:
         """Train the test function on the rows of these roles."""
@@ -176,10 +219,9 @@ class SplitRound:
         """Drop rows between training and test, as many as the training features say."""
         if not self.partition.awaits_gap:
             return self
-        features: dict[int, list[FloatArray]] = {}
-        for block in read_blocks(self.test.source, self.partition.rows("weights")):
-            features.setdefault(block.chain, []).append(project(witness, block))
-        times = autocorrelation_times([np.concatenate(parts) for parts in features.values()])
+        columns = ChainColumns(witness)
+        run_pass(self.test.source, self.partition.rows("weights"), columns)
+        times = autocorrelation_times(columns.by_chain())
         gap = math.ceil(TRAINING_GAP_TIMES * float(times.max()))
         return replace(self, partition=self.partition.with_gap(gap))
 
@@ -237,16 +279,39 @@ def judged_columns(
     columns: int,
     *,
     kept: slice = slice(None),
+    tick: Tick | None = None,
 ) -> JudgedColumns:
     """Project the test rows and estimate the long-run variance of every column."""
-    accumulator = test.variance.accumulator(test.source.layout.lengths, columns)
-    parts = []
-    for block in read_blocks(test.source, partition.rows("test")):
-        values = project(projection, block)
-        accumulator.update(values, block.weights, block.chain, block.start)
-        part = values[:, kept]
-        parts.append(part.copy() if block.weights is None else block.weights[:, None] * part)
-    return JudgedColumns(accumulator.finalise(), np.concatenate(parts))
+    judged = _Judged(
+        projection, test.variance.accumulator(test.source.layout.lengths, columns), kept
+    )
+    run_pass(test.source, partition.rows("test"), judged, tick=tick)
+    return JudgedColumns(judged.variance.finalise(), np.concatenate(judged.parts))
+
+
+class _Judged:
+    """Columns of a projection in the long-run variance's accumulator, and some of them kept."""
+
+    def __init__(self, projection: Projection, variance: ColumnAccumulator, kept: slice) -> None:
+        self._projection, self.variance, self._kept = projection, variance, kept
+        self.parts: list[FloatArray] = []
+
+    def zero(self) -> _Judged:
+        return _Judged(self._projection, self.variance.zero(), self._kept)
+
+    def update(self, block: Block) -> None:
+        values = project(self._projection, block)
+        for run in block.runs:
+            part = slice(run.low, run.high)
+            weights = None if block.weights is None else block.weights[part]
+            self.variance.update(values[part], weights, run.chain, run.start)
+        kept = values[:, self._kept]
+        self.parts.append(kept.copy() if block.weights is None else block.weights[:, None] * kept)
+
+    def merge(self, other: _Judged) -> _Judged:
+        self.variance.merge(other.variance)
+        self.parts += other.parts
+        return self
 
 
 def z_statistics(tested: LongRun, judged: slice) -> FloatArray:

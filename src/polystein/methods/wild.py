@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -10,11 +10,11 @@ import numpy as np
 from polystein._lib.arguments import is_finite_number, one_of
 from polystein._lib.notes import Notes
 from polystein._lib.random import Streams
-from polystein.data.passes import effective_weights, every_row, read_blocks
-from polystein.data.source import Source
+from polystein.data.passes import effective_weights, every_row, visit_blocks
+from polystein.data.source import Block, Source
 from polystein.errors import InputError, LowESSWarning
 from polystein.inference.columns import ColumnMoments
-from polystein.inference.multipliers import plug_in_length
+from polystein.inference.multipliers import Multipliers, plug_in_length
 from polystein.inference.pvalues import monte_carlo_pvalue
 from polystein.results.evidence import Evidence
 from polystein.results.result import GofResult
@@ -30,6 +30,12 @@ STATISTIC_NAME = "n times the squared discrepancy"
 def resampling_seed(rng: RNG) -> int:
     """A seed of the multipliers."""
     return int(Streams(rng).resampling.integers(2**63))
+
+
+def drawn_multipliers(stream: Multipliers, block: Block) -> FloatArray:
+    """Multipliers of the rows of a block, of shape (count, rows)."""
+    parts = [stream.draw(run.chain, run.high - run.low) for run in block.runs]
+    return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
 
 
 def chosen_estimator(estimator: Estimator | None, source: Source) -> Estimator:
@@ -62,25 +68,37 @@ def dependence_length(source: Source, length: MultiplierLength) -> float | None:
 
 def lag_one_autocorrelation(source: Source) -> float:
     """Largest lag-one autocorrelation of the columns s_j and s_j x_j, in [0, 0.999]."""
-
-    def blocks() -> Iterator[tuple[int, FloatArray]]:
-        for block in read_blocks(source, every_row(source)):
-            yield block.chain, np.concatenate([block.scores, block.scores * block.draws], axis=1)
-
     moments = ColumnMoments(2 * source.layout.dimension, joint=False)
-    for _, columns in blocks():
-        moments.update(columns, None)
-    lagged = np.zeros_like(moments.mean)
-    before, last = -1, lagged
-    for chain, columns in blocks():
-        centred = columns - moments.mean
-        lagged += np.einsum("ij,ij->j", centred[1:], centred[:-1])
-        # The product across the cut between two blocks of the same chain.
-        lagged += centred[0] * last if chain == before else 0.0
-        before, last = chain, centred[-1]
+    visit_blocks(
+        source, every_row(source), lambda block: moments.update(_scores_and_products(block), None)
+    )
+    lagged = _LaggedProducts(moments.mean)
+    visit_blocks(source, every_row(source), lagged.update)
     varies = moments.scatter > 0.0
-    highest = float(np.max(lagged[varies] / moments.scatter[varies], initial=0.0))
+    highest = float(np.max(lagged.sums[varies] / moments.scatter[varies], initial=0.0))
     return min(LARGEST_CORRELATION, highest)
+
+
+def _scores_and_products(block: Block) -> FloatArray:
+    """s_j and s_j x_j, as columns."""
+    return np.concatenate([block.scores, block.scores * block.draws], axis=1)
+
+
+class _LaggedProducts:
+    """Sums of products of neighbouring rows of a chain, less the mean."""
+
+    def __init__(self, mean: FloatArray) -> None:
+        self._mean, self.sums = mean, np.zeros_like(mean)
+        self._chain, self._last = -1, self.sums
+
+    def update(self, block: Block) -> None:
+        columns = _scores_and_products(block) - self._mean
+        for run in block.runs:
+            centred = columns[run.low : run.high]
+            self.sums += np.einsum("ij,ij->j", centred[1:], centred[:-1])
+            # The product across the cut between two blocks of the same chain.
+            self.sums += centred[0] * self._last if run.chain == self._chain else 0.0
+            self._chain, self._last = run.chain, centred[-1]
 
 
 def bootstrap_result(

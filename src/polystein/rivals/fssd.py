@@ -12,10 +12,10 @@ from polystein._lib.arguments import integer
 from polystein._lib.notes import Notes
 from polystein._lib.numerics import finite
 from polystein._lib.random import Streams
-from polystein.data.passes import every_row, gathered, read_blocks
+from polystein.data.passes import every_row, gathered, visit_blocks
 from polystein.data.sample import as_source
 from polystein.data.screen import forbid_duplicates
-from polystein.data.source import Rows, Source
+from polystein.data.source import Block, Rows, Source
 from polystein.data.split import TRAINING, RandomSplit, count_of
 from polystein.errors import DegenerateError, InputError
 from polystein.inference.columns import ColumnMoments
@@ -204,10 +204,14 @@ class Training:
 
     def __init__(self, source: Source, rows: Callable[[], Iterable[Rows]]) -> None:
         self._source, self._rows = source, rows
-        moments, score_squares = ColumnMoments(source.layout.dimension), 0.0
-        for block in read_blocks(source, rows()):
+        moments, squares = ColumnMoments(source.layout.dimension), ColumnMoments(1)
+
+        def visit(block: Block) -> None:
             moments.update(block.draws, None)
-            score_squares += float(np.sum(block.scores**2))
+            squares.update(np.vecdot(block.scores, block.scores)[:, None], None)
+
+        visit_blocks(source, rows(), visit)
+        score_squares = float(squares.mean[0]) * squares.weight
         self._mean, self._count = moments.mean, int(moments.weight)
         self._unit = self._length_unit(float(np.trace(moments.scatter)), score_squares)
         self._covariance = moments.scatter / (moments.weight * self._unit**2)
@@ -295,14 +299,17 @@ def statistic_and_spectrum(
     The unbiased n FSSD^2 is n ||mean tau||^2 minus the trace of that covariance. With
     fewer rows than features the n x n matrix has the eigenvalues that are not 0.
     """
-    blocks = (trained.features(block.draws, block.scores) for block in read_blocks(source, rows))
     if trained.locations.size <= count:
         moments = ColumnMoments(trained.locations.size)
-        for features in blocks:
-            moments.update(features, None)
+
+        def visit(block: Block) -> None:
+            moments.update(trained.features(block.draws, block.scores), None)
+
+        visit_blocks(source, rows, visit)
         mean, matrix = moments.mean, moments.scatter / (count - 1)
     else:
-        features = np.concatenate(list(blocks))
+        draws, scores, _ = gathered(source, rows)
+        features = trained.features(draws, scores)
         mean = features.mean(axis=0)
         features -= mean
         matrix = features @ features.T / (count - 1)

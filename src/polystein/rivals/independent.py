@@ -7,9 +7,9 @@ from collections.abc import Iterable
 import numpy as np
 
 from polystein._lib.notes import Notes
-from polystein.data.passes import read_blocks
+from polystein.data.passes import visit_blocks
 from polystein.data.screen import forbid_duplicates
-from polystein.data.source import Rows, Source
+from polystein.data.source import Block, Rows, Source
 from polystein.errors import DependenceWarning, InputError
 from polystein.rivals.kernels import MEDIAN_ROWS, median_distance
 from polystein.types import FloatArray
@@ -54,7 +54,11 @@ def median_of_rows(source: Source, rows: Iterable[Rows], count: int) -> float:
     stride = -(-count // MEDIAN_ROWS)
     kept: list[FloatArray] = []
     offset = 0
-    for block in read_blocks(source, rows):
-        kept.append(block.draws[-offset % stride :: stride])
+
+    def visit(block: Block) -> None:
+        nonlocal offset
+        kept.append(block.draws[-offset % stride :: stride].copy())
         offset += block.rows
+
+    visit_blocks(source, rows, visit)
     return median_distance(np.concatenate(kept))

@@ -9,13 +9,13 @@ import numpy as np
 from polystein._lib.arguments import integer, is_integer
 from polystein._lib.numerics import EPSILON, finite
 from polystein._lib.random import Streams
-from polystein.data.passes import read_blocks, short_stretches
+from polystein.data.passes import Tick, short_stretches, visit_blocks
 from polystein.data.sample import as_source
 from polystein.data.screen import require_shared_weight
-from polystein.data.source import Source
+from polystein.data.source import Block, Source
 from polystein.errors import InputError
 from polystein.inference.multipliers import Multipliers, multipliers
-from polystein.methods.wild import bootstrap_result, dependence_length
+from polystein.methods.wild import bootstrap_result, dependence_length, drawn_multipliers
 from polystein.results.evidence import Evidence
 from polystein.results.result import GofResult
 from polystein.rivals.independent import forbid_repeats
@@ -148,19 +148,20 @@ def _wild_means(
 ) -> FloatArray:
     """sum_j w_j W_j h(x_j, z), (1 + count, m): W = 1 in the first row, then the multipliers."""
     require_shared_weight(source)
-    means = np.zeros((1 + count, landmarks.count))
-    weight, done = 0.0, 0
-    # Stretches whose part of the kernel matrix stays in cache.
-    rows = max(LEAST_ROWS, BLOCK_ELEMENTS // landmarks.count)
-    for block in read_blocks(source, short_stretches(source, rows)):
+    means, weight = np.zeros((1 + count, landmarks.count)), 0.0
+
+    def visit(block: Block) -> None:
+        nonlocal weight
         factors = np.ones((1 + count, block.rows))
-        factors[1:] = stream.draw(block.chain, block.rows)
+        factors[1:] = drawn_multipliers(stream, block)
         if block.weights is not None:
             factors *= block.weights
-        means += factors @ landmarks.stein_kernel(block.draws, block.scores)
-        weight, done = weight + float(factors[0].sum()), done + block.rows
-        if progress is not None:
-            progress(done, source.layout.total)
+        means[:] += factors @ landmarks.stein_kernel(block.draws, block.scores)
+        weight += float(factors[0].sum())
+
+    # Stretches whose part of the kernel matrix stays in cache.
+    rows = short_stretches(source, max(LEAST_ROWS, BLOCK_ELEMENTS // landmarks.count))
+    visit_blocks(source, rows, visit, Tick(progress, source.layout.total))
     return means / weight
 
 

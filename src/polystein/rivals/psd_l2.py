@@ -11,13 +11,18 @@ from numpy.typing import NDArray
 
 from polystein._lib.arguments import integer, one_of
 from polystein._lib.numerics import finite
-from polystein.data.passes import every_row, read_blocks
+from polystein.data.passes import every_row, visit_blocks
 from polystein.data.sample import as_source
 from polystein.data.screen import require_shared_weight
-from polystein.data.source import Source
+from polystein.data.source import Block, Source
 from polystein.errors import DegenerateError, InputError
-from polystein.inference.multipliers import multipliers
-from polystein.methods.wild import bootstrap_result, dependence_length, resampling_seed
+from polystein.inference.multipliers import Multipliers, multipliers
+from polystein.methods.wild import (
+    bootstrap_result,
+    dependence_length,
+    drawn_multipliers,
+    resampling_seed,
+)
 from polystein.results.evidence import Evidence
 from polystein.results.result import GofResult
 from polystein.rivals.independent import forbid_repeats, require_rows
@@ -157,28 +162,37 @@ def squared_means(
     The weights w sum to 1.
     """
     require_shared_weight(source)
-    stream, weight = multipliers(count, seed, length), 0.0
-    columns = column_count(source.layout.dimension, order, basis)
     images = FullImages(source.layout.dimension, order) if basis == "full" else PowerImages(order)
-    sums = np.zeros((count + 1, columns))
-    size = max(1, SLICE_ELEMENTS // columns)
-    for block in read_blocks(source, every_row(source)):
-        draws, scores = block.draws.T, block.scores.T
-        factors = np.concatenate([np.ones((1, block.rows)), stream.draw(block.chain, block.rows)])
-        weights = block.weights_or_ones
-        factors *= weights
-        weight += float(weights.sum())
-        for low in range(0, block.rows, size):
-            part = slice(low, low + size)
-            with np.errstate(over="ignore", invalid="ignore"):
-                sums += factors[:, part] @ images(draws[:, part], scores[:, part]).T
+    columns = column_count(source.layout.dimension, order, basis)
+    means = _WildMeans(images, columns, count, multipliers(count, seed, length))
+    visit_blocks(source, every_row(source), means.add)
     with np.errstate(over="ignore", invalid="ignore"):
-        sums /= weight
+        sums = means.sums / means.weight
         squares: FloatArray = np.vecdot(sums, sums)
     finite(float(squares.sum()), "the squared discrepancy or a bootstrap replicate of it")
     if not np.any(squares):
         raise DegenerateError("every column is zero on every draw; are `scores` all zero?")
     return squares
+
+
+class _WildMeans:
+    """Sums of w_j W_j (L P)(x_j), with W = 1 in the first row and then the multipliers."""
+
+    def __init__(
+        self, images: FullImages | PowerImages, columns: int, count: int, stream: Multipliers
+    ) -> None:
+        self._images, self._stream = images, stream
+        self.sums, self.weight = np.zeros((count + 1, columns)), 0.0
+
+    def add(self, block: Block) -> None:
+        ones, weights = np.ones((1, block.rows)), block.weights_or_ones
+        factors = np.concatenate([ones, drawn_multipliers(self._stream, block)]) * weights
+        self.weight += float(weights.sum())
+        size = max(1, SLICE_ELEMENTS // self.sums.shape[1])
+        for low in range(0, block.rows, size):
+            part = slice(low, low + size)
+            images = self._images(block.draws[part].T, block.scores[part].T)
+            self.sums += factors[:, part] @ images.T
 
 
 class Degree(NamedTuple):

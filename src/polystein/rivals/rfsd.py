@@ -12,13 +12,13 @@ from polystein._lib.arguments import integer
 from polystein._lib.notes import Notes
 from polystein._lib.numerics import finite
 from polystein._lib.random import Streams
-from polystein.data.passes import every_row, read_blocks
+from polystein.data.passes import every_row, visit_blocks
 from polystein.data.sample import as_source
-from polystein.data.source import Source
+from polystein.data.source import Block, Source
 from polystein.errors import DegenerateError
 from polystein.inference.columns import ColumnMoments
 from polystein.inference.multipliers import multipliers
-from polystein.methods.wild import bootstrap_result
+from polystein.methods.wild import bootstrap_result, drawn_multipliers
 from polystein.results.evidence import Evidence
 from polystein.results.result import GofResult
 from polystein.rivals.independent import (
@@ -221,8 +221,7 @@ def centre_and_scale(source: Source, count: int) -> tuple[FloatArray, float]:
     """The mean of the draws and c'."""
     total, dimension = source.layout.total, source.layout.dimension
     moments = ColumnMoments(dimension)
-    for block in read_blocks(source, every_row(source)):
-        moments.update(block.draws, None)
+    visit_blocks(source, every_row(source), lambda block: moments.update(block.draws, None))
     finite(float(np.trace(moments.scatter)), "the spread of the draws")
     median = median_of_rows(source, every_row(source), total)
     spread = math.sqrt(float(np.linalg.eigvalsh(moments.scatter / total)[-1]))
@@ -256,10 +255,13 @@ def discrepancies(
     """The squared discrepancy, and those of `count` wild-bootstrap replicates."""
     stream = multipliers(count, seed, None)
     sums = np.zeros((count + 1, chosen.locations.size))
-    for block in read_blocks(source, every_row(source)):
+
+    def visit(block: Block) -> None:
         features = chosen.features(block.draws, block.scores)
         sums[0] += features.sum(axis=0)
-        sums[1:] += stream.draw(block.chain, block.rows) @ features
+        sums[1:] += drawn_multipliers(stream, block) @ features
+
+    visit_blocks(source, every_row(source), visit)
     values = chosen.discrepancy(sums / source.layout.total)
     finite(float(values.max()), "the discrepancy or a bootstrap replicate of it")
     if not np.any(values[1:]):

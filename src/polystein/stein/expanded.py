@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from polystein._lib.numerics import EPSILON
-from polystein.data.passes import reduce_blocks
+from polystein.data.passes import run_pass
 from polystein.data.source import Block, Rows, Source
 from polystein.inference.columns import ColumnMoments, MeanAndCovariance
 from polystein.stein.basis import Term
@@ -104,28 +104,44 @@ def entry_variances(
     As E[(s_l phi_m)^2] = E[s_l^2 phi_m^2], the squares of all entries are one more
     matrix product for each order.
     """
-    size = EntryFeatures(witness).columns
-
-    def update(state: ColumnMoments, block: Block) -> ColumnMoments:
-        return _add_entries(state, witness, block)
-
-    return reduce_blocks(
-        source, rows, lambda: ColumnMoments(size, joint=False), update, ColumnMoments.merge
-    ).finalise()
+    accumulator = EntryVariances(witness)
+    run_pass(source, rows, accumulator)
+    return accumulator.moments.finalise()
 
 
-def _add_entries(state: ColumnMoments, witness: PrimalWitness, block: Block) -> ColumnMoments:
+class EntryVariances:
+    """Means and variances of `EntryFeatures`, as an accumulator of a pass."""
+
+    def __init__(self, witness: PrimalWitness) -> None:
+        self.witness = witness
+        self.moments = ColumnMoments(EntryFeatures(witness).columns, joint=False)
+
+    def zero(self) -> EntryVariances:
+        """An accumulator of the same kind without rows."""
+        return EntryVariances(self.witness)
+
+    def update(self, block: Block) -> None:
+        """Take the rows of a block."""
+        _add_entries(self.moments, self.witness, block)
+
+    def merge(self, other: EntryVariances) -> EntryVariances:
+        """Add another accumulator's rows."""
+        self.moments.merge(other.moments)
+        return self
+
+
+def _add_entries(state: ColumnMoments, witness: PrimalWitness, block: Block) -> None:
     """Add the moments of one block's entries."""
     weights = block.weights_or_ones
     weight = float(weights.sum())
     if weight == 0.0:
-        return state
+        return
     with np.errstate(over="ignore", invalid="ignore"):  # `add` finds out
         first, second = entry_means(witness, block, weights / weight)
         spread = second - first**2
         # What cancellation leaves of an entry that does not vary is not a variance.
         scatter = weight * np.where(spread > _CANCELLATION * second, spread, 0.0)
-    return state.add(weight, float(weights @ weights), first, scatter)
+    state.add(weight, float(weights @ weights), first, scatter)
 
 
 def entry_means(

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple, Self
 
 import numpy as np
 
 from polystein._lib.numerics import finite
 from polystein.data.coordinates import RAW, Frame, working_frame
-from polystein.data.passes import every_row, read_blocks, reduce_blocks
+from polystein.data.passes import every_row, run_pass
 from polystein.data.sample import as_source
 from polystein.data.source import Block, Rows, Source
 from polystein.errors import DegenerateError, InputError
@@ -134,9 +135,7 @@ class SteinMoments:
     ) -> Self:
         """Add rows and return the accumulator itself."""
         source = as_source(draws, scores)
-        with np.errstate(over="ignore", invalid="ignore"):  # `finalise` finds out
-            for block in read_blocks(source, every_row(source)):
-                self.add(block, source.log_scale)
+        run_pass(source, every_row(source), SteinSums(self, source.log_scale))
         return self
 
     def add(self, block: Block, log_scale: float = 0.0) -> None:
@@ -144,24 +143,39 @@ class SteinMoments:
         self._check_dimension(int(block.draws.shape[1]))
         if self._working is None:
             self._working = working_frame(block.draws)
-        draws, scores = self._working.apply(block.draws, block.scores)
-        weights = self._on_common_scale(block, log_scale)
-        ones = self._ones_for(block.rows) if weights is None else weights
-        weighted = scores if weights is None else scores * weights[:, None]
-        weight = float(block.rows if weights is None else weights.sum())
+        seen, weights = self._working.see(block), self._on_common_scale(block, log_scale)
+        norms = None if self._norms is None else _NormSum(self._operator, seen.scores, weights)
+        own = norms if self._working is self._answer else None
+        self._sum(seen, self._basis.terms(seen.draws), weights, own)
+        if norms is not None:
+            self._norms = (self._norms or 0.0) + self._answered(norms, block, weights)
+
+    def add_terms(self, seen: Block, terms: Iterable[Term], log_scale: float = 0.0) -> None:
+        """Add a block that is seen in the frame of the answer already, with its basis terms."""
+        self._check_dimension(int(seen.draws.shape[1]))
+        self._sum(seen, terms, self._on_common_scale(seen, log_scale), None)
+
+    def _sum(
+        self,
+        seen: Block,
+        terms: Iterable[Term],
+        weights: FloatArray | None,
+        norms: _NormSum | None,
+    ) -> None:
+        """Sum the features of rows in the working frame."""
+        ones = self._ones_for(seen.rows) if weights is None else weights
+        weighted = seen.scores if weights is None else seen.scores * weights[:, None]
+        weight = float(seen.rows if weights is None else weights.sum())
         self._weight += weight
         self._weight_squares += weight if weights is None else float((weights**2).sum())
-        self._score = self._score + ones @ scores
-        norms = None if self._norms is None else _NormSum(self._operator, scores, weights)
-        for i, term in enumerate(self._basis.terms(draws)):
+        self._score = self._score + ones @ seen.scores
+        for i, term in enumerate(terms):
             self._products[i] = self._products[i] + self._operator.products(weighted, term)
             self._factors[i] = term.factor
             derivative = weight if term.derivative is None else ones @ term.derivative
             self._derivatives[i] = self._derivatives[i] + derivative
-            if norms is not None and self._working is self._answer:
+            if norms is not None:
                 norms.add(term)
-        if norms is not None:
-            self._norms = (self._norms or 0.0) + self._answered(norms, block, weights)
 
     def _check_dimension(self, dimension: int) -> None:
         """NumPy would broadcast one coordinate against many without a word."""
@@ -299,16 +313,30 @@ def stein_moments(
     answer: Frame = RAW,
 ) -> SteinMoments:
     """Sums of the Stein features over the chosen rows."""
+    moments = SteinMoments.empty(basis, structure, norms=norms, answer=answer)
+    run_pass(source, rows, SteinSums(moments, source.log_scale))
+    return moments
 
-    def zero() -> SteinMoments:
-        return SteinMoments.empty(basis, structure, norms=norms, answer=answer)
 
-    def add(state: SteinMoments, block: Block) -> SteinMoments:
-        state.add(block, source.log_scale)
-        return state
+@dataclass(frozen=True)
+class SteinSums:
+    """`SteinMoments` of the rows of a source, as an accumulator of a pass."""
 
-    with np.errstate(over="ignore", invalid="ignore"):  # `finalise` finds out
-        return reduce_blocks(source, rows, zero, add, SteinMoments.merge)
+    moments: SteinMoments
+    log_scale: float
+
+    def zero(self) -> SteinSums:
+        """An accumulator of the same kind without rows."""
+        return SteinSums(self.moments.fresh(), self.log_scale)
+
+    def update(self, block: Block) -> None:
+        """Take the rows of a block."""
+        self.moments.add(block, self.log_scale)
+
+    def merge(self, other: SteinSums) -> SteinSums:
+        """Add another accumulator's rows."""
+        self.moments.merge(other.moments)
+        return self
 
 
 def merge_all(sums: Sequence[SteinMoments]) -> SteinMoments:

@@ -10,12 +10,13 @@ how Phi_i is summed over rows, contracted with A_i, squared, and laid out.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Protocol
 
 import numpy as np
 
 from polystein._lib.arguments import one_of
-from polystein.stein.basis import Basis, Term
+from polystein.stein.basis import Term
 from polystein.types import FloatArray, Structure
 
 EVERY = slice(None)
@@ -209,11 +210,10 @@ def operator_for(structure: Structure) -> Operator:
     return FullOperator() if structure == "full" else DiagonalOperator()
 
 
-def diagonal_entries(basis: Basis, draws: FloatArray, scores: FloatArray) -> FloatArray:
-    """s, and the diagonal of Phi_i for every order, of shape (rows, (1 + Q) d)."""
+def diagonal_columns(scores: FloatArray, terms: Iterable[Term]) -> FloatArray:
+    """s, and the diagonal of Phi_i for every term, of shape (rows, (1 + Q) d)."""
     operator = DiagonalOperator()
-    columns = [scores, *(operator.stacked(scores, term) for term in basis.terms(draws))]
-    return np.concatenate(columns, axis=1)
+    return np.concatenate([scores, *(operator.stacked(scores, term) for term in terms)], axis=1)
 
 
 def derivative_dot(term: Term, vector: FloatArray) -> FloatArray | float:

@@ -1,12 +1,8 @@
-"""Sums of Stein features over distant batches of rows, which may be taken as independent."""
+"""Sums of Stein features over batches of rows, taken in one pass."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from functools import cached_property
-from itertools import islice, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -14,98 +10,83 @@ from numpy.typing import NDArray
 
 from polystein._lib.numerics import kish_size
 from polystein.data.coordinates import Frame
-from polystein.data.passes import block_rows, read_blocks
-from polystein.data.source import Block, Layout, Rows, Source
-from polystein.stein.basis import Basis
-from polystein.stein.operator import diagonal_entries
+from polystein.data.passes import Accumulator, Tick, every_row, run_pass
+from polystein.data.screen import LargestDeviations
+from polystein.data.source import Block, Source
+from polystein.methods.check.batches import Batches, Segments
+from polystein.stein.basis import Basis, Term
+from polystein.stein.operator import diagonal_columns
 from polystein.types import FloatArray
 
-#: Batches of independent rows have at least so many rows, so that sums are less skewed ...
-FEWEST_ROWS = 4
-#: ... and batches of a chain so many autocorrelation times, with one between neighbours: sums
-#: over shorter ones still agree with their neighbours, which flips would take for evidence.
-BATCH_TIMES, BATCH_GAP_TIMES = 4.0, 1.0
-#: More batches make the flips dearer and the verdict hardly better.
-MOST_BATCHES = 250
-# Sums over pairs of coordinates are taken in parts of at most this many numbers: 64 MB.
-_MOST_NUMBERS = 8_388_608
+#: Sums over pairs of coordinates take at most this many numbers at once, 256 MiB. What does not
+#: fit is summed in further passes.
+PAIR_NUMBERS = 2**25
+# Products of shorter segments than this are taken together: one by one they cost more in calls
+# than in arithmetic.
+_SHORT = 128
 
 
-class Stretch(NamedTuple):
-    """Rows ``start:stop`` of a chain, and the batch whose sum they belong to."""
+class PairJob(NamedTuple):
+    """Sums of s_l phi_m of one order, for the score coordinates l of a slice."""
 
-    chain: int
-    start: int
-    stop: int
-    batch: int
-
-
-def cut(layout: Layout, time: float | None) -> list[Stretch]:
-    """Cut every chain into stretches of nearly equal length.
-
-    ``time`` is the autocorrelation time; None stands for independent rows. A chain
-    too short for two stretches is one, and many chains share the batches.
-    """
-    least = FEWEST_ROWS if time is None else max(FEWEST_ROWS, math.ceil(BATCH_TIMES * time))
-    gap = 0 if time is None else math.ceil(BATCH_GAP_TIMES * time)
-    stretches: list[tuple[int, int, int]] = []
-    for chain, rows in enumerate(layout.lengths):
-        most = MOST_BATCHES * rows // layout.total
-        count = max(1, min((rows + gap) // (least + gap), most))
-        bounds = np.linspace(0, rows - gap * (count - 1), count + 1).astype(int).tolist()
-        stretches += [(chain, bounds[k] + k * gap, bounds[k + 1] + k * gap) for k in range(count)]
-    total = len(stretches)
-    batches = min(total, MOST_BATCHES)
-    return [Stretch(*stretch, k * batches // total) for k, stretch in enumerate(stretches)]
+    order: int
+    low: int
+    high: int
 
 
-@dataclass(frozen=True, eq=False)
 class BatchSums:
-    """Sums of features over the batches, in a standardised frame."""
+    """Sums of features over the batches, in the frame that standardises all rows.
 
-    source: Source
-    frame: Frame
-    basis: Basis
-    stretches: list[Stretch]
-    # Sums over pairs that fit into memory as a whole, by order: they are looked at twice.
-    _kept: dict[int, FloatArray] = field(default_factory=dict)
+    Those of the diagonal are there after `take`. Those of pairs of coordinates, of the orders
+    asked for, are kept as far as the budget goes, and summed anew where it does not.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        frame: Frame,
+        basis: Basis,
+        batches: Batches,
+        orders: tuple[int, ...] = (),
+    ) -> None:
+        self.source, self.basis, self.batches = source, basis, batches
+        self._frame, self._starts = frame, np.arange(batches.count)
+        self.deviations = LargestDeviations(frame, source.layout.dimension)
+        self._jobs = self._pair_jobs(orders if source.layout.dimension > 1 else ())
+        self._pass = BatchPass(self, self._fitting(self._jobs))
+
+    def take(self, *others: Accumulator, tick: Tick | None = None) -> BatchSums:
+        """Read all rows once, for these sums and for other accumulators."""
+        run_pass(self.source, every_row(self.source), self._pass, *others, tick=tick)
+        return self
+
+    @property
+    def frame(self) -> Frame:
+        """The frame that standardises all rows."""
+        return self._frame
 
     @property
     def count(self) -> int:
-        """How many batches there are."""
-        return self.stretches[-1].batch + 1
+        """How many batches there are, after any were joined."""
+        return self._starts.size
 
-    @cached_property
+    @property
     def neighbours(self) -> NDArray[np.bool_]:
         """Whether each batch but the last is followed by one of the same chain."""
-        result = np.zeros(self.count - 1, dtype=np.bool_)
-        for one, other in pairwise(self.stretches):
-            if one.batch != other.batch:
-                result[one.batch] = one.chain == other.chain
-        return result
+        return self.batches.neighbours
 
-    @cached_property
+    @property
     def effective_count(self) -> float:
         """Kish's size of the batches' importance weights: their number without any."""
         if not self.source.weighted:
             return float(self.count)
-        weights = np.zeros(self.count)
-        for piece in self._pieces():
-            for batch, (start, stop) in zip(piece.batches, piece.bounds, strict=True):
-                weights[batch] += piece.block.weights_or_ones[start:stop].sum()
+        weights = np.add.reduceat(self._pass.weights, self._starts)
         return kish_size(float(weights.sum()), float(weights @ weights))
 
-    @cached_property
+    @property
     def diagonal(self) -> FloatArray:
         """Sums of s, and of s phi_i + phi_i' for each order; of shape (batches, 1 + Q, d)."""
-        size = (1 + self.basis.order) * self.source.layout.dimension
-        sums = np.zeros((self.count, size))
-        for piece in self._pieces():
-            with np.errstate(over="ignore", invalid="ignore"):  # who reads the sums finds out
-                entries = diagonal_entries(self.basis, piece.block.draws, piece.block.scores)
-            if piece.block.weights is not None:
-                entries *= piece.block.weights[:, None]
-            np.add.at(sums, piece.batches, np.add.reduceat(entries, piece.cuts)[:: piece.step])
+        sums = np.add.reduceat(self._pass.diagonal, self._starts)
         return sums.reshape(self.count, 1 + self.basis.order, -1)
 
     def pairs(self, order: int) -> Iterator[FloatArray]:
@@ -114,82 +95,141 @@ class BatchSums:
         Yields sums of shape (batches, part, d) that are 0 where l = m, for these are the
         diagonal's.
         """
+        jobs = [job for job in self._jobs if job.order == order]
+        if not jobs:
+            raise IndexError(order)
+        for job in jobs:
+            if job not in self._pass.pairs:
+                self._sum_again(job)
+            yield np.add.reduceat(self._pass.pairs[job], self._starts)
+
+    def join(self, count: int) -> None:
+        """Join so many neighbouring batches of a chain to one."""
+        starts, self.batches = self.batches.merged(count)
+        self._starts = self._starts[starts]
+
+    def _sum_again(self, wanted: PairJob) -> None:
+        """Sum pairs that did not fit, as many as do: those wanted next."""
+        later = self._jobs[self._jobs.index(wanted) :]
+        # Sums for which the batches are not joined yet.
+        self._pass = self._pass.for_pairs(self._fitting(later))
+        run_pass(self.source, every_row(self.source), self._pass)
+
+    def _pair_jobs(self, orders: tuple[int, ...]) -> list[PairJob]:
         dimension = self.source.layout.dimension
-        at_once = max(1, _MOST_NUMBERS // (self.count * dimension))
-        if at_once >= dimension:
-            if order not in self._kept:
-                self._kept[order] = self._pair_sums(order, slice(dimension))
-            yield self._kept[order]
-            return
-        for low in range(0, dimension, at_once):
-            yield self._pair_sums(order, slice(low, min(low + at_once, dimension)))
-
-    def _pair_sums(self, order: int, part: slice) -> FloatArray:
-        low, stop = part.start or 0, part.stop
-        sums = np.zeros((self.count, stop - low, self.source.layout.dimension))
-        for piece in self._pieces():
-            scores = piece.block.scores[:, part]
-            if piece.block.weights is not None:
-                scores = scores * piece.block.weights[:, None]
-            values = piece.term(self.basis, order)
-            for batch, (start, end) in zip(piece.batches, piece.bounds, strict=True):
-                sums[batch] += scores[start:end].T @ values[start:end]
-        own = np.arange(low, stop)
-        sums[:, own - low, own] = 0.0
-        return sums
-
-    def _pieces(self) -> Iterator[_Piece]:
-        for group in _groups(self.stretches, block_rows(self.source.layout.dimension)):
-            rows = Rows(group[0].chain, group[0].start, group[-1].stop)
-            for block in read_blocks(self.source, [rows]):
-                yield _Piece.of(self.frame.see(block), group)
-
-
-class _Piece(NamedTuple):
-    """A block in the standardised frame, and which of its rows are in which batch."""
-
-    block: Block
-    batches: list[int]
-    bounds: list[tuple[int, int]]
-
-    @classmethod
-    def of(cls, block: Block, group: list[Stretch]) -> _Piece:
-        bounds = [
-            (max(0, stretch.start - block.start), min(block.rows, stretch.stop - block.start))
-            for stretch in group
+        at_once = max(1, min(dimension, PAIR_NUMBERS // (self.batches.count * dimension)))
+        return [
+            PairJob(order, low, min(low + at_once, dimension))
+            for order in orders
+            for low in range(0, dimension, at_once)
         ]
-        return cls(block, [stretch.batch for stretch in group], bounds)
 
-    def term(self, basis: Basis, order: int) -> FloatArray:
-        """phi_i at the rows, i = order."""
-        return next(islice(basis.terms(self.block.draws), order - 1, None)).values
+    def _fitting(self, jobs: list[PairJob]) -> list[PairJob]:
+        """The first of the jobs that fit into the budget together, at least one."""
+        dimension, total = self.source.layout.dimension, 0
+        kept: list[PairJob] = []
+        for job in jobs:
+            total += self._starts.size * (job.high - job.low) * dimension
+            if kept and total > PAIR_NUMBERS:
+                break
+            kept.append(job)
+        return kept
+
+
+class BatchPass:
+    """The accumulator behind `BatchSums`: every basis function is evaluated once for all sums."""
+
+    def __init__(
+        self, owner: BatchSums, jobs: list[PairJob], original: Batches | None = None
+    ) -> None:
+        dimension = owner.source.layout.dimension
+        self._frame, self._basis, self._jobs = owner.frame, owner.basis, jobs
+        self._batches = original or owner.batches
+        self._deviations = owner.deviations
+        count = self._batches.count
+        self.diagonal = np.zeros((count, (1 + owner.basis.order) * dimension))
+        self.weights = np.zeros(count)
+        self.pairs = {job: np.zeros((count, job.high - job.low, dimension)) for job in jobs}
+        self._only_pairs = False
+
+    def zero(self) -> BatchPass:
+        """An accumulator of the same kind without rows."""
+        result = object.__new__(BatchPass)
+        result.__dict__.update(self.__dict__)
+        result._deviations = self._deviations.zero()
+        result.diagonal, result.weights = np.zeros_like(self.diagonal), np.zeros_like(self.weights)
+        result.pairs = {job: np.zeros_like(sums) for job, sums in self.pairs.items()}
+        return result
+
+    def for_pairs(self, jobs: list[PairJob]) -> BatchPass:
+        """The same sums of the diagonal, and room for other pairs, which are all that is summed."""
+        result = object.__new__(BatchPass)
+        result.__dict__.update(self.__dict__)
+        count, dimension = self.weights.size, self._frame_dimension
+        result.pairs = {job: np.zeros((count, job.high - job.low, dimension)) for job in jobs}
+        result._only_pairs = True
+        return result
 
     @property
-    def step(self) -> int:
-        """Every second sum is over a gap, if there are gaps."""
-        return 1 if self._touching else 2
+    def _frame_dimension(self) -> int:
+        return self.diagonal.shape[1] // (1 + self._basis.order)
 
-    @property
-    def cuts(self) -> list[int]:
-        """Where `np.add.reduceat` starts a sum."""
-        if self._touching:
-            return [start for start, _ in self.bounds]
-        # The last sum goes to the end of the rows.
-        return [position for pair in self.bounds for position in pair][:-1]
+    def update(self, block: Block) -> None:
+        """Take the rows of a block."""
+        seen, segments = self._frame.see(block), self._batches.segments(block)
+        if segments.batch.size == 0:
+            return
+        terms = list(self._basis.terms(seen.draws))
+        if not self._only_pairs:
+            self._deviations.update_seen(seen.draws, seen.weights)
+            self._add_diagonal(seen, terms, segments)
+        for job, sums in self.pairs.items():
+            _add_pairs(sums, seen, terms[job.order - 1].values, job, segments)
 
-    @property
-    def _touching(self) -> bool:
-        return all(one[1] == other[0] for one, other in pairwise(self.bounds))
+    def _add_diagonal(self, seen: Block, terms: list[Term], segments: Segments) -> None:
+        columns = diagonal_columns(seen.scores, terms)
+        if seen.weights is not None:
+            columns *= seen.weights[:, None]
+            np.add.at(self.weights, segments.batch, _segment_sums(seen.weights, segments))
+        np.add.at(self.diagonal, segments.batch, _segment_sums(columns, segments))
+
+    def merge(self, other: BatchPass) -> BatchPass:
+        """Add another accumulator's rows."""
+        self._deviations.merge(other._deviations)
+        self.diagonal += other.diagonal
+        self.weights += other.weights
+        for job, sums in other.pairs.items():
+            self.pairs[job] += sums
+        return self
 
 
-def _groups(stretches: list[Stretch], rows: int) -> Iterator[list[Stretch]]:
-    """Neighbouring stretches of one chain that fit into one block of the cache."""
-    group: list[Stretch] = []
-    for stretch in stretches:
-        full = group and (stretch.chain != group[0].chain or stretch.stop - group[0].start > rows)
-        if full:
-            yield group
-            group = []
-        group.append(stretch)
-    if group:
-        yield group
+def _segment_sums(columns: FloatArray, segments: Segments) -> FloatArray:
+    """Sums over the rows of each segment."""
+    if np.array_equal(segments.low[1:], segments.high[:-1]) and segments.high[-1] == len(columns):
+        result: FloatArray = np.add.reduceat(columns, segments.low)
+        return result
+    # Every second sum is over a gap; the last one goes to the end of the rows unless it is cut.
+    cuts = np.stack([segments.low, segments.high], axis=1).ravel()
+    cuts = cuts[:-1] if cuts[-1] == len(columns) else cuts
+    between: FloatArray = np.add.reduceat(columns, cuts)[::2]
+    return between
+
+
+def _add_pairs(
+    sums: FloatArray, seen: Block, values: FloatArray, job: PairJob, segments: Segments
+) -> None:
+    """Add s' phi of every segment to the sums of its batch, without the diagonal."""
+    scores = seen.scores[:, job.low : job.high]
+    if seen.weights is not None:
+        scores = scores * seen.weights[:, None]
+    lengths = segments.high - segments.low
+    for length in np.unique(lengths[lengths < _SHORT]).tolist():
+        chosen = np.flatnonzero(lengths == length)
+        rows = segments.low[chosen, None] + np.arange(length)
+        products = scores.take(rows, axis=0).transpose(0, 2, 1) @ values.take(rows, axis=0)
+        np.add.at(sums, segments.batch[chosen], products)
+    for k in np.flatnonzero(lengths >= _SHORT).tolist():
+        part = slice(segments.low[k], segments.high[k])
+        sums[segments.batch[k]] += scores[part].T @ values[part]
+    own = np.arange(job.low, job.high)
+    sums[:, own - job.low, own] = 0.0

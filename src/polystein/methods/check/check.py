@@ -9,21 +9,21 @@ import numpy as np
 from scipy.special import stdtr
 
 from polystein._lib.numerics import TINY
-from polystein.data.coordinates import standard_frame
-from polystein.data.passes import every_row
+from polystein._lib.threads import one_blas_thread
+from polystein.data.passes import Tick
 from polystein.data.sample import as_source
-from polystein.data.screen import outlier_warning
 from polystein.data.source import Source, coordinate_names, in_time_order
 from polystein.data.split import TRAINING, BlockSplit, Partition, RandomSplit, Split
 from polystein.errors import DegenerateError, LowESSWarning
 from polystein.inference.pvalues import correlations, tail_of_maximum, upper_normal
 from polystein.inference.variance import IID, InitialSequence, Variance
 from polystein.methods.check.arms import TEST_ROWS, TRAINED, combined
-from polystein.methods.check.batch_sums import BatchSums, cut
-from polystein.methods.check.families import BASIS
-from polystein.methods.check.memory import memory_in_batches, slowest_time
+from polystein.methods.check.batch_sums import BatchSums
+from polystein.methods.check.batches import cut
+from polystein.methods.check.families import BASIS, PAIR_ORDERS, order_of
+from polystein.methods.check.memory import Times, memory_in_batches, slowest_times
 from polystein.methods.check.sign_flips import FEWEST_BATCHES, flip_signs
-from polystein.methods.check.witnesses import TrainedWitnesses, fit_witnesses
+from polystein.methods.check.witnesses import TrainedWitnesses, TrainingSums, fit_witnesses
 from polystein.methods.split_sample import (
     TRAINING_GAP_TIMES,
     SplitRound,
@@ -33,11 +33,13 @@ from polystein.methods.split_sample import (
 )
 from polystein.results.evidence import Arm, Evidence, Part
 from polystein.results.result import GofResult
-from polystein.types import RNG, Array, ScoreFunction
+from polystein.types import RNG, Array, Progress, ScoreFunction
 
 #: The sign flips' share of the level, the trained witnesses have the rest; chosen on seeds of
 #: which no table is made.
 FLIPS_SHARE = 0.8
+#: How often each row is read: a first look, times, sums, and training or testing.
+PASSES = 4
 #: With fewer than this many autocorrelation times between them, test rows remember training rows.
 LEAST_GAP_TIMES = 1.0
 
@@ -49,6 +51,7 @@ def check(
     *,
     iid: bool = False,
     rng: RNG = None,
+    progress: Progress | None = None,
 ) -> GofResult:
     """Answer whether these draws come from that target.
 
@@ -70,6 +73,8 @@ def check(
     rng : int, SeedSequence, Generator or None
         An int or SeedSequence reproduces the result. Signs are flipped at random,
         and with ``iid=True`` rows are split at random.
+    progress : callable, optional
+        Called as ``progress(done, total)`` while rows are worked through.
 
     Returns
     -------
@@ -116,9 +121,10 @@ def check(
     split: Split = RandomSplit(0.5) if iid else BlockSplit(0.5, gap="auto")
     variance: Variance = IID() if iid else InitialSequence()
     test = SplitSampleTest(source, BASIS, "full", split, variance, "greater", True)
-    notes = test.notes()
-    (rows,) = test.rounds(1, rng, notes)
-    flips, trained = flips_arm(rows, iid), trained_arm(rows)
+    notes, tick = test.notes(), Tick(progress, PASSES * source.layout.total)
+    with one_blas_thread():
+        (rows,) = test.rounds(1, rng, notes, tick)
+        flips, trained = both_arms(rows, tick)
     arms = combined(flips, trained.arm, FLIPS_SHARE)
     if not arms:
         raise DegenerateError(
@@ -144,28 +150,32 @@ def _note_few(rows: SplitRound, trained: Trained) -> None:
         rows.note_ess(trained.ess, "the trained arm")
 
 
-def flips_arm(rows: SplitRound, iid: bool) -> Arm | None:
-    """Sign flips of batch sums over all rows; None where there are too few batches."""
-    source, streams = rows.test.source, rows.streams
-    frame, names = standard_frame(source, every_row(source)), coordinate_names(source)
-    if (warning := outlier_warning(source, frame)) is not None:
+def both_arms(rows: SplitRound, tick: Tick) -> tuple[Arm | None, Trained]:
+    """Sum what both arms need of the rows in one pass, then judge one after the other."""
+    source = rows.test.source
+    frame = rows.look.frame_of_all()
+    chains = rows.test.split.respects_time
+    times = slowest_times(rows, frame, tick) if chains else Times(1.0, 1.0)
+    orders = tuple(order_of(BASIS, name) for name in PAIR_ORDERS)
+    batches = cut(source.layout, times.of_all if chains else None)
+    sums = BatchSums(source, frame, BASIS, batches, orders)
+    training = TrainingSums(source, rows.partition, BASIS, rows.frame)
+    sums.take(training, tick=tick)
+    if (warning := sums.deviations.warning()) is not None:
         rows.notes.add(warning)
+    if chains:
+        join_what_agrees(sums)
+    flips = flip_signs(sums, coordinate_names(source), rows.streams.resampling)
+    return flips, trained_arm(rows, training, times.of_training, tick)
 
-    def batches(time: float | None) -> BatchSums:
-        return BatchSums(source, frame, BASIS, cut(source.layout, time))
 
-    if iid:
-        return flip_signs(batches(None), names, streams.resampling)
-    time = slowest_time(source, every_row(source), frame)
-    sums = batches(time)
-    while (
-        sums.count >= FEWEST_BATCHES
-        and sums.neighbours.any()
-        and (remembered := memory_in_batches(sums)) > 1.0
-    ):
-        time = max(2.0 * time, remembered * source.layout.total / sums.count)
-        sums = batches(time)
-    return flip_signs(sums, names, streams.resampling)
+def join_what_agrees(sums: BatchSums) -> None:
+    """Join neighbouring batches until no feature's sums agree more than chance makes them."""
+    while sums.count >= FEWEST_BATCHES and sums.neighbours.any():
+        remembered = memory_in_batches(sums)
+        if remembered <= 1.0:
+            break
+        sums.join(max(2, math.ceil(remembered)))
 
 
 class Trained(NamedTuple):
@@ -179,25 +189,24 @@ class Trained(NamedTuple):
     ess: float
 
 
-def trained_arm(rows: SplitRound) -> Trained:
+def trained_arm(rows: SplitRound, sums: TrainingSums, time: float, tick: Tick) -> Trained:
     """The largest z of the trained witnesses on the test rows, allowing for their correlation."""
     source, partition = rows.test.source, rows.partition
-    training = list(partition.rows(*TRAINING))
-    time = 1.0
     if partition.awaits_gap:
-        time = slowest_time(source, training, rows.frame)
         partition = partition.with_gap(math.ceil(TRAINING_GAP_TIMES * time))
         gap = partition.count("gap") / len(source.layout.lengths)
         if gap < LEAST_GAP_TIMES * time:
             return Trained(None, partition, partition.count("test") / time)
-    witnesses = fit_witnesses(source, training, BASIS, rows.frame, time)
-    return _judged(rows, partition, witnesses)
+    witnesses = fit_witnesses(source, sums, rows.frame, time, tick)
+    return _judged(rows, partition, witnesses, tick)
 
 
-def _judged(rows: SplitRound, partition: Partition, witnesses: TrainedWitnesses) -> Trained:
+def _judged(
+    rows: SplitRound, partition: Partition, witnesses: TrainedWitnesses, tick: Tick
+) -> Trained:
     """Judge the witnesses on the test rows."""
     members, names = witnesses.members, coordinate_names(rows.test.source)
-    tested, columns = judged_columns(rows.test, partition, witnesses, len(members))
+    tested, columns = judged_columns(rows.test, partition, witnesses, len(members), tick=tick)
     statistics = z_statistics(tested, judged=slice(None))
     # A handful of independent rows know their own variance badly, too.
     freedom = np.clip(tested.ess - 1.0, 1.0, tested.df)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from polystein.methods.check.batch_sums import BatchSums
-from polystein.stein.basis import LinearAndBounded
+from polystein.stein.basis import Basis, LinearAndBounded
 from polystein.types import FloatArray
 
 #: x sees location, spread and correlation best; four bounded functions see the shape.
@@ -14,6 +14,10 @@ BASIS = LinearAndBounded(5)
 #: The diagonal of order 1 is as skewed as a square: on fewer batches than this it rejects too
 #: often (0.11 instead of 0.05 on 32), and bounded functions see the spread alone.
 FEWEST_FOR_SPREADS = 120
+
+
+#: The orders whose pairs of coordinates are looked at: x (correlation) and G2 (curved dependence).
+PAIR_ORDERS = {"x": "correlation", "G2": "curved dependence"}
 
 
 class Family(NamedTuple):
@@ -55,7 +59,12 @@ def families(sums: BatchSums) -> Iterator[Family]:
     shapes = iter([diagonal[:, 2:].reshape(batches, -1)])
     yield Family("G1-4", "spread, shape", tuple(bounded), shapes, 0.17, 0.12)
     if diagonal.shape[2] > 1:
-        for name, words in ((x, "correlation"), ("G2", "curved dependence")):
-            parts = sums.pairs(1 + sums.basis.names.index(name))
+        for name, words in PAIR_ORDERS.items():
+            parts = sums.pairs(order_of(sums.basis, name))
             pairs = (part.reshape(batches, -1) for part in parts)
             yield Family(f"{name} pairs", words, (name,), pairs, 0.03, 0.06, of_pairs=True)
+
+
+def order_of(basis: Basis, name: str) -> int:
+    """The i of the function phi_i with this name."""
+    return 1 + basis.names.index(name)

@@ -3,46 +3,84 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from typing import NamedTuple
 
 import numpy as np
 
 from polystein._lib.numerics import finite
 from polystein.data.coordinates import Frame
-from polystein.data.passes import read_blocks
-from polystein.data.source import Rows, Source
+from polystein.data.passes import Tick, every_row, run_pass
+from polystein.data.source import Rows
+from polystein.data.split import TRAINING, ForRoles
 from polystein.inference.autocorrelation import autocorrelation_times
 from polystein.inference.signflips import neighbour_correlations
 from polystein.methods.check.batch_sums import BatchSums
 from polystein.methods.check.families import families
+from polystein.methods.split_sample import SplitRound
+from polystein.stein.witness import ChainColumns
 from polystein.types import FloatArray
 
-# Coordinates whose columns are held at once, so that memory stays a small multiple of one column.
-_COORDINATES_AT_ONCE = 16
+#: The autocorrelation time is estimated from at most so many rows, the last ones of the chains:
+#: it cuts batches and gaps, for which an error of a few per cent does not matter ...
+MOST_ROWS = 65_536
+#: ... and from at most so many numbers held at once, 64 MiB.
+MOST_NUMBERS = 2**23
 
 
-def slowest_time(source: Source, rows: Iterable[Rows], frame: Frame) -> float:
-    """Largest autocorrelation time among the scores and the entries of s x + 1.
+class Times(NamedTuple):
+    """Largest autocorrelation times of all rows and of the training rows."""
+
+    of_all: float
+    of_training: float
+
+
+def slowest_times(rows: SplitRound, frame: Frame, tick: Tick | None = None) -> Times:
+    """Largest autocorrelation times among the scores and the entries of s x + 1.
 
     These are the features of order 0 and the diagonal ones of order 1: a chain that
-    moves slowly in location or in spread shows there.
+    moves slowly in location or in spread shows there. ``frame`` standardises all rows.
     """
-    rows, dimension = list(rows), source.layout.dimension
-    slowest = 1.0
-    for low in range(0, dimension, _COORDINATES_AT_ONCE):
-        part = slice(low, min(low + _COORDINATES_AT_ONCE, dimension))
-        chains: dict[int, list[FloatArray]] = {}
-        for block in read_blocks(source, rows):
-            draws, scores = frame.part(part).apply(block.draws[:, part], block.scores[:, part])
-            with np.errstate(over="ignore"):
-                columns = np.concatenate([scores, scores * draws + 1.0], axis=1)
-            if block.weights is not None:
-                columns *= block.weights[:, None]
-            chains.setdefault(block.chain, []).append(columns)
-        with np.errstate(over="ignore", invalid="ignore"):
-            times = autocorrelation_times([np.concatenate(parts) for parts in chains.values()])
-        slowest = max(slowest, finite(float(times.max()), "the variance of a feature"))
-    return slowest
+    source, training = rows.test.source, list(rows.partition.rows(*TRAINING))
+    every, dimension = list(every_row(source)), source.layout.dimension
+    of_all = ChainColumns(ScoresAndSpreads(frame), weighted=True)
+    of_training = ChainColumns(ScoresAndSpreads(rows.frame), weighted=True)
+    if last_rows(every, dimension) is every:
+        selected = ForRoles(rows.partition, TRAINING, of_training)
+        run_pass(source, every, of_all, selected, tick=tick)
+    else:
+        run_pass(source, last_rows(every, dimension), of_all)
+        run_pass(source, last_rows(training, dimension), of_training)
+    return Times(_slowest(of_all), _slowest(of_training))
+
+
+def _slowest(columns: ChainColumns) -> float:
+    with np.errstate(over="ignore", invalid="ignore"):
+        times = autocorrelation_times(columns.by_chain())
+    return max(1.0, finite(float(times.max()), "the variance of a feature"))
+
+
+def last_rows(rows: list[Rows], dimension: int) -> list[Rows]:
+    """As many rows as are worth looking at: the last ones of every stretch."""
+    total = sum(stretch.stop - stretch.start for stretch in rows)
+    most = min(MOST_ROWS, MOST_NUMBERS // (2 * dimension))
+    if total <= most:
+        return rows
+    kept = (max(1, (stretch.stop - stretch.start) * most // total) for stretch in rows)
+    return [
+        stretch._replace(start=stretch.stop - size)
+        for stretch, size in zip(rows, kept, strict=True)
+    ]
+
+
+class ScoresAndSpreads(NamedTuple):
+    """s and s x + 1 in a frame, as columns."""
+
+    frame: Frame
+
+    def project(self, draws: FloatArray, scores: FloatArray) -> FloatArray:
+        """Columns of every row."""
+        draws, scores = self.frame.apply(draws, scores)
+        return np.concatenate([scores, scores * draws + 1.0], axis=1)
 
 
 def memory_in_batches(sums: BatchSums) -> float:

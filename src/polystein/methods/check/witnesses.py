@@ -14,23 +14,25 @@ that other training rows made, so that no rows need be set aside for them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import nnls
 
 from polystein.data.coordinates import Frame
-from polystein.data.passes import read_blocks
-from polystein.data.source import Rows, Source
+from polystein.data.passes import Tick, run_pass
+from polystein.data.source import Block, Rows, Source, chosen_rows
+from polystein.data.split import TRAINING, Partition
 from polystein.errors import DegenerateError
 from polystein.inference.columns import ColumnMoments, MeanAndCovariance
 from polystein.stein.basis import Basis
-from polystein.stein.moments import SteinMoments, merge_all, stein_moments
-from polystein.stein.operator import diagonal_entries
-from polystein.stein.witness import PrimalWitness, Witness, maximiser, project, projected_moments
+from polystein.stein.moments import SteinMoments, merge_all
+from polystein.stein.operator import diagonal_columns
+from polystein.stein.witness import PrimalWitness, ProjectedColumns, maximiser
 from polystein.types import FloatArray
 from polystein.weights.rules import SoftThreshold, varying
 
@@ -66,14 +68,15 @@ class TrainedWitnesses:
 
     basis: Basis
     frame: Frame
-    orders: Witness
+    orders: PrimalWitness
     combination: FloatArray
     entries: FloatArray
 
     def project(self, draws: FloatArray, scores: FloatArray) -> FloatArray:
         """Members' columns for every row."""
         full = self.orders.project(draws, scores) @ self.combination
-        entries = diagonal_entries(self.basis, *self.frame.apply(draws, scores))
+        draws, scores = self.frame.apply(draws, scores)
+        entries = diagonal_columns(scores, self.basis.terms(draws))
         return np.concatenate([entries @ self.entries, full], axis=1)
 
     @property
@@ -119,34 +122,79 @@ def _largest(weights: FloatArray) -> tuple[int, ...]:
     return tuple(int(index) for index in order if sizes[index] > 0.0)
 
 
-class _DiagonalEntries(NamedTuple):
-    """The score and the diagonal of Phi_i for every order, as columns."""
+class TrainingSums:
+    """The training rows' sums: Stein moments of each fold, and moments of the diagonal entries.
 
-    basis: Basis
-    frame: Frame
+    An accumulator of a pass over all rows. Every basis function is evaluated once a row.
+    """
 
-    def project(self, draws: FloatArray, scores: FloatArray) -> FloatArray:
-        return diagonal_entries(self.basis, *self.frame.apply(draws, scores))
+    def __init__(self, source: Source, partition: Partition, basis: Basis, frame: Frame) -> None:
+        self._partition, self._frame, self._log_scale = partition, frame, source.log_scale
+        self.basis, self.rows = basis, list(partition.rows(*TRAINING))
+        self._stretch = {rows.chain: (rows.start, rows.stop - rows.start) for rows in self.rows}
+        self.folds = [SteinMoments.empty(basis, "full", answer=frame) for _ in range(FOLDS)]
+        size = (1 + basis.order) * source.layout.dimension
+        self.entries = ColumnMoments(size, joint=False)
+
+    def zero(self) -> TrainingSums:
+        """An accumulator of the same kind without rows."""
+        result = object.__new__(TrainingSums)
+        result.__dict__.update(self.__dict__)
+        result.folds = [moments.fresh() for moments in self.folds]
+        result.entries = self.entries.fresh()
+        return result
+
+    def update(self, block: Block) -> None:
+        """Take the training rows of a block."""
+        mask = self._partition.mask(block, *TRAINING)
+        if not mask.any():
+            return
+        fold = self._fold_of(block)
+        for k in np.unique(fold[mask]).tolist():
+            chosen = chosen_rows(block, mask & (fold == k))
+            if chosen is not None:
+                self._add(self._frame.see(chosen), k)
+
+    def _add(self, seen: Block, fold: int) -> None:
+        terms = list(self.basis.terms(seen.draws))
+        self.folds[fold].add_terms(seen, terms, self._log_scale)
+        self.entries.update(diagonal_columns(seen.scores, terms), seen.weights)
+
+    def _fold_of(self, block: Block) -> NDArray[np.intp]:
+        """The fold of every row: a quarter of its chain's training stretch, by position."""
+        result = np.zeros(block.rows, dtype=np.intp)
+        for run in block.runs:
+            start, length = self._stretch.get(run.chain, (0, 1))
+            positions = np.arange(run.start - start, run.start - start + run.high - run.low)
+            bounds = [k * length // FOLDS for k in range(1, FOLDS)]
+            result[run.low : run.high] = np.searchsorted(bounds, positions, side="right")
+        return result
+
+    def merge(self, other: TrainingSums) -> TrainingSums:
+        """Add another accumulator's rows."""
+        for mine, yours in zip(self.folds, other.folds, strict=True):
+            mine.merge(yours)
+        self.entries.merge(other.entries)
+        return self
 
 
 def fit_witnesses(
-    source: Source, rows: Iterable[Rows], basis: Basis, frame: Frame, time: float
+    source: Source, sums: TrainingSums, frame: Frame, time: float, tick: Tick | None = None
 ) -> TrainedWitnesses:
-    """Train every member on the chosen rows, of autocorrelation time ``time``."""
-    rows = list(rows)
-    parts = folds(rows, FOLDS)
-    sums = [stein_moments(source, part, basis, answer=frame) for part in parts]
+    """Train every member on the training rows, of autocorrelation time ``time``."""
+    basis = sums.basis
     # PSD of order 1 is the first feature and the score's, which is the last, as they come.
     uniform = np.zeros(basis.order + 1)
     uniform[[0, -1]] = 1.0
-    moments = cross_fitted_moments(source, parts, sums, frame)
+    parts = folds(sums.rows, FOLDS)
+    moments = cross_fitted_moments(source, parts, sums.folds, frame, tick)
     stacked = np.ones(basis.order + 1) if moments is None else nonnegative_weights(moments)
     return TrainedWitnesses(
         basis,
         frame,
-        witness_of(sums, frame),
+        witness_of(sums.folds, frame),
         np.stack([uniform, stacked], axis=1),
-        _entry_weights(source, rows, basis, frame, time),
+        _entry_weights(sums.entries.finalise(), source.layout.dimension, time),
     )
 
 
@@ -156,13 +204,9 @@ def witness_of(sums: Sequence[SteinMoments], frame: Frame) -> PrimalWitness:
     return maximiser(together.finalise(), together.basis, "full", frame)
 
 
-def _entry_weights(
-    source: Source, rows: list[Rows], basis: Basis, frame: Frame, time: float
-) -> FloatArray:
+def _entry_weights(moments: MeanAndCovariance, dimension: int, time: float) -> FloatArray:
     """Weights of the diagonal entries for the members that have them, one column each."""
-    dimension = source.layout.dimension
-    size = (1 + basis.order) * dimension
-    moments = projected_moments(source, rows, _DiagonalEntries(basis, frame), size, joint=False)
+    size = moments.mean.size
     weights = np.zeros((size, 3))
     for member, (rule, count) in enumerate(
         [(_DENSE, dimension), (_SPARSE, dimension), (_SPARSE, size)]
@@ -177,7 +221,11 @@ def _entry_weights(
 
 
 def cross_fitted_moments(
-    source: Source, parts: list[list[Rows]], sums: list[SteinMoments], frame: Frame
+    source: Source,
+    parts: list[list[Rows]],
+    sums: list[SteinMoments],
+    frame: Frame,
+    tick: Tick | None = None,
 ) -> MeanAndCovariance | None:
     """Mean and covariance of the orders' features, each row's by a witness of other rows.
 
@@ -188,9 +236,8 @@ def cross_fitted_moments(
         others = sums[:k] + sums[k + 1 :]
         if not any(other.weight > 0.0 for other in others):
             continue
-        witness = witness_of(others, frame)
-        for block in read_blocks(source, part):
-            moments.update(project(witness, block), block.weights)
+        projected = ProjectedColumns(witness_of(others, frame), moments)
+        run_pass(source, part, projected, tick=tick)
     return None if moments.weight == 0.0 else moments.finalise()
 
 
