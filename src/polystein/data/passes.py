@@ -1,4 +1,4 @@
-"""Reads rows in blocks: the only place that cuts chains into blocks."""
+"""Reading rows in blocks: the only place that cuts chains into blocks."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ State = TypeVar("State")
 # Draws, scores and two powers of 24,576 numbers each fill 768 KB: they stay in a
 # core's second-level cache from the first power to the last.
 BLOCK_ELEMENTS = 24_576
-# A product that sums over fewer rows than it has columns is bound by its output.
+# A matrix product over fewer rows than columns spends its time on its output.
 ROWS_PER_COLUMN = 2
-# Longer blocks of few columns gain nothing: what a block costs by itself is paid by then.
+# Longer blocks of few columns gain nothing: the fixed cost of a block is negligible by then.
 MOST_ROWS = 8_192
 
 
@@ -70,7 +70,7 @@ def every_row(source: Source) -> Iterator[Rows]:
 
 
 def short_stretches(source: Source, rows: int) -> Iterator[Rows]:
-    """All rows, chain by chain, in stretches of at most so many rows."""
+    """All rows, chain by chain, in stretches of at most this many rows."""
     yield from _spans(every_row(source), max(1, rows))
 
 
@@ -90,7 +90,7 @@ def gathered(source: Source, rows: Iterable[Rows]) -> tuple[FloatArray, FloatArr
 
 
 def effective_weights(source: Source) -> float:
-    """Kish's size of the importance weights of all rows: their number where there are none."""
+    """Kish's effective number of importance weights; the number of rows if there are none."""
     if not source.weighted:
         return float(source.layout.total)
     weights = [block.weights_or_ones for block in read_blocks(source, every_row(source))]

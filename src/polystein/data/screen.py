@@ -1,4 +1,4 @@
-"""Is this input what it says it is? Repeated rows, lost weights, draws that outweigh the others."""
+"""Checks of rows that were validated: repeats, lost weights, draws that outweigh the others."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from polystein.data.source import Block, Source
 from polystein.data.split import LEAST_ROWS, Partition
 from polystein.errors import DegenerateError, HeavyTailWarning, InputError
 
-# Continuous draws repeat only by rounding, which one coordinate alone can show.
+# Most repeats allowed. Continuous draws repeat only by rounding, mostly in one dimension.
 MOST_REPEATS = 0.01
 MOST_REPEATS_IN_ONE_DIMENSION = 0.1
-# Below this the pairs of different rows have a weight that is rounding alone.
+# If the weight of all pairs of different rows is below this, it is rounding error.
 LEAST_PAIR_WEIGHT = 1e-12
-# With one draw above this part of a coordinate's variance, the others look alike beside it.
+# If one draw makes up more than this part of a variance, the others look alike beside it.
 MOST_OF_A_VARIANCE = 0.5
 
 
 def forbid_duplicates(source: Source) -> None:
-    """Raise where rows repeat, which independent draws from a density do not."""
+    """Raise an error if rows repeat, which independent draws from a density do not."""
     most = MOST_REPEATS if source.layout.dimension > 1 else MOST_REPEATS_IN_ONE_DIMENSION
     allowed = most * source.layout.total
-    # Rows that repeat repeat their first coordinate, which is cheaper to look at.
+    # Equal rows have equal first coordinates, which are cheaper to compare.
     if _repeats(source, _first_coordinates) <= allowed:
         return
     repeats = _repeats(source, _hashes)
@@ -44,7 +44,7 @@ def forbid_duplicates(source: Source) -> None:
 
 
 def _repeats(source: Source, key: Callable[[Block], NDArray[Any]]) -> int:
-    """How many rows have the key of another row before them."""
+    """How many rows have the same key as an earlier row."""
     keys = np.concatenate([key(block) for block in read_blocks(source, every_row(source))])
     keys.sort()
     return int(np.count_nonzero(keys[1:] == keys[:-1]))
@@ -74,7 +74,7 @@ def _multipliers(dimension: int) -> NDArray[np.uint64]:
 
 
 def require_weight(source: Source, partition: Partition) -> None:
-    """Raise where a role has too few rows of positive importance weight."""
+    """Raise an error if a role has too few rows of positive importance weight."""
     if not source.weighted:
         return
     for role, least in LEAST_ROWS.items():
@@ -88,7 +88,7 @@ def require_weight(source: Source, partition: Partition) -> None:
 
 
 def require_shared_weight(source: Source) -> None:
-    """Raise where one row has all the weight: no multiplier then changes a statistic."""
+    """Raise an error if one row has all the weight: no multiplier then changes a statistic."""
     # The weight of the pairs of different rows is 1 - sum of w^2 for weights that sum to 1.
     if source.weighted and 1.0 - 1.0 / effective_weights(source) < LEAST_PAIR_WEIGHT:
         raise DegenerateError(
@@ -97,7 +97,7 @@ def require_shared_weight(source: Source) -> None:
 
 
 def outlier_warning(source: Source, standard: Frame) -> HeavyTailWarning | None:
-    """A warning where one draw makes up most of a coordinate's variance.
+    """A warning if one draw makes up most of a coordinate's variance, else None.
 
     The frame must be the one that standardises all rows.
     """

@@ -51,7 +51,7 @@ class WeighedRows:
 
 
 class Operator(Protocol):
-    """What moments, witnesses and the bootstrap need to know of Phi_i."""
+    """What moments, witnesses and the bootstrap need from Phi_i."""
 
     def parameters(self, dimension: int) -> int:
         """How many free entries one A_i has."""
@@ -62,7 +62,7 @@ class Operator(Protocol):
     def with_derivatives(
         self, products: list[FloatArray], derivatives: list[FloatArray]
     ) -> list[FloatArray]:
-        """Add each order's derivatives, where they stand, to its summed products."""
+        """Add each order's derivatives to the entries of its summed products where they belong."""
 
     def outer(self, scores: FloatArray, columns: FloatArray) -> FloatArray:
         """s columns', which is Phi_0 for columns of ones."""
@@ -100,7 +100,7 @@ class FullOperator:
     def with_derivatives(
         self, products: list[FloatArray], derivatives: list[FloatArray]
     ) -> list[FloatArray]:
-        """The derivatives stand on the diagonal."""
+        """Add the derivatives to the diagonal."""
         return [
             p + np.diag(np.broadcast_to(d, p.shape[:1]))
             for p, d in zip(products, derivatives, strict=True)
@@ -168,7 +168,7 @@ class DiagonalOperator:
     def with_derivatives(
         self, products: list[FloatArray], derivatives: list[FloatArray]
     ) -> list[FloatArray]:
-        """Every entry has its derivative."""
+        """Add a derivative to every entry."""
         return [p + d for p, d in zip(products, derivatives, strict=True)]
 
     def outer(self, scores: FloatArray, columns: FloatArray) -> FloatArray:
@@ -217,7 +217,7 @@ def diagonal_entries(basis: Basis, draws: FloatArray, scores: FloatArray) -> Flo
 
 
 def derivative_dot(term: Term, vector: FloatArray) -> FloatArray | float:
-    """<phi_i', vector> for every row, or one number where it is the same for all."""
+    """<phi_i', vector> for every row, or one number if it is the same for all rows."""
     scaled = term.factor * vector
     return float(np.sum(scaled)) if term.derivative is None else term.derivative @ scaled
 

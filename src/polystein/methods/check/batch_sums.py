@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import islice, pairwise
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -20,12 +20,12 @@ from polystein.stein.basis import Basis
 from polystein.stein.operator import diagonal_entries
 from polystein.types import FloatArray
 
-#: Batches of independent rows have at least so many rows, so that sums are less skewed ...
+#: Batches of independent rows have at least this many rows, so that sums are less skewed ...
 FEWEST_ROWS = 4
-#: ... and batches of a chain so many autocorrelation times, with one between neighbours: sums
-#: over shorter ones still agree with their neighbours, which flips would take for evidence.
+#: ... and batches of a chain this many autocorrelation times, with one between neighbours. Sums
+#: over shorter batches are correlated, which sign flips would take for evidence.
 BATCH_TIMES, BATCH_GAP_TIMES = 4.0, 1.0
-#: More batches make the flips dearer and the verdict hardly better.
+#: More batches make the flips slower and the verdict hardly better.
 MOST_BATCHES = 250
 # Sums over pairs of coordinates are taken in parts of at most this many numbers: 64 MB.
 _MOST_NUMBERS = 8_388_608
@@ -67,7 +67,7 @@ class BatchSums:
     frame: Frame
     basis: Basis
     stretches: list[Stretch]
-    # Sums over pairs that fit into memory as a whole, by order: they are looked at twice.
+    # Sums over pairs that fit into memory as a whole, by order; they are used twice.
     _kept: dict[int, FloatArray] = field(default_factory=dict)
 
     @property
@@ -86,7 +86,7 @@ class BatchSums:
 
     @cached_property
     def effective_count(self) -> float:
-        """Kish's size of the batches' importance weights: their number without any."""
+        """Kish's effective number of batches; their number if there are no importance weights."""
         if not self.source.weighted:
             return float(self.count)
         weights = np.zeros(self.count)
@@ -101,7 +101,7 @@ class BatchSums:
         size = (1 + self.basis.order) * self.source.layout.dimension
         sums = np.zeros((self.count, size))
         for piece in self._pieces():
-            with np.errstate(over="ignore", invalid="ignore"):  # who reads the sums finds out
+            with np.errstate(over="ignore", invalid="ignore"):  # reported where sums are used
                 entries = diagonal_entries(self.basis, piece.block.draws, piece.block.scores)
             if piece.block.weights is not None:
                 entries *= piece.block.weights[:, None]
@@ -162,7 +162,10 @@ class _Piece(NamedTuple):
 
     def term(self, basis: Basis, order: int) -> FloatArray:
         """phi_i at the rows, i = order."""
-        return next(islice(basis.terms(self.block.draws), order - 1, None)).values
+        for i, term in enumerate(basis.terms(self.block.draws), start=1):
+            if i == order:
+                return term.values
+        raise IndexError(order)
 
     @property
     def step(self) -> int:

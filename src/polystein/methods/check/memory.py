@@ -1,4 +1,4 @@
-"""How long a chain remembers, by the features that `check` looks at."""
+"""How long the features of `check` stay correlated along a chain."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ _COORDINATES_AT_ONCE = 16
 def slowest_time(source: Source, rows: Iterable[Rows], frame: Frame) -> float:
     """Largest autocorrelation time among the scores and the entries of s x + 1.
 
-    These are the features of order 0 and the diagonal ones of order 1: a chain that
-    moves slowly in location or in spread shows there.
+    These are the features of order 0 and the diagonal ones of order 1. They show whether
+    a chain moves slowly in location or in spread.
     """
     rows, dimension = list(rows), source.layout.dimension
     slowest = 1.0
@@ -46,12 +46,12 @@ def slowest_time(source: Source, rows: Iterable[Rows], frame: Frame) -> float:
 
 
 def memory_in_batches(sums: BatchSums) -> float:
-    """Autocorrelation time, in batches, of the feature whose neighbouring batches agree most.
+    """Autocorrelation time, in batches, of the feature whose batches are most correlated.
 
-    Batches are cut by how long scores and spreads remember; a product of two coordinates
-    may remember for longer. A lag-one correlation of independent batches is about
-    N(0, 1/batches): while the largest of all features' is no larger than chance makes
-    it, the answer is 1.
+    The length of batches comes from the memory of scores and spreads, and products of two
+    coordinates may have a longer one. The lag-one correlation of independent batches is
+    about N(0, 1/batches). If the largest over all features can be due to chance, the
+    result is 1.
     """
     highest, features, slowest = 0.0, 0, np.zeros(sums.count)
     for family in families(sums):

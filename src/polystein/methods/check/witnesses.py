@@ -34,7 +34,7 @@ from polystein.stein.witness import PrimalWitness, Witness, maximiser, project, 
 from polystein.types import FloatArray
 from polystein.weights.rules import SoftThreshold, varying
 
-#: Training rows are cut into so many parts; each is projected on a witness of the others.
+#: Training rows are cut into this many parts; each is projected on a witness of the others.
 FOLDS = 4
 #: Added to the correlations of the orders' features.
 RIDGE = 0.1
@@ -46,7 +46,7 @@ _DENSE, _SPARSE = SoftThreshold(level=0.0), SoftThreshold()
 class Member(NamedTuple):
     """One witness: its name, what it looks at, and which orders and coordinates it weighs.
 
-    ``coordinates`` is empty where it looks at all of them.
+    ``coordinates`` is empty if it looks at all of them.
     """
 
     name: str
@@ -181,7 +181,7 @@ def cross_fitted_moments(
 ) -> MeanAndCovariance | None:
     """Mean and covariance of the orders' features, each row's by a witness of other rows.
 
-    None where all the importance weight is in one fold, which leaves no other rows.
+    None if all the importance weight is in one fold, which leaves no other rows.
     """
     moments = ColumnMoments(sums[0].basis.order + 1)
     for k, part in enumerate(parts):
