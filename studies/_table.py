@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import polystein as ps
+from polystein.errors import StudyError
 from polystein.experiments.engine import runner
 from polystein.experiments.engine.cells import Cell, Replicate, Row, Task
 from polystein.experiments.engine.store import Store, write_csv
@@ -28,7 +29,7 @@ PIECE = 120_000.0
 
 def decision(result: ps.GofResult) -> list[Row]:
     """Whether the test rejects at the level 0.05."""
-    return [{"rejected": int(result.pvalue <= LEVEL)}]
+    return [{"rejected": int(result.rejected(LEVEL))}]
 
 
 def no_columns(replicates: int) -> Row:
@@ -101,7 +102,7 @@ class Study:
         for replicates in (*range(size, cell.replicates, size), cell.replicates):
             # Every piece has new processes, which import the code as it is by then.
             if code_digest() != code:
-                raise runner.StudyError("the code was changed under way; run the command again")
+                raise StudyError("the code was changed under way; run the command again")
             part = replace(cell, replicates=replicates)
             rows = runner.run([part], self.decide, out=folder, seed=self.seed, jobs=jobs)
             finished = Store(folder, self.seed).load(part)

@@ -1,67 +1,11 @@
-"""Fixtures and helpers that the tests of the core share."""
+"""Settings that all tests share. The helpers of `tests.rows` can be imported from here, too."""
 
-import importlib
-from collections.abc import Iterable
-from types import ModuleType
-
-import numpy as np
-import pytest
 from hypothesis import settings
-from numpy.typing import NDArray
 
-from polystein.data.split import RandomSplit
-from polystein.protocols import Layout, Partition, Role, Rows
+from tests.rows import Array, RecordingSplit, arbitrary_rows, arbitrary_weights, row_numbers
 
-Array = NDArray[np.float64]
+__all__ = ["Array", "RecordingSplit", "arbitrary_rows", "arbitrary_weights", "row_numbers"]
 
 # The same examples in every run, on fast machines and slow ones, and no files left behind.
 settings.register_profile("polystein", deadline=None, derandomize=True, database=None)
 settings.load_profile("polystein")
-
-
-@pytest.fixture(params=["numpy", "array_api_strict"])
-def xp(request: pytest.FixtureRequest) -> ModuleType:
-    """Each array library in turn; array_api_strict allows nothing but the standard."""
-    return importlib.import_module(request.param)
-
-
-def arbitrary_rows(n: int, d: int, seed: int = 0) -> tuple[Array, Array]:
-    """Draws with a mean and scores that are no function of them, so that nothing cancels."""
-    rng = np.random.default_rng(seed)
-    return rng.normal(0.3, 1.2, (n, d)), rng.normal(-0.2, 1.0, (n, d))
-
-
-def arbitrary_weights(n: int, seed: int = 0) -> tuple[Array, Array]:
-    """Log-weights on an arbitrary scale, and the normalised weights that they stand for."""
-    log_weights = np.random.default_rng(seed).normal(700.0, 1.0, n)
-    weights = np.exp(log_weights - log_weights.max())
-    return log_weights, weights / weights.sum()
-
-
-def row_numbers(stretches: Iterable[Rows]) -> NDArray[np.intp]:
-    """Row numbers of stretches of one chain."""
-    parts = []
-    for _, start, stop, mask in stretches:
-        every = np.arange(start, stop)
-        parts.append(every if mask is None else every[mask])
-    return np.concatenate(parts)
-
-
-class RecordingSplit:
-    """A split that remembers which rows it gave which role."""
-
-    def __init__(self, *, respects_time: bool = False) -> None:
-        self.split = RandomSplit(0.7)
-        self.respects_time = respects_time
-        self.rows: dict[Role, NDArray[np.intp]] = {}
-
-    def partition(self, layout: Layout, rng: np.random.Generator) -> Partition:
-        partition = self.split.partition(layout, rng)
-        roles: tuple[Role, ...] = ("witness", "weights", "test")
-        self.rows = {role: row_numbers(partition.rows(role)) for role in roles}
-        return partition
-
-    @property
-    def train(self) -> NDArray[np.intp]:
-        """Rows of both training roles."""
-        return np.concatenate([self.rows["witness"], self.rows["weights"]])

@@ -212,7 +212,11 @@ def test_importing_polystein_loads_nothing_of_the_command_line() -> None:
         ("data.sample", "from polystein.stein.basis import Basis", {"polystein.stein.basis.Basis"}),
         ("results.result", "def f():\n    from polystein.report import text", set()),
         ("results.result", "from polystein.report import text", {"polystein.report.text"}),
-        ("results.evidence", "def f():\n    from polystein.report import x", {"polystein.report.x"}),
+        (
+            "results.evidence",
+            "def f():\n    from polystein.report import x",
+            {"polystein.report.x"},
+        ),
         ("results.result", "def f():\n    from polystein import cli", {"polystein.cli"}),
         ("", "from polystein.rivals.ksd import ksd", set()),
         ("", "from .experiments import run", {"polystein.experiments.run"}),

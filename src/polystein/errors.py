@@ -5,7 +5,7 @@ about from `PolysteinWarning`::
 
     PolysteinError
     ├── InputError (also a ValueError)         an argument is not what was expected
-    ├── DegenerateError (also ArithmeticError) the data carry no variance to judge by
+    ├── DegenerateError (also ArithmeticError) the data have no variance
     ├── ScaleError (also OverflowError)        the answer does not fit a float64
     ├── MissingExtraError (also ImportError)   an optional dependency is not installed
     └── StudyError (also a RuntimeError)       a study could not be finished
@@ -16,8 +16,8 @@ about from `PolysteinWarning`::
     ├── LowESSWarning                          too few effective draws for the p-value
     └── HeavyTailWarning                       the test column may have no variance
 
-Messages name the argument, say what was expected and what came, and, where
-there is a remedy, give it.
+Messages name the argument, say what was expected and what was given, and suggest a
+remedy if there is one.
 """
 
 
@@ -30,7 +30,7 @@ class InputError(PolysteinError, ValueError):
 
 
 class DegenerateError(PolysteinError, ArithmeticError):
-    """The data carry no variance, so that no verdict can be given."""
+    """The data have no variance, so that no verdict can be given."""
 
 
 class ScaleError(PolysteinError, OverflowError):

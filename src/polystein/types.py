@@ -1,4 +1,4 @@
-"""Names for types that many rooms share, and the closed choices of options. Nothing computes."""
+"""Names for types that many rooms share, and the closed choices of options. No code."""
 
 from __future__ import annotations
 
@@ -24,5 +24,5 @@ Resolution: TypeAlias = Literal["order", "coordinate", "hierarchical", "entry"]
 Role: TypeAlias = Literal["witness", "weights", "gap", "test"]
 Structure: TypeAlias = Literal["full", "diagonal"]
 Verdict: TypeAlias = Literal["rejected", "not rejected"]
-#: How long the multipliers of a wild bootstrap remember; "auto" estimates it.
+#: Over how many rows the multipliers of a wild bootstrap stay dependent; "auto" estimates it.
 MultiplierLength: TypeAlias = float | Literal["auto"] | None

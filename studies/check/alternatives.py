@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from polystein.experiments.paper.samplers import gaussian, gaussian_score
-from polystein.protocols import FloatArray
+from polystein.types import FloatArray
 
 Generator: TypeAlias = np.random.Generator
 #: Draws and the target's scores at them, both of shape (n, d).

@@ -16,7 +16,7 @@ from studies.check import SEED, milliseconds
 from studies.check.alternatives import student_t_score
 from tests.statistical.samplers import autoregressive
 
-#: Of `experiments.samplers.student_t`.
+#: Of `experiments.paper.samplers.student_t`.
 FREEDOM = 5.0
 
 

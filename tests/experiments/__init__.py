@@ -1,1 +1,1 @@
-"""Tests of the experiments and their published figures."""
+"""Tests of the experiments and of the demonstration."""

@@ -1,0 +1,1 @@
+"""Tests of what a result looks like."""

@@ -3,7 +3,11 @@
 import math
 from typing import Any
 
-from polystein.results.result import Component, GofResult
+from polystein.methods.wild import STATISTIC_NAME
+from polystein.results.evidence import Arm, Component, Evidence, Part
+from polystein.results.result import GofResult
+
+WORDS = {"score": "location", "x": "spread, correlation", "x^2": "skewness"}
 
 
 def z_result(
@@ -19,12 +23,16 @@ def z_result(
         "pvalue": pvalue,
         "alternative": "two-sided",
         "method": "lambda-psd",
+        "dimension": 4,
         "weights": {name: 0.5 for name in shares},
-        "components": tuple(Component(name, 1.25, 0.5) for name in shares),
+        "components": tuple(
+            Component(name, WORDS.get(name, name), 1.25, 0.5, share)
+            for name, share in shares.items()
+        ),
         "ess": 287.6,
         "n_train": 700,
         "n_test": 300,
-        "settings": {"order": 2, "dimension": 4, "shares": shares},
+        "settings": {"order": 2},
         "warnings": warnings,
     }
     return GofResult(**{**values, **changes})
@@ -36,7 +44,32 @@ def bootstrap_result() -> GofResult:
         pvalue=0.4,
         alternative="greater",
         method="psd-bootstrap",
+        dimension=4,
         ess=math.nan,
         n_test=1000,
-        settings={"order": 2, "dimension": 4, "estimator": "u", "n_bootstrap": 500},
+        statistic_name=STATISTIC_NAME,
+        settings={"order": 2, "estimator": "u", "n_bootstrap": 500},
+    )
+
+
+def check_result(
+    *, flips: float = 0.01, trained: float = 0.2, coordinates: tuple[str, ...] = ("a",)
+) -> GofResult:
+    """A result of two arms, of which the one that found more comes first."""
+    location = Part("score: sum", "location", ("score",), (), 0.5, 0.4)
+    spread = Part("x: max", "spread", ("x",), coordinates, 0.001, 0.4)
+    stack = Part("trained stack", "everything at once", ("x", "score"), (), 0.04, 0.2)
+    arms = (
+        Arm("sign flips", "all rows", flips, (location, spread)),
+        Arm("trained witnesses", "the test rows", trained, (stack,)),
+    )
+    pvalue = min(flips, trained)
+    return z_result(
+        pvalue=pvalue,
+        shares={},
+        weights=None,
+        method="check",
+        alternative="greater",
+        evidence=Evidence(tuple(sorted(arms, key=lambda arm: arm.pvalue))),
+        settings={},
     )

@@ -1,5 +1,6 @@
 """HTML: well formed, escaped, and sufficient unto itself."""
 
+import math
 import re
 from html.parser import HTMLParser
 from pathlib import Path
@@ -8,7 +9,7 @@ import pytest
 
 from polystein.report.html import fragment, page, write_page
 from polystein.results.result import GofResult
-from tests.report.results import bootstrap_result, z_result
+from tests.report.results import bootstrap_result, check_result, z_result
 
 VOID = {"meta", "br", "rect", "line"}
 NASTY = "<script>alert('x')</script> & \"quotes\""
@@ -47,7 +48,14 @@ def outline(source: str) -> Outline:
     return parser
 
 
-@pytest.fixture(params=[z_result(), z_result(settings={}), bootstrap_result()])
+@pytest.fixture(
+    params=[
+        z_result(),
+        z_result(shares={"x": math.nan, "score": math.nan}, settings={}),
+        bootstrap_result(),
+        check_result(),
+    ]
+)
 def result(request: pytest.FixtureRequest) -> GofResult:
     return request.param  # type: ignore[no-any-return]
 
@@ -87,13 +95,15 @@ def test_everything_from_outside_is_escaped() -> None:
         shares={NASTY: 1.0},
         warnings=(NASTY,),
         method=NASTY,
-        settings={"order": NASTY, NASTY: NASTY, "shares": {NASTY: 1.0}},
+        statistic_name=NASTY,
+        settings={"order": NASTY, NASTY: NASTY},
     )
     source = page(result)
     assert "<script" not in source
-    # Method and order in title and table, feature, warning, setting's name, two values.
-    assert source.count("&lt;script&gt;") == 9
-    assert outline(source).text.count(NASTY) == 9
+    # Method and order in title and table, statistic, feature and its words, warning, setting's
+    # name, two values.
+    assert source.count("&lt;script&gt;") == 11
+    assert outline(source).text.count(NASTY) == 11
 
 
 def test_page_is_written_as_utf_8_and_is_small(tmp_path: Path) -> None:
@@ -107,3 +117,34 @@ def test_page_is_written_as_utf_8_and_is_small(tmp_path: Path) -> None:
 def test_the_level_reaches_the_page(tmp_path: Path) -> None:
     write_page(z_result(), tmp_path / "page.html", alpha=0.01)
     assert "no evidence against it at the level 0.01" in (tmp_path / "page.html").read_text("utf-8")
+
+
+# Parts and shares
+
+
+def test_names_of_coordinates_are_escaped() -> None:
+    source = page(check_result(coordinates=(NASTY,)))
+    assert "<script" not in source
+    assert f"spread of {NASTY} (x: max, all rows)" in outline(source).text
+
+
+def test_parts_have_levels_and_shares_of_the_evidence() -> None:
+    seen = outline(fragment(check_result()))
+    for words in ("Part", "level", "share of the evidence", "Found", "everything at once"):
+        assert words in seen.text
+    assert "weight" not in seen.text
+
+
+@pytest.mark.parametrize("one", [z_result(pvalue=0.5), check_result(flips=0.5)])
+def test_where_nothing_is_rejected_nothing_has_a_share(one: GofResult) -> None:
+    seen = outline(page(one))
+    assert "%" not in seen.text
+    assert "share" not in seen.text
+    assert "Found" not in seen.text
+    # A bar for the weight, or the level, of every row.
+    assert len(seen.bars) == 3
+
+
+def test_a_level_at_which_nothing_is_rejected_takes_the_shares_away() -> None:
+    assert "62 %" in outline(page(z_result(), alpha=0.05)).text
+    assert "%" not in outline(page(z_result(), alpha=0.01)).text

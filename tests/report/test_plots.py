@@ -8,7 +8,7 @@ import pytest
 
 from polystein.errors import InputError
 from polystein.report.plots import plot_results, save
-from tests.report.results import bootstrap_result, z_result
+from tests.report.results import bootstrap_result, check_result, z_result
 
 
 def test_every_result_is_named_and_judged() -> None:
@@ -32,6 +32,16 @@ def test_shares_are_stacked_from_the_score_up() -> None:
         "x: spread, correlation",
         "x^2: skewness",
     ]
+
+
+def test_parts_are_drawn_by_what_they_look_at() -> None:
+    _, right = plot_results({"several parts": check_result()}).axes
+    labels = [text.get_text() for text in right.get_legend().get_texts()]
+    assert labels == ["location", "spread", "everything at once"]
+    assert right.get_xlabel() == "share of the evidence, in absolute value"
+    widths = [bar.get_width() for bar in right.patches]
+    assert widths[0] == 0.0
+    assert sum(widths) == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polystein.errors import InputError
-from polystein.report.text import meaning, moment, p_words, percent, rejected, render, verdict
-from tests.report.results import bootstrap_result, z_result
+from polystein.report.text import (
+    found_words,
+    meaning,
+    p_words,
+    percent,
+    render,
+    verdict_words,
+)
+from polystein.results.result import GofResult
+from tests.report.results import bootstrap_result, check_result, z_result
 
 
 def lines_from(text: str, start: str) -> list[str]:
@@ -40,20 +47,14 @@ def test_text_says_what_was_tested_and_how_it_came_out() -> None:
     ],
 )
 def test_verdict(pvalue: float, words: str) -> None:
-    assert verdict(z_result(pvalue=pvalue)) == f"{words} at the level 0.05"
+    assert verdict_words(z_result(pvalue=pvalue)) == f"{words} at the level 0.05"
 
 
 def test_a_level_changes_the_verdict() -> None:
     result = z_result(pvalue=0.02)
-    assert rejected(result, 0.05)
-    assert not rejected(result, 0.01)
+    assert result.rejected(0.05)
+    assert not result.rejected(0.01)
     assert "no evidence against it at the level 0.01" in render(result, 0.01)
-
-
-@pytest.mark.parametrize("alpha", [0.0, 1.0, -0.1, math.nan])
-def test_a_level_outside_of_0_and_1_is_refused(alpha: float) -> None:
-    with pytest.raises(InputError, match="`alpha` must be a level"):
-        rejected(z_result(), alpha)
 
 
 def test_what_is_not_rejected_is_not_called_right() -> None:
@@ -98,22 +99,78 @@ def test_shares_have_no_sign_on_nothing() -> None:
     assert percent(math.nan) == ""
 
 
-def test_moments_that_features_add() -> None:
-    assert [moment(name) for name in ("score", "x", "x^3", "x^4", "x^12", "x^y", "other")] == [
-        "1, location",
-        "2, spread, correlation",
-        "4, tails",
-        "5",
-        "13",
-        "",
-        "",
-    ]
+def test_features_stand_beside_what_they_look_at() -> None:
+    text = render(z_result())
+    assert lines_from(text, "score")[0].split()[1] == "location"
+    assert lines_from(text, "x  ")[0].split()[1:3] == ["spread,", "correlation"]
+    assert lines_from(text, "x^2")[0].split()[1] == "skewness"
 
 
 def test_components_without_shares_have_no_bars() -> None:
-    text = render(z_result(settings={}))
+    text = render(z_result(shares={"x": math.nan, "score": math.nan}))
     assert "#" not in text
+    assert "%" not in text
     assert "nan" not in text
+
+
+# Shares are of something that was found
+
+
+@pytest.mark.parametrize("result", [z_result(pvalue=0.5), check_result(flips=0.5)])
+def test_where_nothing_is_rejected_nothing_has_a_share(result: GofResult) -> None:
+    text = render(result)
+    assert "%" not in text
+    assert "share" not in text
+    assert "#" not in text
+    assert "other way" not in text
+    assert "Found" not in text
+
+
+def test_a_level_at_which_nothing_is_rejected_takes_the_shares_away() -> None:
+    assert "62 %" in render(z_result(), 0.05)
+    assert "%" not in render(z_result(), 0.01)
+
+
+def test_one_feature_alone_has_the_whole_share_only_of_what_was_found() -> None:
+    assert "100 %" in render(z_result(shares={"score": 1.0}))
+    assert "100 %" not in render(z_result(shares={"score": 1.0}, pvalue=0.5))
+
+
+# Tests of several parts
+
+
+def test_what_was_found_is_named_with_its_place() -> None:
+    assert found_words(check_result()) == "spread of a (x: max, all rows)"
+    pair = check_result(coordinates=("a", "b"))
+    assert found_words(pair) == "spread of a and b (x: max, all rows)"
+    everywhere = check_result(coordinates=())
+    assert found_words(everywhere) == "spread of all coordinates together (x: max, all rows)"
+
+
+def test_the_arm_on_all_rows_speaks_wherever_it_found_something() -> None:
+    both = check_result(flips=0.02, trained=0.001)
+    assert both.evidence.arms[0].name == "trained witnesses"
+    assert found_words(both) == "spread of a (x: max, all rows)"
+    trained = check_result(flips=0.3, trained=0.001)
+    expected = "everything at once of all coordinates together (trained stack, the test rows)"
+    assert found_words(trained) == expected
+
+
+def test_nothing_is_found_where_nothing_is_rejected() -> None:
+    assert found_words(check_result(flips=0.06)) == ""
+    assert found_words(check_result(flips=0.02), 0.01) == ""
+    assert found_words(z_result()) == ""
+
+
+def test_parts_have_levels_and_shares_of_the_evidence() -> None:
+    text = render(check_result())
+    head = lines_from(text, "Part")[0]
+    assert head.split() == ["Part", "looks", "at", "level", "z", "share", "of", "the", "evidence"]
+    # -log of 0.0025, 0.2 and 1 over their sum, 7.6.
+    assert lines_from(text, "x: max")[0].split()[2:6] == ["spread", "0.400", "3.09", "79"]
+    assert "the sign flips used all; 700 trained the test function, 300 tested it" in " ".join(
+        text.split()
+    )
 
 
 def test_a_bootstrap_result_has_no_features_and_no_z() -> None:

@@ -1,7 +1,6 @@
 """KSD as a number and as a test: the literal formula, or an error."""
 
 from functools import partial
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ import pytest
 import polystein as ps
 from polystein.errors import DegenerateError, InputError, ScaleError
 from polystein.inference.multipliers import multipliers
-from polystein.rivals.pairs import resampling_seed
+from polystein.methods.wild import resampling_seed
 from tests.conftest import arbitrary_rows, arbitrary_weights
 from tests.reference import kernels as literal
 from tests.rivals.rows import plausible_rows
@@ -30,11 +29,11 @@ TESTS: list[Any] = [ps.ksd, ps.ksd_test, ps.ksdagg_test, ps.nystrom_ksd_test]
 
 
 @both
-def test_ksd_is_the_literal_one(xp: ModuleType, kernel: Any, reference: Any) -> None:
+def test_ksd_is_the_literal_one(kernel: Any, reference: Any) -> None:
     draws, scores = arbitrary_rows(50, 3)
     matrix = literal.stein_matrix(reference(draws), draws, scores)
     weights = np.full(50, 1 / 50)
-    given = xp.asarray(draws), xp.asarray(scores)
+    given = draws, scores
     v, u = (ps.ksd(*given, kernel=kernel, estimator=estimator) for estimator in ("v", "u"))
     assert type(v) is type(u) is float
     assert v**2 == pytest.approx(literal.v_statistic(matrix, weights), rel=1e-10)
@@ -98,7 +97,7 @@ def test_replicates_for_weighted_chains_are_literal(estimator: Any) -> None:
     form = {"u": literal.off_diagonal_form, "v": literal.v_statistic}[estimator]
     statistic = {"u": literal.u_statistic, "v": literal.v_statistic}[estimator](matrix, weights)
     result = ps.ksd_test(sample, n_bootstrap=99, rng=5, length=3.0, estimator=estimator)
-    assert result.settings["length"] == 3.0
+    assert result.settings["length"] == result.evidence.estimates["multiplier_length"] == 3.0
     assert result.statistic == pytest.approx(40 * statistic, rel=1e-10)
     assert 0.02 < result.pvalue < 0.98
     expected = literal.pvalue(form(matrix, weights), [form(matrix, row) for row in factors])
@@ -109,9 +108,10 @@ def test_estimator_is_u_for_rows_and_v_for_chains() -> None:
     draws, scores = arbitrary_rows(40, 2)
     rows = ps.ksd_test(draws, scores, n_bootstrap=9, rng=0)
     chains = ps.ksd_test(draws[None], scores[None], n_bootstrap=9, rng=0)
-    assert (rows.settings["estimator"], rows.settings["length"]) == ("u", None)
-    assert chains.settings["estimator"] == "v"
-    assert chains.settings["length"] >= 1.0
+    assert (rows.settings["estimator"], chains.settings["estimator"]) == ("u", "v")
+    assert rows.settings["length"] == chains.settings["length"] == "auto"
+    assert rows.evidence.estimates["multiplier_length"] is None
+    assert chains.evidence.estimates["multiplier_length"] >= 1.0
 
 
 def test_the_whole_matrix_says_the_same() -> None:
@@ -128,8 +128,19 @@ def test_result_says_how_it_came_about() -> None:
     assert (result.method, result.alternative, result.n_test) == ("ksd", "greater", 50)
     assert result.settings["kernel"] == "GaussianKernel(bandwidth=2.0)"
     assert result.settings["n_bootstrap"] == 19
+    assert result.evidence.estimates["kernel"] == result.settings["kernel"]
     assert result.pvalue == 0.05
     assert "ksd" in str(result)
+
+
+def test_the_width_that_the_draws_gave_is_told() -> None:
+    draws, scores = arbitrary_rows(50, 2)
+    for test in (ps.ksd_test, ps.nystrom_ksd_test):
+        result = test(draws, scores, kernel=ps.GaussianKernel(), n_bootstrap=9, rng=0)
+        assert result.settings["kernel"] == "GaussianKernel(bandwidth='median')"
+        name, _, width = result.evidence.estimates["kernel"].rstrip(")").partition("=")
+        assert name == "GaussianKernel(bandwidth"
+        assert float(width) == pytest.approx(literal.median_distance(draws), rel=1e-12)
 
 
 def test_progress_ends_at_its_total() -> None:
@@ -144,9 +155,9 @@ def test_progress_ends_at_its_total() -> None:
 
 
 @pytest.mark.parametrize("test", TESTS[1:])
-def test_rng_reproduces(xp: ModuleType, test: Any) -> None:
+def test_rng_reproduces(test: Any) -> None:
     draws, scores = plausible_rows(60, 2)
-    given = xp.asarray(draws), xp.asarray(scores)
+    given = draws, scores
     assert test(*given, rng=3) == test(draws, scores, rng=3)
     values = {test(draws, scores, rng=np.random.default_rng(seed)).pvalue for seed in range(5)}
     assert len(values) > 1
@@ -260,4 +271,5 @@ def test_the_length_is_a_positive_number_of_any_type_but_no_boolean(test: Any) -
         for length in (3, 3.0, np.int64(3), np.float32(3.0))
     ]
     assert {result.settings["length"] for result in results} == {3.0}
+    assert {result.evidence.estimates["multiplier_length"] for result in results} == {3.0}
     assert len({result.pvalue for result in results}) == 1

@@ -8,8 +8,8 @@ import pytest
 import polystein as ps
 from polystein.errors import InputError
 from polystein.inference.multipliers import multipliers
+from polystein.methods.wild import resampling_seed
 from polystein.rivals.ksdagg import EXPONENTS
-from polystein.rivals.pairs import resampling_seed
 from tests.conftest import Array, arbitrary_rows
 from tests.reference import kernels as literal
 from tests.rivals.rows import plausible_rows
@@ -50,7 +50,7 @@ def test_the_pvalue_is_the_smallest_level_of_the_bisection(family: Any, seed: in
         rng=seed,
     )
     own = [literal.pvalue(t, row) for t, row in zip(observed, quantile.tolist(), strict=True)]
-    assert result.settings["pvalues"] == pytest.approx(own, rel=1e-12)
+    assert [part.pvalue for part in result.evidence.parts] == pytest.approx(own, rel=1e-12)
     # (b + 1)/(B2 + 1) is ours, b/B2 the level at which the paper first rejects.
     extreme = round(result.pvalue * 41) - 1
     assert 0 < extreme < 40
@@ -62,10 +62,10 @@ def test_the_pvalue_is_the_smallest_level_of_the_bisection(family: Any, seed: in
 def test_the_statistic_is_that_of_the_strongest_bandwidth() -> None:
     draws, scores = plausible_rows(40, 2)
     result = ps.ksdagg_test(draws, scores, rng=0)
-    pvalues, bandwidths = result.settings["pvalues"], result.settings["bandwidths"]
-    best = bandwidths.index(result.settings["bandwidth"])
-    assert pvalues[best] == min(pvalues)
-    strongest = ps.IMQKernel(bandwidths[best])
+    pvalues = {part.name: part.pvalue for part in result.evidence.parts}
+    best = result.evidence.estimates["bandwidth"]
+    assert pvalues[f"bandwidth {best:.3g}"] == min(pvalues.values())
+    strongest = ps.IMQKernel(best)
     expected = ps.ksd(draws, scores, kernel=strongest, estimator="u")
     assert result.statistic == pytest.approx(40 * expected, rel=1e-10)
 
@@ -75,7 +75,11 @@ def test_the_collection_is_powers_of_two_about_the_median() -> None:
     result = ps.ksdagg_test(draws, scores, n_bootstrap=9, n_correction=9, rng=0)
     median = literal.median_distance(draws)
     expected = [2.0**exponent * median for exponent in EXPONENTS]
-    assert result.settings["bandwidths"] == pytest.approx(expected, rel=1e-12)
+    assert result.evidence.estimates["bandwidths"] == pytest.approx(expected, rel=1e-12)
+    names = [f"bandwidth {width:.3g}" for width in expected]
+    assert [part.name for part in result.evidence.parts] == names
+    best = result.evidence.estimates["bandwidth"]
+    assert min(abs(best / width - 1.0) for width in expected) < 1e-12
     assert list(EXPONENTS) == [-5, -4, -3, -2, -1, 0, 1, 2, 3]
 
 
@@ -95,7 +99,7 @@ def test_chains_use_dependent_multipliers_and_the_v_statistic() -> None:
     result = ps.ksdagg_test(
         draws.reshape(2, 20, 2), scores.reshape(2, 20, 2), bandwidths=[1.0], length=2.5, rng=0
     )
-    assert result.settings["length"] == 2.5
+    assert result.settings["length"] == result.evidence.estimates["multiplier_length"] == 2.5
     assert result.statistic == pytest.approx(40 * ps.ksd(draws, scores) ** 2, rel=1e-10)
 
 

@@ -1,7 +1,6 @@
 """PSD with the second-order operator: the literal columns, their bootstrap, or an error."""
 
 from math import comb
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -9,9 +8,9 @@ import pytest
 
 import polystein as ps
 from polystein.errors import DegenerateError, InputError, ScaleError
-from polystein.inference.multipliers import dependence_length, multipliers
+from polystein.inference.multipliers import multipliers
+from polystein.methods.wild import dependence_length, resampling_seed
 from polystein.rivals import psd_l2
-from polystein.rivals.pairs import resampling_seed
 from tests.conftest import arbitrary_rows, arbitrary_weights
 from tests.reference import psd_l2 as literal
 from tests.rivals.rows import plausible_rows
@@ -44,11 +43,9 @@ def test_the_number_of_columns(dimension: int, order: int) -> None:
 
 
 @pytest.mark.parametrize("basis", BASES)
-def test_statistic_and_pvalue_are_the_literal_ones(xp: ModuleType, basis: Any) -> None:
+def test_statistic_and_pvalue_are_the_literal_ones(basis: Any) -> None:
     draws, scores = plausible_rows(50, 3)
-    result = ps.psd_l2_test(
-        xp.asarray(draws), xp.asarray(scores), order=2, basis=basis, n_bootstrap=99, rng=5
-    )
+    result = ps.psd_l2_test(draws, scores, order=2, basis=basis, n_bootstrap=99, rng=5)
     features = literal.columns(draws, scores, 2, basis)
     observed = literal.squared_discrepancy(features, np.full(50, 1 / 50))
     signs = multipliers(99, resampling_seed(5), None).draw(0, 50)
@@ -56,7 +53,7 @@ def test_statistic_and_pvalue_are_the_literal_ones(xp: ModuleType, basis: Any) -
     assert result.statistic == pytest.approx(50 * observed, rel=1e-10)
     assert 0 < larger < 99
     assert result.pvalue == (larger + 1) / 100
-    assert result.settings["columns"] == features.shape[1]
+    assert result.evidence.estimates["columns"] == features.shape[1]
 
 
 def test_chains_use_the_dependent_multipliers() -> None:
@@ -71,7 +68,8 @@ def test_chains_use_the_dependent_multipliers() -> None:
     assert 0 < larger < 99
     assert result.pvalue == (larger + 1) / 100
     automatic = ps.psd_l2_test(*chains, order=2, n_bootstrap=9, rng=5)
-    assert automatic.settings["length"] == dependence_length(ps.Sample(*chains), "auto")
+    memory = automatic.evidence.estimates["multiplier_length"]
+    assert memory == dependence_length(ps.Sample(*chains), "auto")
 
 
 def test_importance_weights_weigh_the_rows() -> None:

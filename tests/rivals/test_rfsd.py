@@ -1,7 +1,6 @@
 """RFSD: the literal formula, its bootstrap, or an error."""
 
 import warnings
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -23,13 +22,12 @@ pytestmark = pytest.mark.filterwarnings("ignore::polystein.errors.LowESSWarning"
 
 
 @pytest.mark.parametrize("dimension", [1, 2, 4])
-def test_statistic_and_replicates_are_the_literal_ones(xp: ModuleType, dimension: int) -> None:
+def test_statistic_and_replicates_are_the_literal_ones(dimension: int) -> None:
     draws, scores = plausible_rows(25, dimension, seed=5)
-    result = ps.rfsd_test(
-        xp.asarray(draws), xp.asarray(scores), n_features=3, n_bootstrap=49, rng=5
-    )
-    place = np.array(result.settings["locations"]), result.settings["c"]
-    unit = np.exp(result.settings["log_unit"])
+    result = ps.rfsd_test(draws, scores, n_features=3, n_bootstrap=49, rng=5)
+    estimates = result.evidence.estimates
+    place = np.array(estimates["locations"]), estimates["c"]
+    unit = np.exp(estimates["log_unit"])
     observed = literal.squared_discrepancy(draws, scores, *place)
     assert result.statistic * unit == pytest.approx(25 * observed, rel=1e-10)
     signs = multipliers(49, int(Streams(5).resampling.integers(2**63)), None).draw(0, 25)

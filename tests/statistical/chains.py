@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import polystein as ps
-from polystein.protocols import Layout, Partition
+from polystein.data.source import Layout
+from polystein.data.split import Partition
 from tests.statistical import samplers
 from tests.statistical.samplers import Array
 
@@ -76,6 +77,8 @@ def outcome(cell: Cell, replicates: int | None = None) -> Outcome:
     ess = np.array([result.ess for result in results])
     known = ess[~np.isnan(ess)]
     return Outcome(
+        # As in the committed table, in which `rejected` would change five decisions: those of
+        # the wild bootstrap whose p-value is 0.05 itself.
         np.array([result.pvalue < LEVEL for result in results]),
         known if known.size else ess,
         sum(any("heavy tail" in text for text in result.warnings) for result in results),

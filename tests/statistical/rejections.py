@@ -40,4 +40,4 @@ def rejects(cell: Cell, replicate: int) -> bool:
     for_draws, for_test = key.spawn(2)
     draws = EXPERIMENT_1[cell.sampler](np.random.default_rng(for_draws), cell.n, cell.dimension)
     result = TESTS[cell.method](draws, gaussian_score, order=cell.order, rng=for_test)
-    return result.pvalue < LEVEL
+    return result.rejected(LEVEL)

@@ -147,6 +147,7 @@ def test_the_size_is_within_its_bounds(name: str) -> None:
     assert (study("size").NULLS[name].low, study("size").NULLS[name].high) == (low, high)
 
 
+@pytest.mark.processes
 def test_the_table_is_the_same_for_any_number_of_processes(tmp_path: Path) -> None:
     """And for pieces of two replicates, after a stop in the middle."""
     whole = study("paper").STUDY
@@ -174,7 +175,7 @@ def test_all_methods_see_the_same_draws(monkeypatch: pytest.MonkeyPatch) -> None
 
     def recorder(draws: Array, scores: Array, rng: np.random.SeedSequence) -> ps.GofResult:
         seen.append((draws.tobytes() + scores.tobytes(), rng.spawn_key))
-        return ps.GofResult(0.0, 1.0, "greater", "recorder")
+        return ps.GofResult(0.0, 1.0, "greater", "recorder", dimension=draws.shape[1])
 
     for method, rule in beyond.METHODS.items():
         monkeypatch.setitem(beyond.METHODS, method, rule._replace(test=recorder))

@@ -69,7 +69,7 @@ def rejects(cell: Cell, replicate: int) -> bool:
     key = np.random.SeedSequence([name, cell.n, cell.dimension, replicate])
     for_draws, for_test = key.spawn(2)
     draws = EXPERIMENT_1[cell.sampler](np.random.default_rng(for_draws), cell.n, cell.dimension)
-    return TESTS[cell.method](draws, gaussian_score, rng=for_test).pvalue <= LEVEL
+    return TESTS[cell.method](draws, gaussian_score, rng=for_test).rejected(LEVEL)
 
 
 @pytest.mark.parametrize("cell", NULL, ids=str)
@@ -140,7 +140,7 @@ def test_size_on_chains_is_not_above_the_level(
 ) -> None:
     """Signs instead of dependent multipliers would reject several times as often."""
     rejections = sum(
-        TESTS[method](draws, gaussian_score, rng=seed).pvalue <= LEVEL
+        TESTS[method](draws, gaussian_score, rng=seed).rejected(LEVEL)
         for seed, draws in enumerate(chains(300, 0.5))
     )
     above = binomtest(rejections, 300, LEVEL, alternative="greater")

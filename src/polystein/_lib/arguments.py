@@ -17,7 +17,7 @@ def is_integer(value: object, *, least: int) -> bool:
 
 
 def integer(value: object, argument: str, *, least: int) -> int:
-    """Return an integer of at least this size, or name the argument that is none."""
+    """Return an integer of at least this size, or raise an error that names the argument."""
     if not is_integer(value, least=least):
         expected = "a positive integer" if least == 1 else f"an integer >= {least}"
         raise InputError(f"`{argument}` must be {expected}; got {value!r}")
@@ -35,14 +35,14 @@ def is_finite_number(value: object) -> bool:
 
 
 def finite_number(value: object, argument: str) -> float:
-    """Return a finite real number as a float, or name the argument that is none."""
+    """Return a finite real number as a float, or raise an error that names the argument."""
     if not is_finite_number(value):
         raise InputError(f"`{argument}` must be a finite real number; got {value!r}")
     return float(value)  # type: ignore[arg-type]
 
 
 def one_of(value: object, choices: object, argument: str) -> None:
-    """Raise where the value is none of a `Literal`'s strings."""
+    """Raise an error if the value is none of a `Literal`'s strings."""
     allowed = get_args(choices)
     # An array compares with a string element by element.
     if not isinstance(value, str) or value not in allowed:
@@ -51,7 +51,7 @@ def one_of(value: object, choices: object, argument: str) -> None:
 
 
 def require_rule(value: object, method: str, argument: str, examples: str) -> None:
-    """Raise where a rule is not one, or is a class instead of an instance."""
+    """Raise an error if the value is not a rule, or is a class instead of an instance."""
     # A string has a method `partition` of its own.
     if isinstance(value, type | str) or not callable(getattr(value, method, None)):
         hint = ""

@@ -1,7 +1,7 @@
 """Arrays of other libraries: recognised without importing those libraries, converted to NumPy.
 
 All mathematics is done in NumPy in double precision. Arrays of PyTorch, JAX, CuPy and others
-are converted when their rows are read, so that what is not NumPy costs nothing elsewhere.
+are converted when their rows are read, and no other code has to know about them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from polystein.types import Array, FloatArray
 
-# The code by which the DLPack protocol knows main memory.
+# The DLPack protocol's code for main memory.
 _CPU = 1
 _REAL_NUMBERS = re.compile(r"bfloat16|float\d+\w*|u?int\d+")
 _INTEGERS = re.compile(r"u?int\d+")
@@ -28,12 +28,12 @@ def is_array(value: object) -> bool:
     """Whether the value is an array that can be cut into rows without a conversion."""
     if not all(hasattr(value, name) for name in ("shape", "dtype", "__getitem__")):
         return False
-    # A dataset of a file has neither, and no rows of its own kind.
+    # A dataset in a file has neither method, and slicing it gives an array of another kind.
     return hasattr(value, "reshape") or hasattr(value, "__array_namespace__")
 
 
 def to_numpy(array: Array) -> FloatArray:
-    """Bring an array of any library and precision into NumPy, in double precision."""
+    """Convert an array of any library and precision to NumPy in double precision."""
     if type(array) is np.ndarray:
         return np.asarray(array, dtype=np.float64)
     if library(array) == "torch":
@@ -47,27 +47,27 @@ def to_numpy(array: Array) -> FloatArray:
 
 
 def _from_dlpack(array: Array) -> NDArray[np.generic]:
-    """Import an array that knows no other way; one on a device is copied to the host first."""
+    """Convert an array that offers nothing but DLPack; from a device it is copied to the host."""
     if array.__dlpack_device__()[0] == _CPU:
         return np.from_dlpack(array)
     return np.from_dlpack(array, device="cpu", copy=True)
 
 
 def holds_real_numbers(array: Array) -> bool:
-    """Whether the dtype is a floating or integer one."""
+    """Whether the dtype is a floating-point or an integer type."""
     kind = getattr(array.dtype, "kind", "V")
-    # JAX has floating dtypes, bfloat16 among them, that NumPy files under "V".
+    # Some floating-point dtypes of JAX, such as bfloat16, have the kind "V" in NumPy.
     return kind in "fiu" or _REAL_NUMBERS.fullmatch(_dtype_name(array)) is not None
 
 
 def holds_integers(array: Array) -> bool:
-    """Whether the dtype is an integer one."""
+    """Whether the dtype is an integer type."""
     kind = getattr(array.dtype, "kind", "V")
     return kind in "iu" or _INTEGERS.fullmatch(_dtype_name(array)) is not None
 
 
 def integer_range(array: Array) -> tuple[int, int]:
-    """The smallest and the largest of an array of integers."""
+    """The smallest and the largest value of an array of integers."""
     if hasattr(array, "min"):
         return int(array.min()), int(array.max())
     xp = array.__array_namespace__()
@@ -75,7 +75,7 @@ def integer_range(array: Array) -> tuple[int, int]:
 
 
 def _dtype_name(array: Array) -> str:
-    """``float32`` of ``torch.float32`` or ``array_api_strict.float32``."""
+    """The dtype's name without its library: ``float32`` for ``torch.float32``."""
     return str(array.dtype).rpartition(".")[2]
 
 
@@ -88,7 +88,7 @@ def as_rows(array: Array) -> Array:
 
 
 def independent_copy(array: Array) -> Array:
-    """A copy in the array's own library, which a score function may change at will."""
+    """A copy in the array's own library, which a score function may modify."""
     if library(array) == "torch":
         return array.detach().clone()
     if hasattr(array, "copy"):

@@ -1,4 +1,4 @@
-"""Files that are there as a whole or not at all."""
+"""Writing files so that they are complete or absent."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file as a whole or not at all: under another name, which is then changed."""
+    """Write a file so that it is complete or absent: under a temporary name, then renamed."""
     unfinished = path.with_name(f".{path.name}.tmp")
     try:
         with unfinished.open("wb") as stream:

@@ -21,14 +21,14 @@ class Notes:
         self._items: list[PolysteinWarning] = []
 
     def add(self, warning: PolysteinWarning) -> None:
-        """Keep a warning for later. What several splits say alike is kept once."""
+        """Keep a warning for later; one that several splits give is kept once."""
         first = str(warning).split()[:4]
         if not any(str(item).split()[:4] == first for item in self._items):
             self._items.append(warning)
 
     @property
     def messages(self) -> tuple[str, ...]:
-        """The texts, in the order in which they came."""
+        """The messages, in the order in which they were added."""
         return (*self._earlier, *(str(item) for item in self._items))
 
     def emit(self) -> None:
@@ -38,7 +38,7 @@ class Notes:
 
 
 def warn_caller(warning: PolysteinWarning) -> None:
-    """Emit a warning that points at the line outside of the package that called it."""
+    """Emit a warning that points at the line outside the package that made the call."""
     frame, level = sys._getframe(), 1
     while frame.f_back and _inside(frame.f_globals.get("__name__", "")):
         frame, level = frame.f_back, level + 1

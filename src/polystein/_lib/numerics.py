@@ -1,4 +1,4 @@
-"""Where floating-point numbers end: overflow, rounding, and the effective size of weights."""
+"""Overflow, rounding, and the effective size of weights."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from polystein.errors import ScaleError
 from polystein.types import FloatArray
 
 EPSILON = float(np.finfo(np.float64).eps)
-#: The smallest normal float64: what a logarithm or a quotient is kept away from.
+#: The smallest normal float64, a lower bound for divisors and arguments of logarithms.
 TINY = float(np.finfo(np.float64).tiny)
 #: A mean of many equal numbers is off by a few units in the last place. A spread of no more
 #: than this, relative to the mean, is rounding and not variation.
@@ -16,21 +16,21 @@ ROUNDING = 16 * EPSILON
 
 
 def finite(value: float, what: str) -> float:
-    """Return the value, or raise an error where it left the range of a float64."""
+    """Return the value, or raise an error if it left the range of a float64."""
     if not np.isfinite(value):
         raise ScaleError(
             f"{what} overflows in the coordinates of `draws`; pass `standardise=True` "
-            "where there is that option, or rescale draws (x/c) and scores (c s) first"
+            "where the function has that option, or rescale draws (x/c) and scores (c s) first"
         )
     return value
 
 
 def is_constant(spread: FloatArray, mean: FloatArray) -> np.typing.NDArray[np.bool_]:
-    """Whether each standard deviation is no more than rounding of its mean; True for NaN."""
+    """Whether each standard deviation is within rounding error of its mean; True for NaN."""
     constant: np.typing.NDArray[np.bool_] = ~(spread > ROUNDING * np.abs(mean))
     return constant
 
 
 def kish_size(total: float, total_of_squares: float) -> float:
-    """Kish's effective number of rows, (sum w)^2 / sum w^2, from both sums."""
+    """Kish's effective number of rows, (sum w)^2 / sum w^2, from the two sums."""
     return total**2 / total_of_squares

@@ -13,8 +13,8 @@ from polystein.types import RNG
 class Streams:
     """Independent generators, one for each stage that needs randomness.
 
-    The children are spawned always in the same order, so that tests share their
-    splits; a generator is made when it is first asked for.
+    The children are always spawned in the same order, so that tests with one seed share
+    their splits. A generator is made when it is first used.
     """
 
     def __init__(self, rng: RNG) -> None:
@@ -22,29 +22,29 @@ class Streams:
 
     @classmethod
     def of(cls, seed: np.random.SeedSequence) -> Streams:
-        """Streams of a sequence of our own, which need not be copied first."""
+        """Streams from a seed sequence that nobody else uses, and that need not be copied."""
         result = cls.__new__(cls)
         result._split, result._weights, result._resampling = seed.spawn(3)
         return result
 
     @cached_property
     def split(self) -> np.random.Generator:
-        """For the roles of rows."""
+        """The generator that gives rows their roles."""
         return np.random.default_rng(self._split)
 
     @cached_property
     def weights(self) -> np.random.Generator:
-        """For the search for weights."""
+        """The generator for the search for weights."""
         return np.random.default_rng(self._weights)
 
     @cached_property
     def resampling(self) -> np.random.Generator:
-        """For bootstrap multipliers."""
+        """The generator for multipliers and sign flips."""
         return np.random.default_rng(self._resampling)
 
 
 def seed_sequence(rng: RNG) -> np.random.SeedSequence:
-    """Turn `rng` into a `SeedSequence` without touching an int's or a sequence's state.
+    """Turn `rng` into a `SeedSequence`; a sequence that is passed in is not changed.
 
     An int or a `SeedSequence` gives the same stream at every call; a `Generator`
     is advanced; ``None`` takes fresh entropy from the operating system.

@@ -15,7 +15,7 @@ from rich.table import Table
 import polystein
 from polystein.cli.load import load_sample
 from polystein.cli.reproduce import run_reproduce
-from polystein.cli.session import ExitCode, progress_bar, session, writing
+from polystein.cli.session import EXIT_CODES, ExitCode, progress_bar, session, writing
 from polystein.data.sample import Sample
 from polystein.errors import InputError
 from polystein.experiments import demo as demonstration
@@ -52,18 +52,18 @@ class Alternative(StrEnum):
 Draws = Annotated[
     Path,
     typer.Argument(
-        help="Draws: .npy, .npz (keys draws, scores, log_weights if any), .csv or .parquet."
+        help="Draws: .npy, .npz (keys draws, scores and perhaps log_weights), .csv or .parquet."
     ),
 ]
 Scores = Annotated[
     Path | None,
-    typer.Argument(help="Scores, grad log p, of the same shape. Not needed with a .npz."),
+    typer.Argument(help="Scores (gradients of log p), in the same shape. Not needed with a .npz."),
 ]
 Alpha = Annotated[float, typer.Option(help="Level of the test.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
-Html = Annotated[Path | None, typer.Option(help="Also write a page to this file.")]
-Seed = Annotated[int, typer.Option(help="Seed of every random choice; the same seed repeats it.")]
-Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
+Html = Annotated[Path | None, typer.Option(help="Also write an HTML page to this file.")]
+Seed = Annotated[int, typer.Option(help="Random seed. The same seed gives the same result.")]
+Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback if there is an error.")]
 
 
 def _print_version(wanted: bool) -> None:
@@ -81,23 +81,23 @@ def _options(
         ),
     ] = False,
 ) -> None:
-    """Options that stand before the command."""
+    """Options that come before the command."""
 
 
-@app.command("test")
+@app.command("test", epilog=EXIT_CODES)
 def run_test(
     draws: Draws,
     scores: Scores = None,
     order: Annotated[int, typer.Option(help="Highest power in the test function.")] = 4,
-    method: Annotated[Method, typer.Option(help="Which test.")] = Method.LAMBDA_PSD,
+    method: Annotated[Method, typer.Option(help="Which test to run.")] = Method.LAMBDA_PSD,
     alpha: Alpha = DEFAULT_LEVEL,
     seed: Seed = 0,
     alternative: Annotated[
         Alternative | None,
-        typer.Option(help="two-sided unless told; psd-bootstrap is always 'greater'."),
+        typer.Option(help="Default: two-sided. psd-bootstrap is always one-sided (greater)."),
     ] = None,
     standardise: Annotated[
-        bool, typer.Option("--standardise", help="Centre and scale by the training draws first.")
+        bool, typer.Option("--standardise", help="First centre and scale by the training draws.")
     ] = False,
     as_json: Json = False,
     html: Html = None,
@@ -106,8 +106,6 @@ def run_test(
     """Test whether draws come from the target that their scores belong to.
 
     Rows are taken as independent draws.
-
-    Exit codes: 0 not rejected, 1 rejected, 2 bad input, 3 internal error, 130 interrupted.
     """
     with session(debug):
         _check_level_and_seed(alpha, seed)
@@ -117,7 +115,7 @@ def run_test(
         _conclude(result, alpha, seed, as_json, html)
 
 
-@app.command("check")
+@app.command("check", epilog=EXIT_CODES)
 def run_check(
     draws: Draws,
     scores: Scores = None,
@@ -133,8 +131,6 @@ def run_check(
     """Check draws: safe for autocorrelated chains, nothing to tune.
 
     Draws of shape (chain, draw, d) are chains in time order, (draw, d) is one chain.
-
-    Exit codes: 0 not rejected, 1 rejected, 2 bad input, 3 internal error, 130 interrupted.
     """
     with session(debug):
         _check_level_and_seed(alpha, seed)
@@ -144,14 +140,14 @@ def run_check(
 
 @app.command("demo")
 def run_demo(
-    draws: Annotated[int, typer.Option(help="Draws from each sampler.")] = 2000,
+    draws: Annotated[int, typer.Option(help="Number of draws from each sampler.")] = 2000,
     seed: Seed = 0,
     out: Annotated[
         Path, typer.Option(help="File for the plot (.png, .svg, .pdf), or a directory for it.")
     ] = Path(DEMO_PLOT),
     debug: Debug = False,
 ) -> None:
-    """Test one correct and three wrong samplers of a small posterior; takes seconds."""
+    """Test one correct and three wrong samplers of a small posterior. Takes seconds."""
     with session(debug):
         with progress_bar("Sampling and testing") as progress:
             cases = demonstration.run(draws, seed, progress)
@@ -188,7 +184,7 @@ def _check_level_and_seed(alpha: float, seed: int) -> None:
 def _check_options(method: Method, alternative: Alternative | None, standardise: bool) -> None:
     """Refuse before files are read what cannot go together."""
     if method is Method.PSD_BOOTSTRAP and standardise:
-        raise InputError("`--standardise` needs training draws, which psd-bootstrap has not")
+        raise InputError("`--standardise` needs training draws, which psd-bootstrap does not have")
     if method is Method.PSD_BOOTSTRAP and alternative is Alternative.TWO_SIDED:
         raise InputError(f"`--alternative` must be 'greater' for {method}; got '{alternative}'")
 
@@ -216,10 +212,12 @@ def _run(
 
 def _as_json(result: GofResult, alpha: float, seed: int) -> str:
     """All of the result, and what only the command line knows."""
+    rejected = result.rejected(alpha)
     values = {
         **result.to_dict(),
+        "verdict": "rejected" if rejected else "not rejected",
         "alpha": alpha,
-        "rejected": result.rejected(alpha),
+        "rejected": rejected,
         "seed": seed,
         "polystein_version": polystein.__version__,
     }

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import csv
-import warnings
+import io
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
-from itertools import chain
+from collections.abc import Callable
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, TextIO
+from typing import Any, BinaryIO, NamedTuple, TextIO
 
 import numpy as np
 
@@ -20,6 +19,8 @@ from polystein.types import Array
 # A key that is none of these would be left out of the answer without a word.
 _KEYS = {"draws", "scores", "log_weights"}
 _PICKLES = {".pkl", ".pickle", ".pt", ".pth", ".joblib", ".dill"}
+# Bytes of a CSV file that PyArrow parses at once; it refuses a line that spans three such blocks.
+_CSV_BLOCK = 1 << 26
 
 
 class Table(NamedTuple):
@@ -105,32 +106,33 @@ def _numpy_table(stream: BinaryIO, path: Path, argument: str) -> Table:
 
 def _read_csv(path: Path, argument: str) -> Table:
     """Read numbers separated by commas, below an optional line of names."""
+    data = path.read_bytes().rstrip()
     try:
-        with path.open(encoding="utf-8-sig", newline="") as stream:
-            first = stream.readline()
-            names = _header(first, path, argument)
-            body = stream if names else chain([first], stream)
-            values = _numbers(_lines(body, path, argument, start=2 if names else 1))
-    except InputError:
-        raise
-    except UnicodeDecodeError as error:
-        raise InputError(f"`{argument}` must be UTF-8 text; got {path}: {error}") from error
-    except ValueError as error:
-        raise InputError(_complaint(path, argument, str(error))) from error
-    if values.size == 0:
-        raise InputError(f"`{argument}` must hold at least one line of numbers; got {path}")
-    if names and len(names) != values.shape[1]:
+        first = _cells(_lines(data).readline())
+        names = _header(first, path, argument)
+        try:
+            table = _csv_table(data, max(1, len(first)), has_header=names is not None)
+        except _pyarrow().ArrowInvalid as error:
+            raise InputError(_csv_fault(data, names, path, argument, str(error))) from error
+    except (UnicodeDecodeError, csv.Error) as error:
         raise InputError(
-            f"`{argument}` must have a name for each of {values.shape[1]} columns; got "
-            f"{len(names)} names in {path}"
-        )
-    return Table(values, names)
+            f"`{argument}` must be UTF-8 text with commas between numbers; got {path}: {error}"
+        ) from error
+    return Table(_numbers(table, path, argument), names)
 
 
-def _header(line: str, path: Path, argument: str) -> tuple[str, ...] | None:
+def _lines(data: bytes) -> TextIO:
+    return io.TextIOWrapper(io.BytesIO(data), encoding="utf-8-sig", newline="")
+
+
+def _cells(line: str) -> list[str]:
+    """The cells of a line, which are none on a blank one."""
+    return [cell.strip() for cell in next(csv.reader([line.strip()]), [])]
+
+
+def _header(cells: list[str], path: Path, argument: str) -> tuple[str, ...] | None:
     """Return the names on the first line, or None if it holds numbers."""
-    cells = [cell.strip() for cell in next(csv.reader([line]), [])]
-    if cells == [str(index) for index in range(len(cells))] and cells:
+    if cells and cells == [str(index) for index in range(len(cells))]:
         raise InputError(
             f"`{argument}`, line 1 of {path}, counts 0, 1, ...: column numbers or a draw? Give "
             "the columns names, or leave the line out"
@@ -146,39 +148,47 @@ def _header(line: str, path: Path, argument: str) -> tuple[str, ...] | None:
     return tuple(cells)
 
 
-def _lines(stream: Iterator[str] | TextIO, path: Path, argument: str, start: int) -> Iterator[str]:
-    """Pass lines on; a blank one between them may be a missing value, so refuse it."""
-    blank = 0
-    for number, line in enumerate(stream, start):
-        if not line.strip():
-            blank = blank or number
-            continue
-        if blank:
-            raise InputError(f"`{argument}`, line {blank} of {path}: expected numbers; got nothing")
-        yield line
+def _csv_table(data: bytes, columns: int, *, has_header: bool) -> Any:
+    """Read every cell as a number, of which `nan` and `inf` are two; a blank line is an error."""
+    arrow = _pyarrow()
+    labels = [str(number) for number in range(1, columns + 1)]
+    types = dict.fromkeys(labels, arrow.float64())
+    return arrow.csv.read_csv(
+        arrow.BufferReader(data),
+        arrow.csv.ReadOptions(
+            column_names=labels, skip_rows=int(has_header), block_size=_CSV_BLOCK
+        ),
+        arrow.csv.ParseOptions(ignore_empty_lines=False),
+        arrow.csv.ConvertOptions(column_types=types, null_values=[]),
+    )
 
 
-def _numbers(lines: Iterator[str]) -> Array:
-    with warnings.catch_warnings():
-        # An empty file is an error of its own, raised by the caller.
-        warnings.filterwarnings("ignore", message=".*input contained no data")
-        return np.loadtxt(lines, delimiter=",", comments=None, quotechar='"', ndmin=2)
-
-
-def _complaint(path: Path, argument: str, otherwise: str) -> str:
-    """Find the first line at fault, which NumPy counts in its own way."""
-    expected = 0
-    with path.open(encoding="utf-8-sig", newline="") as stream:
-        for number, cells in enumerate(csv.reader(stream), 1):
-            where = f"`{argument}`, line {number} of {path}"
-            expected = expected or len(cells)
-            if cells and len(cells) != expected:
-                return f"{where}: expected {expected} numbers, as on line 1; got {len(cells)}"
-            wrong = [cell for cell in cells if not _is_number(cell)]
-            if wrong and number > 1:
-                column = cells.index(wrong[0]) + 1
-                return f"{where}, column {column}: expected a number; got {wrong[0]!r}"
+def _csv_fault(
+    data: bytes, names: tuple[str, ...] | None, path: Path, argument: str, otherwise: str
+) -> str:
+    """Find the first line at fault, whose number PyArrow does not tell."""
+    rows = [_cells(line) for line in _lines(data)]
+    start = 1 if names else 0
+    if not rows[start:]:
+        return f"`{argument}` must hold at least one line of numbers; got {path}"
+    if names and rows[1] and len(rows[1]) != len(names):
+        return (
+            f"`{argument}` must have a name for each of {len(rows[1])} columns; got "
+            f"{len(names)} names in {path}"
+        )
+    for number, cells in enumerate(rows[start:], start + 1):
+        if fault := _line_fault(cells, len(rows[0])):
+            return f"`{argument}`, line {number} of {path}{fault}"
     return f"`{argument}` must be numbers separated by commas; got {path}: {otherwise}"
+
+
+def _line_fault(cells: list[str], expected: int) -> str:
+    if not cells:
+        return ": expected numbers; got nothing"
+    if len(cells) != expected:
+        return f": expected {expected} numbers, as on line 1; got {len(cells)}"
+    wrong = [(column, cell) for column, cell in enumerate(cells, 1) if not _is_number(cell)]
+    return ", column {}: expected a number; got {!r}".format(*wrong[0]) if wrong else ""
 
 
 def _is_number(cell: str) -> bool:
@@ -190,38 +200,33 @@ def _is_number(cell: str) -> bool:
 
 
 def _read_parquet(path: Path, argument: str) -> Table:
+    arrow = _pyarrow()
     try:
-        import pyarrow
-        from pyarrow import parquet
-    except ImportError as error:
-        raise MissingExtraError(
-            "reading .parquet needs PyArrow: pip install 'polystein[cli]'"
-        ) from error
-    try:
-        table = parquet.read_table(path)
-    except pyarrow.ArrowException as error:
+        table = arrow.parquet.read_table(path)
+    except arrow.ArrowException as error:
         raise InputError(f"`{argument}` must be a Parquet file; got {path}: {error}") from error
+    return Table(_numbers(table, path, argument), tuple(table.column_names))
+
+
+def _numbers(table: Any, path: Path, argument: str) -> Array:
+    """Return the columns of a PyArrow table side by side."""
     if table.num_columns == 0:
         raise InputError(f"`{argument}` must have at least one column; got none in {path}")
     columns = zip(table.column_names, table.columns, strict=True)
-    values = np.column_stack(
-        [_parquet_column(name, column, path, argument) for name, column in columns]
-    )
-    return Table(values, tuple(table.column_names))
+    return np.column_stack([_column(name, column, path, argument) for name, column in columns])
 
 
-def _parquet_column(name: str, column: Array, path: Path, argument: str) -> Array:
-    from pyarrow import types
-
-    if not (types.is_floating(column.type) or types.is_integer(column.type)):
-        raise InputError(
-            f"`{argument}` must have columns of numbers; got the type {column.type} in column "
-            f"{name!r} of {path}"
-        )
+def _column(name: str, column: Any, path: Path, argument: str) -> Array:
+    types = _pyarrow().types
     if name.startswith("__index_level_"):
         raise InputError(
             f"`{argument}` must have no row index among its columns; got {name!r} in {path}. "
             "Write the file without it (pandas: index=False)"
+        )
+    if not (types.is_floating(column.type) or types.is_integer(column.type)):
+        raise InputError(
+            f"`{argument}` must have columns of numbers; got the type {column.type} in column "
+            f"{name!r} of {path}"
         )
     if column.null_count:
         raise InputError(
@@ -229,6 +234,19 @@ def _parquet_column(name: str, column: Array, path: Path, argument: str) -> Arra
             f"{name!r} of {path}"
         )
     return column.to_numpy()
+
+
+def _pyarrow() -> Any:
+    """PyArrow, which takes long to import and is imported only where it is needed."""
+    try:
+        import pyarrow
+        import pyarrow.csv
+        import pyarrow.parquet
+    except ImportError as error:
+        raise MissingExtraError(
+            "reading .csv and .parquet needs PyArrow: pip install 'polystein[cli]'"
+        ) from error
+    return pyarrow
 
 
 READERS: dict[str, Callable[[Path, str], Table]] = {

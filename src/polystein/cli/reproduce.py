@@ -29,26 +29,30 @@ class Study(StrEnum):
 
 
 def run_reproduce(
-    study: Annotated[Study, typer.Argument(help="Which part of the paper.")],
+    study: Annotated[Study, typer.Argument(help="Which part of the paper to reproduce.")],
     quick: Annotated[
         bool, typer.Option("--quick", help="Fewer replicates and dimensions: minutes, not hours.")
     ] = False,
     replicates: Annotated[
-        int | None, typer.Option(help="Replicates of each cell, instead of the paper's 200.")
+        int | None, typer.Option(help="Replicates of each cell. Default: the paper's number.")
     ] = None,
     jobs: Annotated[
-        int | None, typer.Option(help="Worker processes; one for each core unless told.")
+        int | None, typer.Option(help="Worker processes. Default: one for each core.")
     ] = None,
     out: Annotated[
-        Path, typer.Option(help="Directory for the results; a run that was stopped goes on there.")
+        Path, typer.Option(help="Directory for the results. A stopped run continues from there.")
     ] = OUT,
-    seed: Annotated[int, typer.Option(help="Seed; the same seed gives the same tables.")] = 0,
-    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+    seed: Annotated[
+        int, typer.Option(help="Random seed. The same seed gives the same tables.")
+    ] = 0,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show the traceback if there is an error.")
+    ] = False,
 ) -> None:
     """Reproduce the paper's experiments and compare them with what was published.
 
-    Stop it at any time: the same command goes on where it was, and finished cells are
-    not run again.
+    You can stop it at any time: the same command continues where it stopped, and finished cells
+    are not run again.
     """
     with session(debug):
         if replicates is not None and replicates < 1:

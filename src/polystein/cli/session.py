@@ -28,6 +28,14 @@ class ExitCode(IntEnum):
     INTERNAL_ERROR = 3
     INTERRUPTED = 130
 
+    @property
+    def words(self) -> str:
+        """The name as it stands in a sentence."""
+        return self.name.lower().replace("_", " ")
+
+
+EXIT_CODES = "Exit codes: " + ", ".join(f"{code.value} {code.words}" for code in ExitCode) + "."
+
 
 @contextmanager
 def session(debug: bool) -> Iterator[None]:
@@ -39,6 +47,11 @@ def session(debug: bool) -> Iterator[None]:
         raise
     except KeyboardInterrupt:
         raise _failure("interrupted", ExitCode.INTERRUPTED, debug=False) from None
+    except TaskError as error:
+        raise _failure(_fault(error), ExitCode.INTERNAL_ERROR, debug) from None
+    except StudyError as error:
+        # A study may end for want of memory, which is not a fault of the input either.
+        raise _failure(f"error: {error}", ExitCode.INTERNAL_ERROR, debug) from None
     except PolysteinError as error:
         raise _failure(f"error: {error}", ExitCode.BAD_INPUT, debug) from None
     except MemoryError as error:
@@ -49,9 +62,6 @@ def session(debug: bool) -> Iterator[None]:
 
 
 def _fault(error: Exception) -> str:
-    """Say whose fault it is: a study may end for want of memory, all else is a fault of ours."""
-    if isinstance(error, StudyError) and not isinstance(error, TaskError):
-        return f"error: {error}"
     return (
         f"internal error: {type(error).__name__}: {error}\n"
         "This is a fault in polystein. Please report it, with the command that you ran and "

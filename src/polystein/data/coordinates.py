@@ -1,10 +1,10 @@
-"""Frames that rows are looked at in: as they come, tame for powers, or standardised.
+"""Frames in which rows are seen: as they come, safe for powers, or standardised.
 
 The paper's functions answer in the coordinates they are given. Raw powers of draws far from
-the origin lose digits, and of draws on a large scale overflow, so sums are taken in a *working*
+the origin lose digits, and powers of large draws overflow. So sums are taken in a *working*
 frame y = (x - c)/D, in which the score is D s, and mapped back (`polystein.stein.change`). The
-scale of that frame is a power of two and the centre a multiple of it, so that going there
-rounds nothing.
+scale of that frame is a power of two and the centre a multiple of it, so that the change to it
+causes no rounding.
 """
 
 from __future__ import annotations
@@ -65,14 +65,14 @@ class Frame:
         return block._replace(draws=draws, scores=scores)
 
     def part(self, columns: slice) -> Frame:
-        """The same for some of the coordinates."""
+        """The frame of some of the coordinates."""
         return Frame(
             None if self.centre is None else self.centre[columns],
             None if self.scale is None else self.scale[columns],
         )
 
     def __reduce__(self) -> str | tuple[type[Frame], tuple[FloatArray | None, FloatArray | None]]:
-        # The raw frame is told from others by identity, in another process too.
+        # The raw frame is recognised by identity, also after pickling.
         return "RAW" if self is RAW else (Frame, (self.centre, self.scale))
 
 
@@ -82,8 +82,8 @@ RAW = Frame()
 def working_frame(draws: FloatArray) -> Frame:
     """A frame in which powers of these draws neither lose digits nor overflow.
 
-    It is the raw one wherever raw powers are safe. As the way back is exact, the choice
-    moves results by no more than rounding.
+    It is the raw frame if raw powers are safe. The way back is exact, so that the choice
+    changes results by rounding only.
     """
     low, high = draws.min(axis=0), draws.max(axis=0)
     # Half of the range, not the standard deviation: it cannot overflow.

@@ -23,9 +23,9 @@ from polystein.types import FloatArray, Progress
 # Draws, scores and two powers of 24,576 numbers each fill 768 KB: they stay in a
 # core's second-level cache from the first power to the last.
 BLOCK_ELEMENTS = 24_576
-# A product that sums over fewer rows than it has columns is bound by its output.
+# A matrix product over fewer rows than columns spends its time on its output.
 ROWS_PER_COLUMN = 2
-# Longer blocks of few columns gain nothing: what a block costs by itself is paid by then.
+# Longer blocks of few columns gain nothing: the fixed cost of a block is negligible by then.
 MOST_ROWS = 8_192
 
 
@@ -149,7 +149,7 @@ def every_row(source: Source) -> Iterator[Rows]:
 
 
 def short_stretches(source: Source, rows: int) -> Iterator[Rows]:
-    """All rows, chain by chain, in stretches of at most so many rows."""
+    """All rows, chain by chain, in stretches of at most this many rows."""
     yield from _spans(every_row(source), max(1, rows))
 
 
@@ -157,11 +157,13 @@ def _read_blocks(source: Source, rows: Iterable[Rows]) -> Iterator[Block]:
     """The chosen rows in blocks that stay in cache, in time order."""
     size = block_rows(source.layout.dimension)
     waiting: list[Block] = []
+    held = 0
     for block in _read_spans(source, rows, size):
-        if waiting and sum(one.rows for one in waiting) + block.rows > size:
+        if waiting and held + block.rows > size:
             yield _joined(waiting)
-            waiting = []
+            waiting, held = [], 0
         waiting.append(block)
+        held += block.rows
     if waiting:
         yield _joined(waiting)
 
@@ -183,7 +185,7 @@ def gathered(source: Source, rows: Iterable[Rows]) -> tuple[FloatArray, FloatArr
 
 
 def effective_weights(source: Source) -> float:
-    """Kish's size of the importance weights of all rows: their number where there are none."""
+    """Kish's effective number of importance weights; the number of rows if there are none."""
     if not source.weighted:
         return float(source.layout.total)
     sums = WeightSums()

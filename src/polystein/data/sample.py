@@ -23,9 +23,9 @@ from polystein.data.source import Block, Facts, Layout, Source, complete, is_sou
 from polystein.errors import DependenceWarning, InputError
 from polystein.types import Array, FloatArray, ScoreFunction
 
-#: From so many chains on, more chains than draws in each look like swapped axes.
+#: From this many chains on, more chains than draws per chain look like swapped axes.
 MANY_CHAINS = 20
-#: Rows that a score function is given at once, and that are looked at for NaN at once.
+#: Most rows that a score function is given, or that are searched for NaN, at a time.
 ROWS_AT_ONCE = 65_536
 #: Beyond this, neighbouring integers are the same float64.
 LARGEST_INTEGER = 2**53
@@ -44,7 +44,7 @@ class Sample:
     draws : array
         Of shape (n, d), or (chain, draw, d) for MCMC output, in time order. An array of
         NumPy, PyTorch, JAX or another library, a pandas DataFrame, an xarray DataArray,
-        or anything that NumPy makes an array of.
+        or anything that NumPy converts to an array.
     scores : array or callable
         The score, grad log p, at every draw: an array of the shape of `draws`, or
         a function from an (n, d) array to one of the same shape. The function is given
@@ -114,7 +114,7 @@ class Sample:
 
 
 def as_source(draws: Array | Source, scores: Array | ScoreFunction | None) -> Source:
-    """Accept a source alone (a `Sample` is one), or draws together with scores."""
+    """The source that was given (a `Sample` is one), or a `Sample` of draws and scores."""
     if is_source(draws):
         if scores is not None:
             raise InputError(
@@ -131,7 +131,7 @@ def as_source(draws: Array | Source, scores: Array | ScoreFunction | None) -> So
 
 
 def _validated_array(value: Array, argument: str) -> Array:
-    """Return a real numeric array, or say which dtype is in the way."""
+    """Return an array of real numbers, or raise an error that names the dtype."""
     if isinstance(value, np.ma.MaskedArray):
         raise InputError(f"`{argument}` must be a plain array; got a masked array")
     value = _unlabelled(value, argument)
@@ -252,7 +252,7 @@ def _evaluated(score: ScoreFunction, draws: Array, shape: tuple[int, ...]) -> Fl
 
 
 def _stretches(total: int, size: int) -> Iterator[slice]:
-    """Slices of at most so many rows; the array API knows none that go beyond the end."""
+    """Slices of at most `size` rows; the array API allows none beyond the end."""
     for low in range(0, total, size):
         yield slice(low, min(low + size, total))
 
@@ -295,7 +295,7 @@ def _validated_names(names: Sequence[str] | None, dimension: int) -> tuple[str, 
 def _validated_log_weights(
     log_weights: Array | None, shape: tuple[int, ...]
 ) -> tuple[FloatArray | None, float]:
-    """Return log-weights less their maximum, so that no exponential overflows, and it."""
+    """Return the log-weights minus their maximum, so that none overflows, and the maximum."""
     if log_weights is None:
         return None, 0.0
     values = to_numpy(_validated_array(log_weights, "log_weights"))

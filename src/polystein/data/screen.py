@@ -1,4 +1,4 @@
-"""Is this input what it says it is? Repeated rows, lost weights, draws that outweigh the others."""
+"""Checks of rows that were validated: repeats, lost weights, draws that outweigh the others."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from polystein.data.split import LEAST_ROWS, Partition
 from polystein.errors import DegenerateError, HeavyTailWarning, InputError
 from polystein.types import FloatArray
 
-# Continuous draws repeat only by rounding, which one coordinate alone can show.
+# Most repeats allowed. Continuous draws repeat only by rounding, mostly in one dimension.
 MOST_REPEATS = 0.01
 MOST_REPEATS_IN_ONE_DIMENSION = 0.1
-# Below this the pairs of different rows have a weight that is rounding alone.
+# If the weight of all pairs of different rows is below this, it is rounding error.
 LEAST_PAIR_WEIGHT = 1e-12
-# With one draw above this part of a coordinate's variance, the others look alike beside it.
+# If one draw makes up more than this part of a variance, the others look alike beside it.
 MOST_OF_A_VARIANCE = 0.5
 
 
@@ -143,7 +143,7 @@ class PositiveWeights:
 
 
 def require_shared_weight(source: Source) -> None:
-    """Raise where one row has all the weight: no multiplier then changes a statistic."""
+    """Raise an error if one row has all the weight: no multiplier then changes a statistic."""
     # The weight of the pairs of different rows is 1 - sum of w^2 for weights that sum to 1.
     if source.weighted and 1.0 - 1.0 / effective_weights(source) < LEAST_PAIR_WEIGHT:
         raise DegenerateError(

@@ -1,7 +1,7 @@
-"""What rows come from: the protocol, how draws are arranged, and what is known about them.
+"""Where rows come from: the `Source` protocol, how draws are arranged, and facts about them.
 
-Memory, a file or a generator is one more `Source`. Every public function that takes draws takes
-any of them.
+Arrays in memory, a file and a generator can each be a `Source`. Every public function that takes
+draws takes any of them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Layout(NamedTuple):
 
     lengths: tuple[int, ...]
     dimension: int
-    #: Whether rows are those of chains in time order; else they are independent.
+    #: Whether rows are chains in time order; otherwise they are independent.
     time_ordered: bool
 
     @property
@@ -31,8 +31,11 @@ class Layout(NamedTuple):
         return sum(self.lengths)
 
     def __str__(self) -> str:
-        chains = f"{len(self.lengths)} chains of " if self.time_ordered else ""
-        return f"{chains}{self.lengths[0]} draws, d={self.dimension}"
+        low, high, chains = min(self.lengths), max(self.lengths), len(self.lengths)
+        draws = f"{low} draws" if low == high else f"{low} to {high} draws"
+        if self.time_ordered:
+            draws = f"{chains} chain{'s' if chains > 1 else ''} of {draws}"
+        return f"{draws}, d={self.dimension}"
 
 
 class Run(NamedTuple):
@@ -53,7 +56,7 @@ class Block(NamedTuple):
 
     draws: FloatArray
     scores: FloatArray
-    #: Importance weights, in the unit that is the same for all rows of a source.
+    #: Importance weights, in one unit for all rows of a source.
     weights: FloatArray | None
     chain: int
     start: int
@@ -83,7 +86,7 @@ class Block(NamedTuple):
 
     @property
     def weights_or_ones(self) -> FloatArray:
-        """The importance weights, 1 for every row where there are none."""
+        """The importance weights; ones if there are none."""
         return np.ones(self.rows) if self.weights is None else self.weights
 
 
@@ -133,8 +136,8 @@ class Facts:
 class Source(Protocol):
     """Where rows come from.
 
-    ``layout`` and ``read`` are all that a source must have. The door gives the other
-    attributes the values below where they are missing.
+    A source must have ``layout`` and ``read``. Other attributes that are missing get the
+    values below.
     """
 
     layout: Layout
@@ -159,7 +162,7 @@ _OPTIONAL = ("names", "weighted", "log_scale", "grain", "sequential", "facts")
 
 
 class CompleteSource:
-    """Another source with every attribute there, and possibly with another layout."""
+    """Another source with all optional attributes, and possibly with another layout."""
 
     layout: Layout
     names: tuple[str, ...] | None
@@ -189,7 +192,7 @@ def is_source(value: object) -> bool:
 
 
 def complete(source: Source) -> Source:
-    """The source itself, or with the optional attributes that it lacks."""
+    """The source with all optional attributes: itself, if it lacks none."""
     if not isinstance(source.layout, Layout):
         raise InputError(
             f"`layout` of a source must be a Layout(lengths, dimension, time_ordered); "
@@ -208,7 +211,7 @@ def in_time_order(source: Source) -> Source:
 
 
 def coordinate_names(source: Source) -> tuple[str, ...]:
-    """The names of the coordinates, ``x[0]``, ``x[1]``, ... where they have none."""
+    """The names of the coordinates, ``x[0]``, ``x[1]``, ... if they have none."""
     if source.names is not None:
         return source.names
     return tuple(f"x[{index}]" for index in range(source.layout.dimension))

@@ -40,13 +40,13 @@ class Partition(Protocol):
         """Whether the gap is still to be estimated from training rows."""
 
     def with_gap(self, gap: int) -> Partition:
-        """The same roles, but with this many rows a chain dropped before the test rows."""
+        """The same roles, with this many rows of every chain dropped before its test rows."""
 
 
 class Split(Protocol):
     """Decides which rows train and which rows test."""
 
-    #: Whether it keeps time: no test row between training rows of the same chain.
+    #: Whether it keeps time order: no test row between training rows of the same chain.
     respects_time: bool
 
     def partition(self, layout: Layout, rng: np.random.Generator) -> Partition:
@@ -124,8 +124,8 @@ class RandomSplit:
 class BlockSplit:
     """The early part of every chain trains, a gap is dropped, the rest tests.
 
-    For MCMC output: rows that test lie several autocorrelation times after those
-    that trained. Draws of shape (n, d) are one chain.
+    For MCMC output: test rows lie several autocorrelation times after training
+    rows. Draws of shape (n, d) are one chain.
 
     Parameters
     ----------
@@ -184,9 +184,9 @@ class BlockSplit:
 class ChainSplit:
     """Some chains train, the others test.
 
-    The chains must be independent of each other: chains of one run from scattered
-    starts are, walkers of an ensemble sampler, temperatures of one ladder and
-    particles of one SMC run are not.
+    The chains must be independent of each other. Chains started from scattered points
+    are. Walkers of an ensemble sampler, temperatures of one ladder and particles of
+    one SMC run are not.
 
     Parameters
     ----------
@@ -278,7 +278,7 @@ class StretchPartition:
 
 @dataclass(frozen=True, eq=False)
 class LabelledPartition:
-    """One label for each row, over all chains in order: one byte a row."""
+    """One label of one byte for each row, over all chains in order."""
 
     layout: Layout
     labels: NDArray[np.int8]
@@ -286,7 +286,7 @@ class LabelledPartition:
     awaits_gap = False
 
     def with_gap(self, gap: int) -> Partition:
-        """Independent rows need none."""
+        """The partition itself: independent rows need no gap."""
         return self
 
     def rows(self, *roles: Role) -> Iterator[Rows]:
@@ -327,18 +327,18 @@ class LabelledPartition:
 
 
 def validate_fraction(value: float, argument: str) -> None:
-    """A fraction of the rows lies strictly between 0 and 1."""
+    """Raise an error unless the value is strictly between 0 and 1."""
     if not (is_finite_number(value) and 0.0 < value < 1.0):
         raise InputError(f"`{argument}` must be a fraction strictly between 0 and 1; got {value!r}")
 
 
 def count_of(fraction: float, total: int) -> int:
-    """Round down, but not because 0.7 * 10 is a hair below 7."""
+    """A fraction of the total, rounded down; 0.7 of 10 is 7 in spite of rounding errors."""
     return int(fraction * total + 1e-9)
 
 
 def require_rows(partition: Partition, total: int, split: object) -> None:
-    """Say so where a role would go short of rows."""
+    """Raise an error if a role would have too few rows."""
     for role, least in LEAST_ROWS.items():
         count = partition.count(role)
         if count < least:

@@ -2,7 +2,7 @@
 
 Geyer (1992), Practical Markov chain Monte Carlo, Statistical Science 7: sums of
 two neighbouring autocovariances of a reversible chain are positive, decreasing
-and convex in the lag, which says where an estimate has become noise.
+and convex in the lag, which shows from which lag on their estimates are noise.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from scipy.fft import irfft, next_fast_len, rfft
 
 from polystein.types import FloatArray
 
-# Summing a long column rounds by no more than this, relatively.
-_STILL = 1e-10
+# The relative rounding error of the sum of a long column is at most this.
+STILL = 1e-10
 
 
 def autocovariances(chains: list[FloatArray]) -> FloatArray:
     """Autocovariances of columns over all chains, of shape (lags, columns).
 
     The columns must be centred already, at the mean over *all* chains: centring
-    each chain at its own mean would take out what slow mixing put in. Products
+    each chain at its own mean would hide that slowly mixing chains disagree. Products
     are summed over the chains and divided by the total number of rows.
     """
     longest = max(chain.shape[0] for chain in chains)
@@ -48,18 +48,18 @@ def initial_monotone_sums(covariances: FloatArray) -> tuple[FloatArray, FloatArr
     decreasing = np.minimum.accumulate(sums, axis=0)
     variance = -covariances[0] + 2.0 * np.sum(decreasing, axis=0, where=positive)
     lags = 2.0 * np.maximum(1, positive.sum(axis=0))
-    # Without one positive pair there is nothing to sum: strongly antithetic rows.
+    # Strongly antithetic rows have no positive pair, and so nothing to sum.
     return np.where(positive[0], variance, covariances[0] + 2.0 * pairs[1]), lags
 
 
 def autocorrelation_times(chains: list[FloatArray]) -> FloatArray:
-    """Integrated autocorrelation time of each column, at least 1; chains as they come."""
+    """Integrated autocorrelation time of each column, at least 1; chains need not be centred."""
     total = sum(chain.shape[0] for chain in chains)
     mean = sum(chain.sum(axis=0) for chain in chains) / total
     covariances = autocovariances([chain - mean for chain in chains])
     variance, _ = initial_monotone_sums(covariances)
-    # A column that varies by no more than rounding has no memory to speak of.
-    still = ~(covariances[0] > (_STILL * mean) ** 2)
+    # A column that varies only by rounding counts as uncorrelated.
+    still = ~(covariances[0] > (STILL * mean) ** 2)
     times: FloatArray = np.ones_like(variance)
     np.divide(variance, covariances[0], out=times, where=~still)
     return np.maximum(1.0, times)

@@ -13,8 +13,8 @@ from polystein.types import FloatArray
 class MeanAndCovariance(NamedTuple):
     """Mean of some columns, their covariance (1/n), and the effective number of rows.
 
-    Of columns too many for a matrix, ``covariance`` holds only the variances: it is (K, K)
-    or (K,).
+    If there are too many columns for a matrix, ``covariance`` holds only the variances: its
+    shape is (K, K) or (K,).
     """
 
     mean: FloatArray
@@ -39,8 +39,8 @@ class ColumnMoments:
     """Weighted mean and covariance of columns, by pairwise updates.
 
     Keeps the total weight W, the mean m = sum w g / W and the matrix
-    S = sum w (g - m)(g - m)', or its diagonal alone unless `joint`, which merge
-    without cancellation.
+    S = sum w (g - m)(g - m)', of which only the diagonal is kept if `joint` is False.
+    These merge without cancellation.
     """
 
     def __init__(self, columns: int, *, joint: bool = True) -> None:
@@ -58,6 +58,10 @@ class ColumnMoments:
         mean = shares @ columns
         with np.errstate(over="ignore", invalid="ignore"):
             deviations = columns - mean
+            # A long sum rounds. The mean of the deviations is what the mean is off by.
+            remainder = shares @ deviations
+            mean += remainder
+            deviations -= remainder
             weighted = deviations if weights is None else weights[:, None] * deviations
             scatter = (
                 deviations.T @ weighted
@@ -74,7 +78,7 @@ class ColumnMoments:
     def add(
         self, weight: float, weight_squares: float, mean: FloatArray, scatter: FloatArray
     ) -> Self:
-        """Add rows of which the total weight, the mean and the scatter are known."""
+        """Add rows given by their total weight, mean and scatter."""
         total = self.weight + weight
         if weight == 0.0:
             return self

@@ -13,8 +13,8 @@ from polystein.types import FloatArray
 class Multipliers(Protocol):
     """A stream of multipliers for rows in time order.
 
-    Two of one seed are the same, however the rows are cut into blocks: numbers are
-    drawn row after row.
+    Streams of the same seed are equal, however the rows are cut into blocks, because
+    numbers are drawn row by row.
     """
 
     def draw(self, chain: int, rows: int) -> FloatArray:
@@ -67,7 +67,7 @@ class Autoregressive:
 
 
 def multipliers(count: int, seed: int, length: float | None) -> Multipliers:
-    """Signs where rows are independent (`length` is None), else AR(1) multipliers."""
+    """Random signs for independent rows (`length` is None), AR(1) multipliers for chains."""
     return Signs(count, seed) if length is None else Autoregressive(count, seed, length)
 
 

@@ -8,7 +8,7 @@ from polystein.types import FloatArray
 
 # A generalised Pareto tail of index k has a finite variance for k < 1/2.
 LARGEST_INDEX = 0.5
-# Below this part of the sum of squares the largest square need not be looked at.
+# If the largest square is at most this part of the sum of squares, no tail is fitted.
 SUSPICIOUS_PART = 0.1
 # The fit has two parameters; with fewer exceedances its error is as large as the index.
 _FEWEST_EXCEEDANCES = 10
@@ -33,7 +33,7 @@ def pareto_index(values: FloatArray) -> tuple[float, float]:
     The fit is the quasi-Bayesian one of Zhang and Stephens (2009), A new and
     efficient estimation method for the generalized Pareto distribution,
     Technometrics 51, to the largest min(n/5, 3 sqrt(n)) of the values. The index is
-    -inf where there are too few of them for a fit; the standard error is
+    -inf if there are too few of them for a fit; the standard error is
     (1 + k)/sqrt(m) for m exceedances.
     """
     count = int(min(0.2 * values.size, 3.0 * np.sqrt(values.size)))
@@ -41,7 +41,7 @@ def pareto_index(values: FloatArray) -> tuple[float, float]:
         return -np.inf, 0.0
     ordered = np.partition(values, values.size - count - 1)[values.size - count - 1 :]
     ordered.sort()
-    # A chain that stays repeats its values, at the threshold too.
+    # A chain that does not move repeats values, possibly the threshold.
     exceedances = ordered[ordered > ordered[0]] - ordered[0]
     if exceedances.size < _FEWEST_EXCEEDANCES:
         return -np.inf, 0.0

@@ -20,7 +20,7 @@ def tail_probability(statistic: float, df: float, alternative: Alternative) -> f
 
 
 def upper_normal(pvalue: float | FloatArray) -> FloatArray:
-    """The z whose upper tail the p-value is, finite even for 0 and 1."""
+    """The z whose upper tail probability is the p-value; finite even for 0 and 1."""
     z: FloatArray = -ndtri(np.clip(pvalue, TINY, 1.0 - EPSILON))
     return z
 
@@ -28,7 +28,7 @@ def upper_normal(pvalue: float | FloatArray) -> FloatArray:
 def monte_carlo_pvalue(at_least_as_large: int, simulations: int) -> float:
     """(b + 1)/(B + 1), where b of B simulations are at least as large as the statistic.
 
-    The draws count as one simulation of their own law, so that the p-value is never 0.
+    The draws themselves count as one simulation, so that the p-value is never 0.
     """
     return (at_least_as_large + 1) / (simulations + 1)
 
@@ -47,7 +47,7 @@ def tail_of_maximum(largest: float, correlation: FloatArray) -> float:
     """
     single = max(float(ndtr(-largest)), TINY)
     if largest <= 0.0:
-        # Above 1/2 the edges say little; one of the Z_k is certainly as likely as that.
+        # Bonferroni's bound: for a p-value of 1/2 or more the edges gain little.
         return min(1.0, single * len(correlation))
     clipped = np.clip(correlation, -1.0, 1.0)
     slopes = np.sqrt((1.0 - clipped) / np.maximum(1.0 + clipped, TINY))
@@ -60,7 +60,7 @@ def tail_of_maximum(largest: float, correlation: FloatArray) -> float:
 
 
 def correlations(covariance: FloatArray) -> FloatArray:
-    """Correlation matrix; what does not vary is correlated with nothing."""
+    """Correlation matrix; a column that does not vary has correlation 0 with the others."""
     spread = np.sqrt(np.diagonal(covariance))
     product = spread[:, None] * spread
     result: FloatArray = np.eye(spread.size)
@@ -69,7 +69,7 @@ def correlations(covariance: FloatArray) -> FloatArray:
 
 
 def exchangeable_pvalue(pvalues: FloatArray) -> float:
-    """One p-value for exchangeable ones, as those of random splits are.
+    """One p-value from exchangeable p-values, such as those of random splits.
 
     p = min over k of 2/k (p_1 + ... + p_k), at most 1 (Gasparin, Wang and Ramdas, 2025,
     Combining exchangeable p-values, PNAS 122).

@@ -1,8 +1,8 @@
 """Sums over batches of rows, judged by flipping the signs of whole batches.
 
 Under the null hypothesis sums over distant batches are independent and nearly symmetric about
-0. Flipping the signs of whole batches, alike for all features, shows what chance can do. With
-b_j the sums of feature j over the batches,
+0. Flipping the signs of whole batches, the same for all features, shows how large statistics
+become by chance. With b_j the sums of feature j over the batches,
 
     t_j = sum over batches of b_j / sqrt(sum over batches of b_j^2),
 
@@ -12,7 +12,7 @@ the largest t_j^2 (much in one).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -22,7 +22,7 @@ from scipy.special import gammaincc
 from polystein._lib.numerics import EPSILON, TINY, finite
 from polystein.types import FloatArray
 
-# Statistics that differ by no more than this, relatively, are equal but for rounding.
+# Statistics whose relative difference is at most this are equal up to rounding.
 STILL = 1e-9
 # Columns whose flips are summed at once: their products stay in a core's cache.
 _COLUMNS_AT_ONCE = 512
@@ -38,32 +38,37 @@ class FlippedStatistics(NamedTuple):
 
 
 def random_signs(flips: int, batches: int, rng: np.random.Generator) -> FloatArray:
-    """Signs of shape (1 + flips, batches); all are + in the first row, the draws as they are."""
+    """Signs of shape (1 + flips, batches); the first row is all +1, for the draws as they are."""
     signs = np.ones((1 + flips, batches))
     signs[1:] -= 2.0 * rng.integers(0, 2, size=(flips, batches))
     return signs
 
 
 def flipped_statistics(parts: Iterable[FloatArray], signs: FloatArray) -> FlippedStatistics:
-    """Sum and largest of t^2 over a family, whose batch sums come in parts."""
+    """Sum and maximum of t^2 over a family, whose batch sums come in parts."""
     total, largest = np.zeros(signs.shape[0]), np.zeros(signs.shape[0])
     position, offset = 0, 0
     for part in parts:
-        unit = unit_columns(part)
-        for low in range(0, unit.shape[1], _COLUMNS_AT_ONCE):
-            columns = slice(low, low + _COLUMNS_AT_ONCE)
-            squares = (signs @ unit[:, columns]) ** 2
+        for columns in in_chunks(part):
+            # Only a chunk is scaled at a time: it stays in cache until its flips are summed.
+            squares = (signs @ unit_columns(columns)) ** 2
             highest = squares.max(axis=1)
             if highest[0] > largest[0]:
-                position = offset + low + int(np.argmax(squares[0]))
+                position = offset + int(np.argmax(squares[0]))
             total += squares.sum(axis=1)
             np.maximum(largest, highest, out=largest)
-        offset += unit.shape[1]
+            offset += columns.shape[1]
     return FlippedStatistics(total, largest, position)
 
 
+def in_chunks(part: FloatArray) -> Iterator[FloatArray]:
+    """Some of the columns at a time, as many as stay in a core's cache."""
+    for low in range(0, part.shape[1], _COLUMNS_AT_ONCE):
+        yield part[:, low : low + _COLUMNS_AT_ONCE]
+
+
 def unit_columns(part: FloatArray) -> FloatArray:
-    """Batch sums over the root of their sum of squares; what is always 0 stays 0."""
+    """Batch sums divided by the root of their sum of squares; a column of zeros stays 0."""
     unit = tamed(part)
     norms = np.sqrt(np.einsum("bj,bj->j", unit, unit))
     unit *= np.divide(1.0, norms, out=np.zeros_like(norms), where=norms > 0.0)
@@ -71,7 +76,7 @@ def unit_columns(part: FloatArray) -> FloatArray:
 
 
 def tamed(part: FloatArray) -> FloatArray:
-    """A copy over each column's largest: squares neither overflow nor vanish."""
+    """A copy scaled by each column's largest entry: squares neither overflow nor underflow."""
     largest = np.maximum(part.max(axis=0), -part.min(axis=0))
     finite(float(largest.max()), "a batch sum")
     scale = np.divide(1.0, largest, out=np.zeros_like(largest), where=largest > TINY)
@@ -86,10 +91,9 @@ def neighbour_correlations(
     centred = tamed(part)
     centred -= centred.mean(axis=0)
     squares = np.einsum("bj,bj->j", centred, centred)
-    products = np.einsum("bj,bj->j", centred[1:], centred[:-1])
-    for border in np.flatnonzero(~neighbours):
-        products -= centred[border] * centred[border + 1]
-    # What varies by no more than rounding remembers nothing.
+    after = centred[1:] if neighbours.all() else centred[1:] * neighbours[:, None]
+    products = np.einsum("bj,bj->j", after, centred[:-1])
+    # A column that varies only by rounding counts as uncorrelated.
     moving = squares > STILL**2
     return centred, np.divide(products, squares, out=np.zeros_like(squares), where=moving)
 
@@ -97,21 +101,21 @@ def neighbour_correlations(
 def gamma_tail(values: FloatArray, reference: FloatArray) -> FloatArray:
     """Upper tail of sums of t^2 under the gamma law of the reference's mean and variance.
 
-    Only the order of flips across statistics depends on the fit, and not their calibration:
-    a smooth tail tells apart what ranks among a few hundred flips would tie.
+    The fit decides how flips are ordered across statistics, and not their calibration. A
+    smooth tail separates values that would tie as ranks among a few hundred flips.
     """
     mean, variance = float(reference.mean()), float(reference.var())
     if not variance > (STILL * mean) ** 2:
-        return np.ones_like(values)  # what no flip moves says nothing
+        return np.ones_like(values)  # a statistic that no flip changes
     tail: FloatArray = gammaincc(mean**2 / variance, values * (mean / variance))
     return tail
 
 
 def maximum_tail(values: FloatArray, reference: FloatArray) -> FloatArray:
-    """Upper tail of the largest t^2 as that of so many independent squared normals.
+    """Upper tail of the largest t^2, as if of m independent squared normals.
 
-    Of m independent ones the largest has the tail 1 - (1 - T)^m, with T the tail of one,
-    and -m log(1 - T) is exponential with mean 1, which gives m from the reference.
+    The largest of m independent ones has the tail 1 - (1 - T)^m, with T the tail of one,
+    and -m log(1 - T) is exponential with mean 1, from which the reference gives m.
     """
     count = 1.0 / max(float(np.mean(-np.log1p(-_square_tail(reference)))), TINY)
     tail: FloatArray = -np.expm1(count * np.log1p(-_square_tail(values)))
@@ -125,10 +129,10 @@ def _square_tail(values: FloatArray) -> FloatArray:
 
 
 def calibrated_minimum(tails: FloatArray, level_shares: FloatArray) -> float:
-    """P-value of the smallest of several tails, each over its share of the level.
+    """P-value of the smallest of several tails, each divided by its share of the level.
 
-    Both have one row a statistic, and a column for the draws (the first) and each flip. The
-    p-value is the part of the columns that look as far out as the first.
+    ``tails`` has one row for each statistic, and one column for the draws (the first) and for
+    each flip. The p-value is the share of columns that are at least as extreme as the first.
     """
     least = np.min(tails / level_shares[:, None], axis=0)
     return int(np.count_nonzero(least <= least[0] * (1.0 + STILL))) / int(least.size)

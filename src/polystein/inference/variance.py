@@ -21,7 +21,7 @@ FEWEST_EFFECTIVE_ROWS = 2.0
 
 
 class LongRun(NamedTuple):
-    """What a variance rule makes of the test columns.
+    """Mean of the test columns, and the covariance of that mean.
 
     ``covariance`` is that of the *mean* of the columns, so that a z-statistic is
     ``mean / sqrt(diag(covariance))``; ``df`` is the t reference's degrees of
@@ -36,12 +36,12 @@ class LongRun(NamedTuple):
 
 
 class ColumnAccumulator(Protocol):
-    """Test columns go in block by block, their mean and covariance come out."""
+    """Takes test columns block by block, and gives their mean and its covariance."""
 
     def update(
         self, columns: FloatArray, weights: FloatArray | None, chain: int, start: int
     ) -> None:
-        """Take the columns of one block, rows ``start`` and on of a chain."""
+        """Take the columns of one block, which begins at row ``start`` of a chain."""
 
     def zero(self) -> Self:
         """An accumulator of the same kind without rows."""
@@ -85,7 +85,7 @@ class IID:
     respects_time = False
 
     def accumulator(self, lengths: Sequence[int], columns: int) -> ColumnAccumulator:
-        """Running mean and covariance, in small memory."""
+        """An accumulator of running sums, which keeps no columns."""
         return _IIDAccumulator(columns)
 
 
@@ -96,7 +96,7 @@ class InitialSequence:
     Autocovariances are centred at the mean over all chains, so that chains which
     disagree widen the error instead of narrowing it. The reference is Student's t
     with a quarter of the effective sample size as degrees of freedom. Keeps the
-    test columns (8 bytes a row each) until the end.
+    test columns (8 bytes per row and column) until the end.
 
     The sequence assumes a reversible chain, as Metropolis-Hastings, HMC and
     random-scan Gibbs samplers are. For systematic-scan Gibbs or other samplers
@@ -159,9 +159,10 @@ class BatchMeans:
 
     least_ess = 100.0
     respects_time = True
-    # Means of shorter batches still agree with their neighbours, which narrows the error ...
+    # Means of shorter batches are correlated with their neighbours, which makes the error too
+    # small ...
     _autocorrelation_times = 10.0
-    # ... and fewer batches leave too few degrees of freedom to judge by.
+    # ... and fewer batches leave too few degrees of freedom.
     _fewest_batches = 8
 
     def __post_init__(self) -> None:
@@ -251,7 +252,7 @@ class _ChainAccumulator:
         return self._rule.long_run(self._influence())
 
     def _joined(self) -> tuple[list[FloatArray], list[FloatArray]]:
-        """Columns and weights of each chain in time order; no weights where there are none."""
+        """Columns and weights of each chain in time order; weights are empty if there are none."""
         chains: dict[int, list[_Piece]] = {}
         for piece in sorted(self._pieces, key=lambda piece: (piece.chain, piece.start)):
             chains.setdefault(piece.chain, []).append(piece)
@@ -319,14 +320,14 @@ class _IIDAccumulator:
         if self._squared is not None:
             require_effective_rows(size)
         covariance = scatter / total**2 / (1.0 - 1.0 / size)
-        # Few effective rows know their own variance badly, as a t reference allows for.
+        # The variance of few effective rows is uncertain, which a t reference allows for.
         df = np.inf if self._squared is None else size - 1.0
         columns = mean.shape[0]
         return LongRun(mean, covariance, np.full(columns, df), np.full(columns, size))
 
 
 def require_effective_rows(size: float) -> None:
-    """One row that carries all the weight has no variance to judge by."""
+    """Raise an error if nearly all the weight is on one row: it has no variance."""
     if not size >= FEWEST_EFFECTIVE_ROWS:
         raise DegenerateError(
             f"`log_weights` must leave at least {FEWEST_EFFECTIVE_ROWS:g} effective test rows, "

@@ -68,19 +68,19 @@ def psd_bootstrap_test(
         are chains in time order.
     estimator : {"u", "v"}, optional
         Which statistic is used. The default is "u" for independent rows, where both
-        give the same p-value, since signs leave the diagonal terms as they are;
-        and "v" for chains, where dropping the diagonal alone would leave the
-        products of neighbouring rows in.
+        give the same p-value, since signs do not change the diagonal terms. It is
+        "v" for chains, where neighbouring rows bias the statistic as the diagonal
+        terms do, and dropping the diagonal alone would not help.
     n_bootstrap : int
         Number of replicates B; the p-value is (b + 1)/(B + 1), where b of them are
         at least as large as the statistic, and so never 0.
     length : float or "auto"
-        For chains: over how many rows the multipliers forget. "auto" estimates it
-        from the autocorrelation of the scores.
+        For chains: the number of rows over which the multipliers stay dependent. "auto"
+        estimates it from the autocorrelation of the scores.
     rng : int, SeedSequence, Generator or None
         An int or SeedSequence reproduces the result.
     progress : callable, optional
-        Called as ``progress(done, total)`` while rows are worked through.
+        Called as ``progress(done, total)`` as rows are processed.
 
     Returns
     -------
@@ -89,11 +89,11 @@ def psd_bootstrap_test(
 
     Notes
     -----
-    Time is O(B n (Q d^2 + d)), memory does not grow with n. No row is held back for
-    training, and none may be: a test function or weights trained on the same rows
-    are aligned with xi(x_j), which the replicates are not, so that the bootstrap
-    would reject draws from the right target. That is why lambda-PSD, whose features
-    are trained, is tested on rows of its own.
+    Time is O(B n (Q d^2 + d)), and memory does not grow with n. Nothing is trained,
+    and nothing may be: a test function or weights trained on the same rows are
+    aligned with xi(x_j), which the replicates are not, so that the bootstrap would
+    reject draws from the right target. That is why lambda-PSD, whose features are
+    trained, is tested on separate rows.
 
     Examples
     --------
@@ -128,7 +128,7 @@ def psd_bootstrap_test(
     )
     observed = np.float64(mean.norm()) ** 2
     value = mean.unbiased_square() if estimator == "u" else float(observed)
-    # Signs leave the diagonal as it is, so that it cancels from the comparison.
+    # Signs do not change the diagonal, so that it cancels from the comparison.
     if estimator == "u" and memory is not None:
         squares, observed = squares - diagonals, observed - diagonal
     return bootstrap_result(
@@ -161,8 +161,8 @@ def wild_replicates(
 
     Also the diagonal terms sum_j (W_j w_j)^2 ||xi(x_j)||^2. The multipliers (count x
     rows of a block) meet the features (rows x some of the features) in matrix
-    products. What does not fit the memory budget is done in further passes, which
-    draw the same multipliers again from the seed.
+    products. Sums that do not fit the memory budget are taken in further
+    passes, which draw the same multipliers again from the seed.
     """
     operator = operator_for(structure)
     parts = _parts(source.layout.dimension, basis, operator, count)
@@ -216,7 +216,7 @@ class _PartSums:
         return squares / self._weight**2
 
     def diagonals(self) -> FloatArray:
-        """The part of the squared norms in which a row meets itself."""
+        """The part of the squared norms in which a row is paired with itself."""
         return self._diagonals / self._weight**2
 
 

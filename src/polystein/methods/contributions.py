@@ -54,7 +54,7 @@ def largest_shares(parts: FloatArray) -> list[tuple[int, float]]:
 def entry_name(
     features: tuple[str, ...], coordinates: tuple[str, ...], parts: list[FloatArray], index: int
 ) -> str:
-    """``x^2[l, m]`` for the entry that comes at this place when all are laid out."""
+    """The name, such as ``x^2[l, m]``, of the entry at this position among all entries."""
     for feature, part in zip(features, parts, strict=True):
         if index < part.size:
             place = np.unravel_index(index, part.shape)

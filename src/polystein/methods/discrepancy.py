@@ -28,7 +28,7 @@ from polystein.weights.rules import ClosedForm, varying
 
 # Above this many parameters o-PSD's covariance is taken to be diagonal: 4096^2 numbers are 134 MB.
 MOST_PARAMETERS = 4096
-# A signal where features do not vary is rounding below this part of all of it.
+# The signal of features that do not vary is rounding if it is below this part of the whole.
 _LOST_SIGNAL = 1e-12
 
 _CONSTANT_FEATURE = (

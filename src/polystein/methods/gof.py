@@ -10,6 +10,7 @@ from polystein._lib.arguments import require_rule
 from polystein.data.sample import as_source
 from polystein.data.source import Source
 from polystein.data.split import RandomSplit, Split
+from polystein.errors import InputError
 from polystein.inference.variance import IID, Variance
 from polystein.methods.contributions import largest_coordinates, largest_entries, mean_parts
 from polystein.methods.split_sample import SplitRound, SplitSampleTest, concluded
@@ -198,6 +199,11 @@ def lambda_psd_test(
             "weights",
             "CrossEntropy(), ClosedForm(), SoftThreshold() or Uniform()",
         )
+        if not hasattr(weights, "needs_covariance"):
+            raise InputError(
+                "`weights` must say by `needs_covariance = True` or `False` whether it looks at "
+                f"covariances or at variances alone; got {weights!r}"
+            )
     require_resolution(resolution, standardise=standardise)
     test = SplitSampleTest(
         as_source(draws, scores), basis_for(basis, order, standardise=standardise), structure,

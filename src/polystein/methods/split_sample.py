@@ -35,14 +35,14 @@ from polystein.stein.basis import Basis
 from polystein.stein.witness import ChainColumns, Projection, Witness, fit_witness, project
 from polystein.types import RNG, Alternative, FloatArray, Role, Structure
 
-# Test rows stay this many autocorrelation times away from training rows: after five of them an
-# AR(1) chain remembers less than 1 % of where it was.
+# Test rows stay this many autocorrelation times away from training rows: after five of them the
+# autocorrelation of an AR(1) chain is below 1 %.
 TRAINING_GAP_TIMES = 5.0
 
 
 @dataclass(frozen=True)
 class SplitSampleTest:
-    """A question about a source, with the options that the split-sample tests share."""
+    """A split-sample test of one source: the options that all such tests share."""
 
     source: Source
     basis: Basis
@@ -72,7 +72,7 @@ class SplitSampleTest:
             yield self._round(Streams.of(child), notes, tick or Tick(), first=number == 0)
 
     def notes(self) -> Notes:
-        """A place for warnings, with those that the draws came with."""
+        """A collection for warnings, which holds those that came with the draws."""
         return Notes(self.source.facts.warnings)
 
     def _round(self, streams: Streams, notes: Notes, tick: Tick, *, first: bool) -> SplitRound:
@@ -96,9 +96,9 @@ class SplitSampleTest:
             )
 
     def _note_dependence(self, notes: Notes) -> None:
-        """Warn where chains meet rules for independent rows."""
+        """Warn if chains are tested by rules for independent rows."""
         layout, split = self.source.layout, self.split
-        # Who asks for a split that keeps time takes the rows for a chain.
+        # A split that keeps time order implies that the rows are a chain.
         chains = layout.time_ordered or split.respects_time
         if chains and not (split.respects_time and self.variance.respects_time):
             count = len(layout.lengths)
@@ -124,7 +124,7 @@ class SplitSampleTest:
         }
 
     def estimates(self) -> dict[str, Any]:
-        """What is told of importance weights; nothing where there are none."""
+        """The effective number of importance weights; empty if there are none."""
         return {"weights_ess": effective_weights(self.source)} if self.source.weighted else {}
 
 
@@ -216,7 +216,7 @@ class SplitRound:
         )
 
     def with_gap(self, witness: Projection) -> SplitRound:
-        """Drop rows between training and test, as many as the training features say."""
+        """Drop rows before the test rows, by the autocorrelation of the training features."""
         if not self.partition.awaits_gap:
             return self
         columns = ChainColumns(witness)
@@ -226,7 +226,7 @@ class SplitRound:
         return replace(self, partition=self.partition.with_gap(gap))
 
     def note_ess(self, ess: float, what: str = "the p-value") -> None:
-        """Warn where too few effective draws carry the verdict."""
+        """Warn if the verdict rests on too few effective draws."""
         least = self.test.variance.least_ess
         if ess < least:
             self.notes.add(
@@ -237,7 +237,7 @@ class SplitRound:
             )
 
     def note_tails(self, column: FloatArray) -> None:
-        """Warn where the p-value rests on a column of heavy tails."""
+        """Warn if the p-value rests on a column with heavy tails."""
         index = heavy_tail_index(column)
         if index is not None:
             self.notes.add(
@@ -315,7 +315,7 @@ class _Judged:
 
 
 def z_statistics(tested: LongRun, judged: slice) -> FloatArray:
-    """mean / standard error, 0 for a constant column; an error if all that is judged is."""
+    """mean / standard error, 0 for a constant column; an error if all judged ones are constant."""
     mean, error = tested.mean, np.sqrt(np.diagonal(tested.covariance))
     finite(float(error[judged].max()), "the variance of the test column u")
     flat = is_constant(error, mean)

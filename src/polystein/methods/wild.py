@@ -1,4 +1,4 @@
-"""What wild-bootstrap tests share: how long multipliers remember, and the result."""
+"""What wild-bootstrap tests share: how long multipliers stay dependent, and the result."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from polystein._lib.random import Streams
 from polystein.data.passes import effective_weights, every_row, visit_blocks
 from polystein.data.source import Block, Source
 from polystein.errors import InputError, LowESSWarning
+from polystein.inference.autocorrelation import STILL
 from polystein.inference.columns import ColumnMoments
 from polystein.inference.multipliers import Multipliers, plug_in_length
 from polystein.inference.pvalues import monte_carlo_pvalue
@@ -28,7 +29,7 @@ STATISTIC_NAME = "n times the squared discrepancy"
 
 
 def resampling_seed(rng: RNG) -> int:
-    """A seed of the multipliers."""
+    """The seed of the multipliers."""
     return int(Streams(rng).resampling.integers(2**63))
 
 
@@ -74,7 +75,7 @@ def lag_one_autocorrelation(source: Source) -> float:
     )
     lagged = _LaggedProducts(moments.mean)
     visit_blocks(source, every_row(source), lagged.update)
-    varies = moments.scatter > 0.0
+    varies = moments.scatter > moments.weight * (STILL * moments.mean) ** 2
     highest = float(np.max(lagged.sums[varies] / moments.scatter[varies], initial=0.0))
     return min(LARGEST_CORRELATION, highest)
 

@@ -135,7 +135,7 @@ def _pairs(rows: list[tuple[str, str]]) -> str:
 
 
 def _table(result: GofResult, alpha: float) -> str:
-    """One row for each feature or part; shares only where something was found to share."""
+    """One row for each feature or part; shares only if the result is rejected."""
     rows = result.explain()
     if not rows:
         return ""

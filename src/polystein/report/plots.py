@@ -108,7 +108,7 @@ def _size(result: GofResult) -> float:
 
 
 def _draw_shares(axes: Axes, results: Mapping[str, GofResult], alpha: float) -> None:
-    """How much each feature had in the statistic; where nothing was seen, nothing is shown."""
+    """Each feature's share in the statistic; results that are not rejected show none."""
     names = _feature_order(results)
     starts = [0.0] * len(results)
     for index, name in enumerate(names):
@@ -139,13 +139,13 @@ def _draw_shares(axes: Axes, results: Mapping[str, GofResult], alpha: float) -> 
 
 
 def _feature_order(results: Mapping[str, GofResult]) -> list[str]:
-    """Labels of all features, the score's first, as it has the lowest order."""
+    """Labels of all features, that of the score first, as it has the lowest order."""
     names = dict.fromkeys(_label(row) for result in results.values() for row in result.explain())
     return sorted(names, key=lambda label: "location" not in label)
 
 
 def _label(row: Explanation) -> str:
-    """A feature's name and what it looks at; of a part, of which there are many, the latter."""
+    """A feature's name and what it looks at; for a part, only what it looks at."""
     return row.words if row.weight is None else f"{row.name}: {row.words}"
 
 

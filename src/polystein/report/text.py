@@ -45,7 +45,7 @@ def render(result: GofResult, alpha: float = DEFAULT_LEVEL) -> str:
 
 
 def verdict_words(result: GofResult, alpha: float = DEFAULT_LEVEL) -> str:
-    """Words for the verdict; that draws are right is never among them."""
+    """The verdict in words, which never say that the draws are right."""
     if not result.rejected(alpha):
         return f"no evidence against it at the level {alpha:g}"
     strength = "strong evidence" if result.pvalue <= _STRONG else "evidence"
@@ -60,7 +60,7 @@ def name_of_test(result: GofResult) -> str:
 
 
 def p_words(pvalue: float) -> str:
-    """Return "p = 0.043"; what is too small to matter is an upper bound."""
+    """Return "p = 0.043"; for very small p-values, an upper bound."""
     return "p < 0.0001" if pvalue < 1e-4 else f"p = {pvalue:.2g}"
 
 
@@ -89,7 +89,7 @@ def _arm_on_all_rows(result: GofResult) -> Arm | None:
 
 
 def meaning(result: GofResult, alpha: float = DEFAULT_LEVEL) -> str:
-    """What the p-value says, for readers who do not live with p-values."""
+    """What the p-value means, in plain words."""
     if not result.rejected(alpha):
         return (
             "This is no proof: small faults need more draws to show, and a mode that no draw "
@@ -102,9 +102,9 @@ def meaning(result: GofResult, alpha: float = DEFAULT_LEVEL) -> str:
 
 
 def found_words(result: GofResult, alpha: float = DEFAULT_LEVEL) -> str:
-    """What was found where by a test of several parts; empty if nothing was found.
+    """What a test of several parts found, and where; empty if it found nothing.
 
-    Where several arms found something, what the one on all rows has to say is plainer.
+    If several arms found something, the one on all rows is shown: it is easier to read.
     """
     arms = [arm for arm in result.evidence.arms if arm.pvalue <= alpha]
     if not arms or not result.rejected(alpha):
@@ -123,14 +123,14 @@ def headings(result: GofResult) -> tuple[str, str, str]:
 
 
 def number_of(row: Explanation) -> float:
-    """What stands in the second column of numbers: lambda, or a share of the level."""
+    """The number beside z: lambda, or a share of the level."""
     if row.weight is not None:
         return row.weight
     return math.nan if row.level_share is None else row.level_share
 
 
 def percent(share: float) -> str:
-    """Return a share in whole per cent, without a sign on nothing; empty for NaN."""
+    """Return a share in whole per cent, zero without a sign; empty for NaN."""
     return "" if math.isnan(share) else f"{round(100.0 * share)} %"
 
 
@@ -158,7 +158,7 @@ def _labelled(label: str, text: str) -> list[str]:
 
 
 def _table(result: GofResult, alpha: float) -> Iterator[str]:
-    """One line for each feature or part; shares only where something was found to share."""
+    """One line for each feature or part; shares only if the result is rejected."""
     rows = result.explain()
     if not rows:
         return
@@ -188,7 +188,7 @@ def _bar(share: float) -> str:
 
 
 def _warning_lines(warnings: tuple[str, ...]) -> list[str]:
-    """Wrap the warnings; what does not fit is pointed to."""
+    """Wrap the warnings; if they do not fit, say where to find them."""
     lines = [
         line
         for message in warnings

@@ -30,7 +30,7 @@ class Part(NamedTuple):
     """One statistic or trained witness among several that share the level of a test.
 
     ``words`` say what it looks at; ``orders`` and ``coordinates`` are those that stand out,
-    with no coordinates where it looks at all of them together.
+    with no coordinates if it looks at all of them together.
     """
 
     name: str
@@ -64,7 +64,7 @@ class Arm(NamedTuple):
 
     @property
     def leading(self) -> Part:
-        """The part that found the most."""
+        """The part with the smallest adjusted p-value."""
         return min(self.parts, key=lambda part: part.adjusted)
 
     def with_level_share(self, share: float) -> Arm:
@@ -101,14 +101,14 @@ class Evidence:
     Attributes
     ----------
     arms : tuple of Arm
-        The tests that share the level, the one that found the most first.
+        The tests that share the level, the one with the smallest p-value first.
     coordinates, entries : tuple of Contribution
         The coordinates and entries of the matrices with the largest shares in the mean of u,
         for weights finer than one for each order.
     split_pvalues : tuple of float
-        The p-value of each random split, where there were several.
+        The p-value of each random split, if there were several.
     estimates : mapping
-        What was estimated from the draws on the way: trained locations, the memory of the
+        Quantities that were estimated from the draws: trained locations, the memory of the
         multipliers, the effective number of importance weights.
     """
 
@@ -124,11 +124,11 @@ class Evidence:
         return tuple(part for arm in self.arms for part in arm.parts)
 
     def arm(self, name: str) -> Arm | None:
-        """The arm of this name, None where the test has none or it could not judge."""
+        """The arm of this name; None if the test has no such arm or it abstained."""
         return next((arm for arm in self.arms if arm.name == name), None)
 
     def to_dict(self) -> dict[str, Any]:
-        """Dictionaries and lists all the way down."""
+        """The evidence as nested dictionaries and lists."""
         return {
             "arms": [
                 {**arm._asdict(), "parts": [part._asdict() for part in arm.parts]}
@@ -142,7 +142,7 @@ class Evidence:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Evidence:
-        """The inverse of `to_dict`."""
+        """The evidence that `to_dict` was called on."""
         return cls(
             arms=tuple(_arm(arm) for arm in values["arms"]),
             coordinates=tuple(Contribution(**one) for one in values["coordinates"]),

@@ -1,4 +1,4 @@
-"""What a test says: statistic, p-value, verdict, and how they came about."""
+"""The result of a test: statistic, p-value, verdict, and how they came about."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from polystein.results.evidence import Component, Evidence, Explanation, evidenc
 from polystein.types import Alternative, Verdict
 
 SCHEMA_VERSION = 2
-#: The level at which verdicts are given unless another one is asked for.
+#: The level of a verdict if no other level is given.
 DEFAULT_LEVEL = 0.05
 
 
@@ -37,16 +37,16 @@ class GofResult:
     dimension : int
         Number d of coordinates.
     weights : mapping or None
-        lambda for each named feature; None where the test has none.
+        lambda for each named feature; None if the test has no weights.
     components : tuple of Component
         For z-tests, each feature: its name, what it looks at, its own z on the test rows,
         its weight, and its share in the statistic.
     evidence : Evidence
-        The parts of a test that has several, and what was estimated on the way.
+        The parts of a test that has several, and quantities that were estimated.
     ess : float
         Effective number of test rows.
     n_train, n_gap, n_test : int
-        Rows that trained, that were dropped between, and that tested.
+        Numbers of training rows, of rows dropped between, and of test rows.
     statistic_name : str
         What the statistic is called in reports.
     settings : mapping
@@ -117,7 +117,7 @@ class GofResult:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> GofResult:
-        """The result that `to_dict` was called on; keys of other programs are ignored."""
+        """The result that `to_dict` was called on; unknown keys are ignored."""
         version = values.get("schema_version")
         if version != SCHEMA_VERSION:
             raise InputError(
@@ -153,7 +153,7 @@ class GofResult:
 
 
 def _plain(value: Any) -> Any:
-    """Lists, dicts, str, int, finite float, bool and None: what JSON has."""
+    """The value in types that JSON has: dict, list, str, int, finite float, bool and None."""
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

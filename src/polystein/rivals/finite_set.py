@@ -1,4 +1,4 @@
-"""Features at a finite set of locations, and the power that they promise."""
+"""Features at a finite set of locations, and the criterion of their power."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class PowerCriterion:
         return _Power(fssd / math.sqrt(variance), variance, mean, norm, q[:, None], alignment)
 
     def _gradient(self, images: _Images, power: _Power) -> tuple[float, FloatArray]:
-        """Backwards through the sums.
+        """The gradient, by going backwards through the sums.
 
         The derivative by K_nj u_nj is constant_j + by_q q_n mean_j - by_diagonal K_nj u_nj.
         """
@@ -96,7 +96,7 @@ class PowerCriterion:
 
 
 class _Power(NamedTuple):
-    """The criterion, and what its gradient needs of the way to it."""
+    """The criterion, and intermediate values that its gradient needs."""
 
     value: float
     variance: float

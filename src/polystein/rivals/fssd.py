@@ -87,7 +87,7 @@ def fssd_test(
     train : float
         Share of the rows, taken at random, that train; unused without `optimise`.
     max_steps : int
-        Most steps of the search.
+        Largest number of steps of the search.
     n_simulations : int
         Number B of draws from the simulated null law; the p-value is
         (b + 1)/(B + 1), where b of them are at least as large as the statistic.
@@ -185,7 +185,7 @@ def fssd_test(
 
 
 def require_both_parts(train: float, total: int) -> None:
-    """Enough rows to train, and two at least to test, where a variance is estimated."""
+    """Raise an error if too few rows are left to train, or to estimate a variance in the test."""
     training = count_of(train, total)
     if training < LEAST_TRAINING or total - training < 2:
         raise InputError(
@@ -195,7 +195,7 @@ def require_both_parts(train: float, total: int) -> None:
 
 
 class Training:
-    """Training rows, and what they say of locations and width.
+    """Training rows, and the locations and width that they lead to.
 
     Lengths are counted from the rows' mean, so that squared distances lose no
     digits, and in units of sqrt(spread of the draws / spread of the scores), which
@@ -326,7 +326,7 @@ def statistic_and_spectrum(
 def exceedances(
     statistic: float, spectrum: FloatArray, count: int, rng: np.random.Generator
 ) -> int:
-    """How many draws of sum_i omega_i (Z_i^2 - 1) reach the statistic."""
+    """How many draws of sum_i omega_i (Z_i^2 - 1) are at least as large as the statistic."""
     larger, portion = 0, max(1, PORTION // len(spectrum))
     for low in range(0, count, portion):
         normals = rng.standard_normal((min(portion, count - low), len(spectrum)))

@@ -1,4 +1,4 @@
-"""What the rivals ask of rows and settings, those for independent rows above all."""
+"""Checks of rows that rivals for independent rows share, and the median heuristic."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from polystein.types import FloatArray
 
 
 def require_unweighted(source: Source, method: str) -> None:
-    """Raise where there are importance weights, of which the method knows nothing."""
+    """Raise an error if there are importance weights, which the method cannot use."""
     if source.weighted:
         raise InputError(
             f"`log_weights` must be None for `{method}`, which is for unweighted draws; got "
@@ -25,7 +25,7 @@ def require_unweighted(source: Source, method: str) -> None:
 
 
 def note_dependence(source: Source, notes: Notes, method: str) -> None:
-    """Warn where rows are chains, which the method takes for independent rows."""
+    """Warn if the rows are chains, which the method takes for independent rows."""
     if source.layout.time_ordered:
         notes.add(
             DependenceWarning(
@@ -38,19 +38,19 @@ def note_dependence(source: Source, notes: Notes, method: str) -> None:
 
 
 def require_rows(source: Source) -> None:
-    """A distance and a variance take two rows."""
+    """Raise an error if there is only one row: distances and variances need two."""
     if source.layout.total < 2:
         raise InputError(f"`draws` must have at least 2 rows; got {source.layout.total}")
 
 
 def forbid_repeats(source: Source) -> None:
-    """Raise where rows that are said to be independent repeat; a chain's may."""
+    """Raise an error if independent rows repeat; those of a chain may."""
     if not source.layout.time_ordered:
         forbid_duplicates(source)
 
 
 def median_of_rows(source: Source, rows: Iterable[Rows], count: int) -> float:
-    """The median heuristic over at most `MEDIAN_ROWS` evenly spaced ones of `count` rows."""
+    """The median heuristic over at most `MEDIAN_ROWS` evenly spaced rows out of `count`."""
     stride = -(-count // MEDIAN_ROWS)
     kept: list[FloatArray] = []
     offset = 0

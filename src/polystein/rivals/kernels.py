@@ -120,7 +120,7 @@ Kernel: TypeAlias = IMQKernel | GaussianKernel
 
 
 def fixed_kernel(kernel: Kernel, draws: FloatArray) -> Kernel:
-    """The kernel with its width known: the median of the distances where asked for."""
+    """The kernel with its width known, by the median of the distances if asked for."""
     if not isinstance(kernel, IMQKernel | GaussianKernel):
         raise InputError(f"`kernel` must be an IMQKernel or a GaussianKernel; got {kernel!r}")
     if isinstance(kernel, GaussianKernel) and kernel.bandwidth == "median":
@@ -129,7 +129,7 @@ def fixed_kernel(kernel: Kernel, draws: FloatArray) -> Kernel:
 
 
 def median_distance(draws: FloatArray) -> float:
-    """Median of the pairwise distances, over 1,000 fixed random rows where there are more."""
+    """Median of the pairwise distances, over 1,000 fixed random rows if there are more."""
     total = draws.shape[0]
     if total > MEDIAN_ROWS:
         draws = draws[np.random.default_rng(total).choice(total, MEDIAN_ROWS, replace=False)]

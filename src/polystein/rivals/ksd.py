@@ -53,8 +53,8 @@ def ksd(
 
     Notes
     -----
-    Time is O(n^2 d) and memory O(n d): pairs are worked through in square blocks, on
-    and above the diagonal only.
+    Time is O(n^2 d) and memory O(n d): pairs are processed in square blocks, on and
+    above the diagonal only.
 
     Examples
     --------
@@ -105,15 +105,15 @@ def ksd_test(
         chains in time order.
     estimator : {"u", "v"}, optional
         Which statistic is used. The default is "u" for independent rows, where both
-        give the same p-value, since signs leave the diagonal terms as they are; and
-        "v" for chains, where dropping the diagonal alone would leave the products of
-        neighbouring rows in.
+        give the same p-value, since signs do not change the diagonal terms. It is "v"
+        for chains, where neighbouring rows bias the statistic as the diagonal terms do,
+        and dropping the diagonal alone would not help.
     n_bootstrap : int
         Number of replicates B; the p-value is (b + 1)/(B + 1), where b of them are
         at least as large as the statistic, and so never 0.
     length : float or "auto"
-        For chains: over how many rows the multipliers forget. "auto" estimates it
-        from the autocorrelation of the scores.
+        For chains: the number of rows over which the multipliers stay dependent. "auto"
+        estimates it from the autocorrelation of the scores.
     rng : int, SeedSequence, Generator or None
         An int or SeedSequence reproduces the result.
     progress : callable, optional
@@ -127,7 +127,7 @@ def ksd_test(
     Notes
     -----
     Time is O(n^2 (d + B)); every block of the kernel matrix meets all multipliers in
-    one matrix product and is forgotten. Memory is O(n (d + B)). The bandwidth
+    one matrix product and is then discarded. Memory is O(n (d + B)). The bandwidth
     "median" is fixed by the draws before any multiplier is drawn, which leaves the
     bootstrap valid.
 
@@ -153,7 +153,7 @@ def ksd_test(
     value = float(forms[0])
     if estimator == "u":
         value = sample.unbiased_square(fixed, value)
-        # Signs leave the diagonal as it is, so that it cancels from the comparison.
+        # Signs do not change the diagonal, so that it cancels from the comparison.
         forms = forms if wild.length is None else forms - wild.diagonals(fixed)
     return bootstrap_result(
         finite(source.layout.total * value, "the statistic"),

@@ -82,9 +82,9 @@ def ksdagg_test(
     bisection: ``pvalue`` is (b + 1)/(B2 + 1), with b of the replicates at least
     as extreme as the draws. The paper's rule is b/B2, which may be 0 and is smaller by
     less than 1/B2. Replicates beyond all of the B1 count as extreme as anything can be,
-    so that the p-value stays above about L/(B1 + 1) at the worst: hence the large B1.
+    so that the p-value stays above about L/(B1 + 1) at worst: hence the large B1.
 
-    The paper has independent rows only. For chains the multipliers are dependent
+    The paper treats independent rows only. For chains the multipliers are dependent
     and the V-statistic is used, as in `ksd_test`.
 
     Time is O(n^2 (d + L (B1 + B2))), memory O(n (d + B1 + B2)).
@@ -132,7 +132,11 @@ def ksdagg_test(
             "length": length,
         },
     )
-    estimates = {"bandwidth": widths[best], "multiplier_length": wild.length}
+    estimates = {
+        "bandwidths": widths,
+        "bandwidth": widths[best],
+        "multiplier_length": wild.length,
+    }
     arm = _arm(widths, pvalues[:, 0], result.pvalue)
     return replace(
         result,

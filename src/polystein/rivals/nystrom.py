@@ -69,8 +69,8 @@ def nystrom_ksd_test(
     -----
     Time is O(n m (d + B) + m^3), memory O(m (m + B)) beyond a block of rows. It is linear
     in n for a fixed number of landmarks only: with the default m = 4 sqrt(n) time is
-    O(n^1.5 (d + B)). The landmarks are rows, and the replicates are given them; the paper
-    has independent rows only, for which that does no harm if m is small against n.
+    O(n^1.5 (d + B)). The landmarks are rows, and all replicates share them. The paper
+    treats independent rows only, for which that does no harm if m is small against n.
 
     At level 0.05, n = 300 draws from N(0, I) were rejected in 44 (d = 2) and 40 (d = 16)
     of 1,000 replicates.

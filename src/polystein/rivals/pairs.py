@@ -38,7 +38,7 @@ class SteinRows(NamedTuple):
 
 
 class Pairs(NamedTuple):
-    """What a radial Stein kernel needs to know of two sets of rows, (rows, rows) each."""
+    """What a radial Stein kernel needs from two sets of rows, (rows, rows) each."""
 
     squared_distances: FloatArray
     #: (s(y) - s(x))'(x - y) - d, the factor of 2 f'.
@@ -104,7 +104,7 @@ def quadratic_forms(
 
     `factors` has the shape (n, count). The matrix is symmetric: blocks above its
     diagonal count twice. Each is made, meets all factors in one matrix product, and
-    is forgotten.
+    is then discarded.
     """
     forms = np.zeros((len(kernels), factors.shape[1]))
     blocks = list(_upper_blocks(rows.draws.shape[0], side))
@@ -130,7 +130,7 @@ def _upper_blocks(total: int, side: int) -> Iterator[tuple[slice, slice]]:
 
 
 def _block_pairs(rows: SteinRows, first: slice, second: slice) -> Pairs:
-    """Pairs of two strips; a row is at distance 0 of itself, whatever the rounding."""
+    """Pairs of two strips; a row is at distance 0 from itself, whatever the rounding."""
     of = pairs(rows.take(first), rows.take(second))
     if first == second:
         np.fill_diagonal(of.squared_distances, 0.0)
@@ -145,7 +145,7 @@ def held_rows(source: Source) -> tuple[FloatArray, FloatArray]:
 
 
 def _held(source: Source) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """The same with weights that sum to 1, after a look at whether pairs can say anything."""
+    """The same with weights that sum to 1; an error if pairs carry no information."""
     require_rows(source)
     held = gathered(source, every_row(source))
     if not np.any(held[1]):
@@ -172,12 +172,12 @@ class SteinSample(NamedTuple):
 
 
 class Wild(NamedTuple):
-    """All that a wild bootstrap needs: rows, weights that sum to 1, and factors."""
+    """What a wild bootstrap needs: rows, weights that sum to 1, and factors."""
 
     sample: SteinSample
     #: (n, 1 + count): the weights w_j, then w_j W_j for each vector of multipliers.
     factors: FloatArray
-    #: Over how many rows the multipliers forget; None for signs.
+    #: The number of rows over which the multipliers stay dependent; None for signs.
     length: float | None
 
     @classmethod
@@ -197,6 +197,6 @@ class Wild(NamedTuple):
         return cls(sample, factors, memory)
 
     def diagonals(self, kernel: RadialKernel) -> FloatArray:
-        """The part of the quadratic forms in which a row meets itself."""
+        """The part of the quadratic forms in which a row is paired with itself."""
         result: FloatArray = (self.factors**2).T @ stein_diagonal(kernel, self.sample.rows)
         return result

@@ -66,10 +66,10 @@ def psd_l2_test(
         Number of replicates B; the p-value is (b + 1)/(B + 1), where b of them are at
         least as large as the statistic.
     length : float or "auto"
-        For chains: over how many rows the multipliers forget, as in
+        For chains: the number of rows over which the multipliers stay dependent, as in
         `psd_bootstrap_test`.
     max_bytes : int
-        Most memory that the sums of the replicates may take; more is an error.
+        Largest memory that the sums of the replicates may take; more is an error.
     rng : int, SeedSequence, Generator or None
         An int or SeedSequence reproduces the result.
 
@@ -77,7 +77,7 @@ def psd_l2_test(
     -------
     GofResult
         ``statistic`` is n times the squared discrepancy, a V-statistic. Random signs
-        leave its diagonal terms as they are, so that for independent rows the
+        do not change its diagonal terms, so that for independent rows the
         U-statistic has the same p-value.
 
     Notes
@@ -132,7 +132,7 @@ def column_count(dimension: int, order: int, basis: MonomialBasis) -> int:
 def _require_memory(
     columns: int, count: int, budget: int, dimension: int, order: int, basis: MonomialBasis
 ) -> None:
-    """Say how many columns and bytes it would take, before it takes them."""
+    """Raise an error, with the numbers of columns and bytes, before memory runs out."""
     # The sums, one slice's product with the multipliers, and that slice's images with the
     # few arrays of their size that they are made of.
     needed = 8 * (2 * (count + 1) * columns + 4 * max(columns, SLICE_ELEMENTS))

@@ -91,8 +91,8 @@ def rfsd_test(
     on the same locations: each row's features are multiplied by a random sign.
 
     Second, c' is not always half of 4 median distances. With those the features fall
-    off so steeply from a location in dimension 2 and above that their means hang on
-    rows that hardly ever occur, and no law can be had from the rows at hand: at n = 300
+    off so steeply from a location in dimension 2 and above that their means depend on
+    rows that hardly ever occur, and the rows at hand cannot show their law: at n = 300
     draws from N(0, I) were rejected at level 0.05 in 10 % (d = 2) and 47 % (d = 16) of
     the cases. Here c' is the smallest number, from the published one upwards, for which
     the kurtosis of a feature at the nearest of the M locations is at most n^(1/3), for
@@ -244,7 +244,7 @@ def draw_locations(source: Source, count: int, rng: np.random.Generator) -> Loca
         - 0.5 * dimension * math.log(math.pi)
     )  # fmt: skip
     log_weights = 0.5 * (df + dimension) * np.log1p(squares) - math.log(count)
-    # In units of the largest feature of a draw at the mean, which else may underflow.
+    # In units of the largest feature of a draw at the mean, which otherwise may underflow.
     largest = float(np.max(beta * np.log1p(squares) + log_weights))
     return Locations(mean + steps, c, beta, log_weights - largest, 2.0 * (largest - log_mode))
 

@@ -53,7 +53,7 @@ class Basis(Protocol):
 
 @dataclass(frozen=True)
 class _Ordered:
-    """What every basis is given: the paper's Q, at least `least`."""
+    """The order that every basis has: the paper's Q, at least `least`."""
 
     order: int
 
@@ -101,7 +101,7 @@ class Hermite(_Ordered):
     """Orthonormal Hermite polynomials, h_k(x) = He_k(x)/sqrt(k!), for k = 1, ..., Q.
 
     For draws in standardised coordinates: under a Gaussian target they are
-    uncorrelated, so that the features say different things.
+    uncorrelated, so that each feature adds information of its own.
 
     Parameters
     ----------
@@ -166,9 +166,9 @@ class BoundedHermite(_Ordered):
 class LinearAndBounded(_Ordered):
     """The identity and then Hermite functions: phi_1 = x and phi_(k+1) = g_k, for k < Q.
 
-    What `check` looks through: x sees location, spread and correlation best, and
-    everything finer is seen through functions without tails, on which a normal
-    approximation holds early.
+    The basis of `check`: x is best for location, spread and correlation, and bounded
+    functions are for everything finer, as a normal approximation to their means is
+    good at small sample sizes.
 
     Parameters
     ----------

@@ -4,7 +4,7 @@ As x^i = sum_k C(i,k) c^(i-k) (D y)^k for y = (x - c)/D, with Phi_0 = s 1',
 
     Phi_i(x) = sum_k C(i,k) D^-1 Phi_k(y) D^k diag(c)^(i-k).
 
-Only powers change like that: see `Basis.closed_under_shifts`.
+This holds for powers only: see `Basis.closed_under_shifts`.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
     coordinate (i, l):  s_l (A_i phi_i)_l + A_i[l, l] phi_i'_l,
     entry (i, l, m):    A_i[l, m] Phi_i(x)[l, m],
 
-and b's(x) into b_l s_l. Only the entries, d^2 for each order, may be too many to be laid out.
+and b's(x) into b_l s_l. Only the entries, d^2 for each order, may be too many to hold.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class EntryFeatures(NamedTuple):
 def coordinate_parts(
     witness: PrimalWitness, draws: FloatArray, scores: FloatArray
 ) -> Iterator[FloatArray]:
-    """Row sums of A_i o Phi_i(x), one (n, d) array for each order, and b o s(x) at last."""
+    """Row sums of A_i o Phi_i(x), one (n, d) array for each order, and b o s(x) last."""
     draws, scores = witness.frame.apply(draws, scores)
     for term, matrix in zip(witness.basis.terms(draws), witness.A, strict=True):
         if isinstance(witness.operator, DiagonalOperator):
@@ -99,7 +99,7 @@ def coordinate_parts(
 def entry_variances(
     source: Source, rows: Iterable[Rows], witness: PrimalWitness
 ) -> MeanAndCovariance:
-    """Means and variances of `EntryFeatures` without laying them out.
+    """Means and variances of `EntryFeatures`, without forming the features.
 
     As E[(s_l phi_m)^2] = E[s_l^2 phi_m^2], the squares of all entries are one more
     matrix product for each order.
@@ -139,7 +139,7 @@ def _add_entries(state: ColumnMoments, witness: PrimalWitness, block: Block) -> 
     with np.errstate(over="ignore", invalid="ignore"):  # `add` finds out
         first, second = entry_means(witness, block, weights / weight)
         spread = second - first**2
-        # What cancellation leaves of an entry that does not vary is not a variance.
+        # What cancellation leaves of an entry that does not vary is rounding error.
         scatter = weight * np.where(spread > _CANCELLATION * second, spread, 0.0)
     state.add(weight, float(weights @ weights), first, scatter)
 

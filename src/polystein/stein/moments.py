@@ -71,7 +71,7 @@ class SteinMoments:
 
     The sums over one set of rows take O(Q d^2) memory (O(Q d) for a diagonal
     structure) however many rows there are, and accumulators of different rows
-    merge into that of all rows, in any order, to rounding.
+    merge into that of all rows, in any order, up to rounding.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ class SteinMoments:
     def empty(
         cls, basis: Basis, structure: Structure, *, norms: bool = False, answer: Frame = RAW
     ) -> Self:
-        """Sums for any basis, to be answered in the frame `answer`."""
+        """Sums for any basis, with averages in the frame `answer`."""
         moments = cls.__new__(cls)
         moments._start(basis, structure, norms=norms, answer=answer)
         return moments
@@ -108,8 +108,8 @@ class SteinMoments:
     def _start(self, basis: Basis, structure: Structure, *, norms: bool, answer: Frame) -> None:
         self._basis, self._structure, self._answer = basis, structure, answer
         self._operator = operator_for(structure)
-        # Only raw powers are worth a detour, and only they can be mapped back; other frames are
-        # chosen to be tame.
+        # Only raw powers need another frame, and only they can be mapped back from it; all
+        # other frames are safe.
         detour = answer is RAW and basis.closed_under_shifts
         self._working: Frame | None = None if detour else answer
         self._weight = self._weight_squares = 0.0
@@ -178,7 +178,7 @@ class SteinMoments:
                 norms.add(term)
 
     def _check_dimension(self, dimension: int) -> None:
-        """NumPy would broadcast one coordinate against many without a word."""
+        """Raise an error if the dimension changes: NumPy would silently broadcast one column."""
         if self._dimension is None:
             self._dimension = dimension
         elif self._dimension != dimension:
@@ -187,13 +187,13 @@ class SteinMoments:
             )
 
     def _ones_for(self, rows: int) -> FloatArray:
-        """A one for every row, kept from block to block."""
+        """Ones, one for each row, reused from block to block."""
         if self._ones.size != rows:
             self._ones = np.ones(rows)
         return self._ones
 
     def _on_common_scale(self, block: Block, log_scale: float) -> FloatArray | None:
-        """The block's weights, after they and the sums came to the larger of their scales."""
+        """The block's weights, after they and the sums were brought to the larger scale."""
         if block.weights is None and self._log_scale == 0.0:
             return None
         self._rescale(log_scale)

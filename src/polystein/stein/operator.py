@@ -10,7 +10,7 @@ how Phi_i is summed over rows, contracted with A_i, squared, and laid out.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
@@ -52,7 +52,7 @@ class WeighedRows:
 
 
 class Operator(Protocol):
-    """What moments, witnesses and the bootstrap need to know of Phi_i."""
+    """What moments, witnesses and the bootstrap need from Phi_i."""
 
     def parameters(self, dimension: int) -> int:
         """How many free entries one A_i has."""
@@ -63,7 +63,7 @@ class Operator(Protocol):
     def with_derivatives(
         self, products: list[FloatArray], derivatives: list[FloatArray]
     ) -> list[FloatArray]:
-        """Add each order's derivatives, where they stand, to its summed products."""
+        """Add each order's derivatives to the entries of its summed products where they belong."""
 
     def outer(self, scores: FloatArray, columns: FloatArray) -> FloatArray:
         """s columns', which is Phi_0 for columns of ones."""
@@ -101,7 +101,7 @@ class FullOperator:
     def with_derivatives(
         self, products: list[FloatArray], derivatives: list[FloatArray]
     ) -> list[FloatArray]:
-        """The derivatives stand on the diagonal."""
+        """Add the derivatives to the diagonal."""
         return [
             p + np.diag(np.broadcast_to(d, p.shape[:1]))
             for p, d in zip(products, derivatives, strict=True)
@@ -169,7 +169,7 @@ class DiagonalOperator:
     def with_derivatives(
         self, products: list[FloatArray], derivatives: list[FloatArray]
     ) -> list[FloatArray]:
-        """Every entry has its derivative."""
+        """Add a derivative to every entry."""
         return [p + d for p, d in zip(products, derivatives, strict=True)]
 
     def outer(self, scores: FloatArray, columns: FloatArray) -> FloatArray:
@@ -210,14 +210,19 @@ def operator_for(structure: Structure) -> Operator:
     return FullOperator() if structure == "full" else DiagonalOperator()
 
 
-def diagonal_columns(scores: FloatArray, terms: Iterable[Term]) -> FloatArray:
+def diagonal_columns(scores: FloatArray, terms: Sequence[Term]) -> FloatArray:
     """s, and the diagonal of Phi_i for every term, of shape (rows, (1 + Q) d)."""
-    operator = DiagonalOperator()
-    return np.concatenate([scores, *(operator.stacked(scores, term) for term in terms)], axis=1)
+    rows, dimension = scores.shape
+    columns = np.empty((rows, 1 + len(terms), dimension))
+    columns[:, 0] = scores
+    for i, term in enumerate(terms, start=1):
+        np.multiply(scores, term.values, out=columns[:, i])
+        columns[:, i] += term.factor if term.derivative is None else term.factor * term.derivative
+    return columns.reshape(rows, -1)
 
 
 def derivative_dot(term: Term, vector: FloatArray) -> FloatArray | float:
-    """<phi_i', vector> for every row, or one number where it is the same for all."""
+    """<phi_i', vector> for every row, or one number if it is the same for all rows."""
     scaled = term.factor * vector
     return float(np.sum(scaled)) if term.derivative is None else term.derivative @ scaled
 

@@ -22,7 +22,7 @@ from polystein.types import FloatArray, Structure
 
 
 class Projection(Protocol):
-    """From rows to columns of numbers."""
+    """A map from rows to columns of numbers."""
 
     def project(self, draws: FloatArray, scores: FloatArray) -> FloatArray:
         """Columns of every row, of shape (rows, columns)."""
@@ -84,10 +84,10 @@ class PrimalWitness(_OfBasis):
 
 @dataclass(frozen=True, eq=False)
 class PulledBackWitness(_OfBasis):
-    """The features of a witness of raw powers, computed in a frame where powers are tame.
+    """The features of a witness of raw powers, computed in a frame where powers are safe.
 
-    A raw feature is a combination of the terms there: ``parts[i][k]`` is the matrix with
-    which feature i takes term k, and column i of ``vectors`` is what it takes of the score.
+    A raw feature is a combination of the terms there: ``parts[i][k]`` is the matrix by which
+    term k enters feature i, and column i of ``vectors`` the vector by which the score does.
     """
 
     basis: Basis
@@ -205,7 +205,7 @@ def fit_matrices(
     *,
     frame: Frame,
 ) -> PrimalWitness:
-    """The same with its matrices at hand, however few the rows are, in a standardised frame."""
+    """The same maximiser in the primal form, with matrices, in a standardised frame."""
     moments = stein_moments(source, rows, basis, structure, answer=frame)
     return maximiser(moments.finalise(), basis, structure, frame)
 

@@ -62,7 +62,7 @@ class GaussianPair:
     variance: float
 
     def __post_init__(self) -> None:
-        """Refuse what is not a pair of Gaussians, and store plain Python numbers."""
+        """Validate the arguments, and store plain Python numbers."""
         object.__setattr__(self, "dimension", integer(self.dimension, "dimension", least=1))
         object.__setattr__(self, "delta", finite_number(self.delta, "delta"))
         object.__setattr__(self, "variance", finite_number(self.variance, "variance"))

@@ -1,4 +1,4 @@
-"""How the signal-to-noise ratio falls with the order: Remark 3.6, as printed and put right."""
+"""How the signal-to-noise ratio falls with the order: Remark 3.6, as printed and as corrected."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def printed_law(order: int) -> float:
 
 
 def corrected_law(order: int) -> float:
-    """Remark 3.6 with the Gaussian moment put right: (Q!!)^2 / (2Q+1)!!.
+    """Remark 3.6 with the Gaussian moment corrected: (Q!!)^2 / (2Q+1)!!.
 
     A standard Gaussian has E[X^(Q+1)] = Q!! for odd Q, where the paper prints (Q+1)!!; the two
-    laws part by a factor of about pi Q / 2. Like the printed law it predicts slopes, not levels,
+    laws differ by a factor of about pi Q / 2. Like the printed law it predicts slopes, not levels,
     and along odd orders only: at even Q the leading moment E[X^(Q+1)] vanishes with delta, so the
     exact SNR^2 oscillates with the parity of Q while this formula merely interpolates. Both laws
-    also presume n zeta_1 >> zeta_2, which at high orders takes far more draws than one has.
+    also presume n zeta_1 >> zeta_2, which at high orders takes far more draws than anyone has.
 
     Examples
     --------

@@ -1,10 +1,10 @@
 """Finer weights than one for each order: the multi-resolution extension of Section 4.4.
 
 The weights of coordinates, or of entries, are those of orders on a longer list of
-features (`polystein.stein.expanded`). A rule finds lambda by their moments, as ever; then
-lambda is folded into the matrices, A_i -> lambda o A_i, so that test rows cost
-what they cost with one weight for each order. All of this happens in a standardised frame:
-weights compare coordinates.
+features (`polystein.stein.expanded`). A rule finds lambda from their moments, as for orders.
+Then lambda is folded into the matrices, A_i -> lambda o A_i, so that test rows cost no more than
+with one weight for each order. All of this needs a standardised frame, because weights compare
+coordinates.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ LEAST_GAIN = 1e-3
 
 
 def require_resolution(resolution: Resolution, *, standardise: bool) -> None:
-    """Refuse what is no resolution, and weights of coordinates on different scales."""
+    """Raise an error for an unknown resolution, or for finer weights on different scales."""
     one_of(resolution, Resolution, "resolution")
     if resolution != "order" and not standardise:
         raise InputError(
@@ -53,7 +53,7 @@ def require_resolution(resolution: Resolution, *, standardise: bool) -> None:
 def default_rule(
     resolution: Resolution, basis: Basis, structure: Structure, dimension: int
 ) -> Weights:
-    """The paper's search, or soft thresholding where there are too many weights for it."""
+    """The paper's search, or soft thresholding if there are too many weights for it."""
     few = parameters(resolution, basis.order, structure, dimension) <= MOST_SEARCHED
     return CrossEntropy() if resolution == "order" or few else SoftThreshold()
 
@@ -94,9 +94,11 @@ class FinerWeights:
         return list(self._solve(moments).reshape(len(self.witness.A) + 1, -1))
 
     def _by_order_and_coordinate(self) -> list[FloatArray]:
-        """alpha_i beta_l, by turns: each is a Rayleigh quotient while the other is held.
+        """Weights alpha_i beta_l, by maximising over alpha and beta in alternation.
 
-        Starts at beta = 1, one weight for each order, and never returns a smaller SNR^2.
+        Each step maximises a Rayleigh quotient while the other factor is held fixed.
+
+        Starts at beta = 1, one weight for each order, and never returns a smaller SNR^2 than that.
         """
         dimension = self.witness.b.size
         beta = np.full(dimension, 1.0 / math.sqrt(dimension))
@@ -112,7 +114,7 @@ class FinerWeights:
         return list(np.outer(alpha, beta))
 
     def _given_beta(self, beta: FloatArray) -> tuple[float, FloatArray]:
-        """The orders' weights while those of the coordinates are held, and their SNR^2."""
+        """The orders' weights, with those of the coordinates held fixed, and their SNR^2."""
         held = self.witness.scaled([beta] * (len(self.witness.A) + 1))
         moments = feature_moments(self.source, self.rows, held)
         alpha = self._solve(moments)
@@ -120,7 +122,7 @@ class FinerWeights:
         return float(quotient[0]), alpha
 
     def _given_alpha(self, alpha: FloatArray) -> FloatArray:
-        """The coordinates' weights while those of the orders are held."""
+        """The coordinates' weights, with those of the orders held fixed."""
         ones = np.ones(self.witness.b.size)
         held = self.witness.scaled(list(np.outer(alpha, ones)))
         return self._solve(self._moments(CoordinateSums(held)))

@@ -133,7 +133,7 @@ class SoftThreshold:
             raise InputError(f"`level` must be a finite number >= 0; got {self.level!r}")
 
     def solve(self, moments: MeanAndCovariance, rng: np.random.Generator) -> FloatArray:
-        """Shrink the studentised means towards 0, and most of them to it."""
+        """Shrink the studentised means towards 0, most of them to 0."""
         kept = varying(moments)
         spread = moments.spread[kept]
         studentised = math.sqrt(moments.rows) * (moments.mean[kept] / spread)
@@ -153,7 +153,7 @@ class CrossEntropy:
     feature that does not help is pruned: its p_k goes to 0.
 
     The search stops when the best SNR^2 has improved by less than `tolerance`,
-    relative to itself, in `patience` rounds in a row. The sign that the algorithm
+    relative to itself, in `patience` consecutive rounds. The sign that the algorithm
     returns beside lambda is folded into it.
 
     Parameters
@@ -180,7 +180,7 @@ class CrossEntropy:
 
     needs_covariance: ClassVar[bool] = True
 
-    #: Spreads and probabilities are kept off their ends, or the search freezes.
+    #: Spreads and probabilities stay away from their limits, where the search would freeze.
     _least_spread = 1e-6
     _least_probability = 0.01
 
@@ -268,7 +268,7 @@ def oriented(weights: FloatArray, mean: FloatArray) -> FloatArray:
 
 
 def matrix_of(moments: MeanAndCovariance, rule: object) -> FloatArray:
-    """The covariance matrix, for a rule that cannot do without it."""
+    """The covariance matrix, for a rule that needs it."""
     if moments.covariance.ndim == 1:
         raise InputError(
             f"`weights` must be SoftThreshold() or another rule that needs only variances: "
@@ -278,7 +278,7 @@ def matrix_of(moments: MeanAndCovariance, rule: object) -> FloatArray:
 
 
 def varying(moments: MeanAndCovariance) -> NDArray[np.intp]:
-    """Indices of the features whose variance is more than rounding of their mean."""
+    """Indices of the features whose variance is more than rounding error of their mean."""
     kept = np.flatnonzero(~is_constant(moments.spread, moments.mean))
     if kept.size == 0:
         raise DegenerateError(

@@ -27,7 +27,7 @@ class Cell:
     study : str
         The study's name.
     settings : tuple of (name, value)
-        What tells this cell from the others; the first columns of the table.
+        What distinguishes this cell from the others; the first columns of the table.
     replicates : int
         How often the task is run. It is no part of `key`: with more replicates the
         first ones stay what they were.
@@ -63,13 +63,13 @@ class Cell:
 
     @property
     def key(self) -> str:
-        """The cell in words; seeds and file names hang on it."""
+        """The cell in words; seeds and file names depend on it."""
         values = (f"{name}={json.dumps(value)}" for name, value in self.settings)
         return "|".join([self.study, *values])
 
     @property
     def file_name(self) -> str:
-        """A readable name, kept apart from its like by a digest of the key."""
+        """A readable name, made unique by a digest of the key."""
         words = re.sub(r"[^A-Za-z0-9.]+", "-", self.key).strip("-")[:80]
         return f"{words}-{hashlib.sha256(self.key.encode()).hexdigest()[:8]}.json"
 

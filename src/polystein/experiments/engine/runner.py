@@ -1,7 +1,7 @@
 """Run a study: replicates spread over processes, resumable, the same for any number of them.
 
 Only the parent process writes, and only finished cells: an interrupted or killed run
-leaves nothing half-written and goes on where it was.
+leaves nothing half-written and can be continued.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def _validate(cells: Sequence[Cell], seed: int, jobs: int | None) -> None:
 
 
 def _validate_task(task: Task) -> None:
-    """Workers import the task by its name, so that a lambda or a closure is out of reach."""
+    """Raise an error for a lambda or a closure: workers import the task by its name."""
     try:
         pickle.dumps(task)
     except (pickle.PicklingError, AttributeError, TypeError) as error:
@@ -138,7 +138,7 @@ class _Study:
     failures: dict[Cell, str] = field(default_factory=dict)
 
     def resume(self, cells: Sequence[Cell]) -> None:
-        """Take over what is there and cut the rest into chunks, the heaviest cells first."""
+        """Take over what is finished and cut the rest into chunks, the heaviest cells first."""
         for cell in sorted(cells, key=lambda cell: -cell.cost * cell.replicates):
             found = self.store.load(cell)
             if found is not None:
@@ -259,7 +259,7 @@ def _one_thread_each() -> Iterator[None]:
 
 
 def _start_worker() -> None:
-    """Die at once and without a word on Ctrl-C, and when the parent is gone."""
+    """End at once and silently on Ctrl-C, and when the parent is gone."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     threading.Thread(target=_outlive_no_parent, daemon=True).start()
 
@@ -281,10 +281,10 @@ def _work(task: Task, chunk: Chunk, seed: int) -> Done:
                 # A warning concerns one set of draws; here thousands are tested on purpose.
                 warnings.simplefilter("ignore", PolysteinWarning)
                 rows = [dict(row) for row in task(Replicate(chunk.cell, index, seed))]
-            # What cannot be stored must be said here, where the replicate is known.
+            # Rows that cannot be stored are reported here, where the replicate is known.
             json.dumps(rows, allow_nan=False)
         except MemoryError as error:
-            # The machine's fault, and no failure of the cell.
+            # A fault of the machine, not of the cell.
             raise MemoryError(f"replicate {index}: {error}") from None
         except Exception:
             return Done([], 0.0, f"replicate {index}: {traceback.format_exc()}")

@@ -29,7 +29,7 @@ SCHEMA_VERSION = 2
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a file as a whole or not at all."""
+    """Write a file so that it is complete or absent."""
     path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, text.encode())
 
@@ -52,7 +52,7 @@ def write_json(path: Path, values: Any) -> None:
 class Finished:
     """The replicates of a cell, each with its rows, the seconds that they took, and whose they are.
 
-    More than one commit had a part in a cell that was run on with more replicates.
+    A cell that was continued with more replicates may come from several commits.
     """
 
     replicates: list[list[Row]]
@@ -147,7 +147,7 @@ class Store:
 
 
 def versions() -> dict[str, str]:
-    """Versions of all that a result depends on; nothing that tells of the machine."""
+    """Versions of all that a result depends on; nothing about the machine."""
     return {
         "polystein": __version__,
         "python": platform.python_version(),
@@ -159,9 +159,9 @@ def versions() -> dict[str, str]:
 def package_commit() -> str | None:
     """Return the commit of the checkout that this package runs from, None outside of one.
 
-    Where files were changed since, a digest of all modules tells one change from another.
+    If files were changed since, a digest of all modules is added.
     """
-    package = Path(__file__).resolve().parents[1]
+    package = Path(__file__).resolve().parents[2]
     top = _git(package, "rev-parse", "--show-toplevel")
     if top is None or Path(top) != package.parents[1]:
         return None

@@ -32,7 +32,7 @@ _SECTION = "section.md"
 
 @dataclass(frozen=True)
 class Options:
-    """What was asked for.
+    """The options of a reproduction.
 
     Parameters
     ----------
@@ -227,7 +227,7 @@ def table1(summary: Sequence[Row]) -> str:
 
 
 def _how(options: Options, study: str, replicates: int) -> str:
-    """How the numbers came about."""
+    """How the numbers were made: replicates, seed, commits and time."""
     saved = json.loads((options.folder(study) / METADATA).read_text(encoding="utf-8"))
     many = "s" if replicates > 1 else ""
     grid = ", quick grid" if options.quick else ""

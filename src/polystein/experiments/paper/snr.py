@@ -23,7 +23,7 @@ STUDY = "snr"
 PAIR = GaussianPair(dimension=1, delta=0.1, variance=1.2)
 DRAWS = 10_000
 ORDERS = range(12)
-#: Beyond this order the variance rests on draws too rare to meet in a simulation.
+#: Beyond this order the variance depends on draws too rare for a simulation.
 SIMULATED_ORDERS = range(9)
 REPLICATES, QUICK_REPLICATES = 4000, 1000
 #: Slopes are compared from the first of these odd orders to the second.

@@ -14,7 +14,7 @@ from polystein.experiments.paper import published
 from polystein.experiments.paper.methods import LABELS, LEVEL, Method
 from polystein.types import FloatArray
 
-#: Table 1 rests on 200 repetitions, says the paper.
+#: According to the paper, Table 1 rests on 200 repetitions.
 TABLE_REPLICATES = 200
 
 #: The methods that must agree, and how well: shares of cells, and a difference of rates.

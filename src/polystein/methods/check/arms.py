@@ -10,10 +10,10 @@ TRAINED, TEST_ROWS = "trained witnesses", "the test rows"
 
 
 def combined(flips: Arm | None, trained: Arm | None, flips_share: float) -> tuple[Arm, ...]:
-    """Both arms with their shares of the level, the one that found more first.
+    """Both arms with their shares of the level, the one with the smaller p-value first.
 
     The first one's p-value is the p-value of the two together (Bonferroni, with unequal
-    shares fixed in advance). An arm that cannot judge is left out; the other keeps its share.
+    shares fixed in advance). An arm that abstains is left out, and the other keeps its own share.
     """
     arms = [] if flips is None else [flips.with_level_share(flips_share)]
     arms += [] if trained is None else [trained.with_level_share(1.0 - flips_share)]

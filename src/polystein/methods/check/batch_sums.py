@@ -77,17 +77,16 @@ class BatchSums:
 
     @property
     def effective_count(self) -> float:
-        """Kish's size of the batches' importance weights: their number without any."""
+        """Kish's effective number of batches; their number if there are no importance weights."""
         if not self.source.weighted:
             return float(self.count)
-        weights = np.add.reduceat(self._pass.weights, self._starts)
+        weights = self._joined(self._pass.weights)
         return kish_size(float(weights.sum()), float(weights @ weights))
 
     @property
     def diagonal(self) -> FloatArray:
         """Sums of s, and of s phi_i + phi_i' for each order; of shape (batches, 1 + Q, d)."""
-        sums = np.add.reduceat(self._pass.diagonal, self._starts)
-        return sums.reshape(self.count, 1 + self.basis.order, -1)
+        return self._joined(self._pass.diagonal).reshape(self.count, 1 + self.basis.order, -1)
 
     def pairs(self, order: int) -> Iterator[FloatArray]:
         """Sums of s_l phi_m for l != m, a few score coordinates l at a time.
@@ -101,12 +100,19 @@ class BatchSums:
         for job in jobs:
             if job not in self._pass.pairs:
                 self._sum_again(job)
-            yield np.add.reduceat(self._pass.pairs[job], self._starts)
+            yield self._joined(self._pass.pairs[job])
 
     def join(self, count: int) -> None:
         """Join so many neighbouring batches of a chain to one."""
         starts, self.batches = self.batches.merged(count)
         self._starts = self._starts[starts]
+
+    def _joined(self, sums: FloatArray) -> FloatArray:
+        """Sums over the batches as they are joined by now."""
+        if self.count == len(sums):
+            return sums
+        joined: FloatArray = np.add.reduceat(sums, self._starts)
+        return joined
 
     def _sum_again(self, wanted: PairJob) -> None:
         """Sum pairs that did not fit, as many as do: those wanted next."""
@@ -139,12 +145,9 @@ class BatchSums:
 class BatchPass:
     """The accumulator behind `BatchSums`: every basis function is evaluated once for all sums."""
 
-    def __init__(
-        self, owner: BatchSums, jobs: list[PairJob], original: Batches | None = None
-    ) -> None:
+    def __init__(self, owner: BatchSums, jobs: list[PairJob]) -> None:
         dimension = owner.source.layout.dimension
-        self._frame, self._basis, self._jobs = owner.frame, owner.basis, jobs
-        self._batches = original or owner.batches
+        self._frame, self._basis, self._batches = owner.frame, owner.basis, owner.batches
         self._deviations = owner.deviations
         count = self._batches.count
         self.diagonal = np.zeros((count, (1 + owner.basis.order) * dimension))
@@ -190,8 +193,8 @@ class BatchPass:
         columns = diagonal_columns(seen.scores, terms)
         if seen.weights is not None:
             columns *= seen.weights[:, None]
-            np.add.at(self.weights, segments.batch, _segment_sums(seen.weights, segments))
-        np.add.at(self.diagonal, segments.batch, _segment_sums(columns, segments))
+            _add(self.weights, segments.batch, _segment_sums(seen.weights, segments))
+        _add(self.diagonal, segments.batch, _segment_sums(columns, segments))
 
     def merge(self, other: BatchPass) -> BatchPass:
         """Add another accumulator's rows."""
@@ -201,6 +204,14 @@ class BatchPass:
         for job, sums in other.pairs.items():
             self.pairs[job] += sums
         return self
+
+
+def _add(sums: FloatArray, batches: NDArray[np.intp], values: FloatArray) -> None:
+    """Add values to the sums of their batches, several of which may be the same."""
+    if np.all(batches[1:] > batches[:-1]):
+        sums[batches] += values
+    else:
+        np.add.at(sums, batches, values)
 
 
 def _segment_sums(columns: FloatArray, segments: Segments) -> FloatArray:
@@ -227,7 +238,7 @@ def _add_pairs(
         chosen = np.flatnonzero(lengths == length)
         rows = segments.low[chosen, None] + np.arange(length)
         products = scores.take(rows, axis=0).transpose(0, 2, 1) @ values.take(rows, axis=0)
-        np.add.at(sums, segments.batch[chosen], products)
+        _add(sums, segments.batch[chosen], products)
     for k in np.flatnonzero(lengths >= _SHORT).tolist():
         part = slice(segments.low[k], segments.high[k])
         sums[segments.batch[k]] += scores[part].T @ values[part]

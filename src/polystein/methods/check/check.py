@@ -1,4 +1,4 @@
-"""The one call for users: safe for MCMC, nothing to tune."""
+"""The one call for users: safe for MCMC, with nothing to tune."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ from polystein.results.evidence import Arm, Evidence, Part
 from polystein.results.result import GofResult
 from polystein.types import RNG, Array, Progress, ScoreFunction
 
-#: The sign flips' share of the level, the trained witnesses have the rest; chosen on seeds of
-#: which no table is made.
+#: The sign flips' share of the level; the trained witnesses have the rest. Chosen on seeds that
+#: appear in no table.
 FLIPS_SHARE = 0.8
 #: How often each row is read: a first look, times, sums, and training or testing.
 PASSES = 4
@@ -53,9 +53,9 @@ def check(
     rng: RNG = None,
     progress: Progress | None = None,
 ) -> GofResult:
-    """Answer whether these draws come from that target.
+    """Test whether the draws come from the target.
 
-    Two tests share the level, each strong where the other is blind. One spends no
+    Two tests share the level, each strong where the other is weak. One spends no
     rows on training: it asks whether location, spread, shape or dependence of any
     coordinate is off, and judges by flipping the signs of batches of rows. The other
     trains several test functions on half of the rows and judges the best of them on
@@ -68,8 +68,8 @@ def check(
         As for `Sample`. Draws of shape (chain, draw, d) are chains, (n, d) is one
         chain in time order.
     iid : bool
-        The rows of (n, d) draws are independent: split them at random instead. Do
-        not say so of shuffled or thinned chains.
+        Whether the rows of (n, d) draws are independent. They are then split at random.
+        Do not set it for shuffled or thinned chains.
     rng : int, SeedSequence, Generator or None
         An int or SeedSequence reproduces the result. Signs are flipped at random,
         and with ``iid=True`` rows are split at random.
@@ -79,26 +79,25 @@ def check(
     Returns
     -------
     GofResult
-        ``evidence.arms`` holds the two tests, the one that found more first, with all that
-        each looked at; ``explain()`` sorts their parts by their share in the evidence.
+        ``evidence.arms`` holds the two tests with their parts, the one with the smaller
+        p-value first; ``explain()`` sorts the parts by their share in the evidence.
         ``statistic`` is the standard normal quantile of 1 - pvalue, 0 if that is below 0.
 
     Notes
     -----
     The p-value is min(1, p_flips/0.8, p_trained/0.2). That of the sign flips is a
     multiple of 1/500; very small p-values come from the trained witnesses. The sign flips
-    abstain where there are fewer than eight independent batches of rows. The trained
-    witnesses abstain where test rows would remember training rows. If both abstain, there
-    is an error.
+    abstain if there are fewer than eight independent batches of rows. The trained
+    witnesses abstain if test rows would depend on training rows. If both abstain, a
+    `DegenerateError` is raised.
 
     Both references are asymptotic. With fewer than fifty independent rows the size at
     level 0.05 is up to 0.1, and where the scores have no fourth moment (a Gamma(3) law
     on its own scale) it is 0.09 at n = 1000.
 
-    A small p-value says that the draws do not come from the target. A large one
-    says that this test found no evidence of it: scores are local, so that a mode
-    that no chain has visited, or a wrong balance between modes far apart, shows in
-    no score-based method.
+    A small p-value is evidence that the draws do not come from the target. A large one
+    means that this test found no such evidence. Scores are local: no score-based method
+    can see a mode that no chain has visited, or a wrong balance between distant modes.
 
     Examples
     --------
@@ -137,7 +136,7 @@ def check(
 
 
 def _note_few(rows: SplitRound, trained: Trained) -> None:
-    """Warn where the trained witnesses abstained, or rest on few effective draws."""
+    """Warn if the trained witnesses abstained, or rest on few effective draws."""
     if trained.arm is None:
         rows.notes.add(
             LowESSWarning(
@@ -179,9 +178,9 @@ def join_what_agrees(sums: BatchSums) -> None:
 
 
 class Trained(NamedTuple):
-    """The trained arm, the roles that its rows had, and the winner's effective test rows.
+    """The trained arm, the roles of its rows, and the best witness's effective test rows.
 
-    There is no arm where test rows would remember training rows.
+    The arm is None if test rows would depend on training rows.
     """
 
     arm: Arm | None
@@ -208,7 +207,7 @@ def _judged(
     members, names = witnesses.members, coordinate_names(rows.test.source)
     tested, columns = judged_columns(rows.test, partition, witnesses, len(members), tick=tick)
     statistics = z_statistics(tested, judged=slice(None))
-    # A handful of independent rows know their own variance badly, too.
+    # The variance of a handful of independent rows is uncertain, too.
     freedom = np.clip(tested.ess - 1.0, 1.0, tested.df)
     pvalues = np.maximum(stdtr(freedom, -statistics), TINY)
     leading = int(np.argmin(pvalues))

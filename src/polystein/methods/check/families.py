@@ -46,10 +46,10 @@ class Family(NamedTuple):
 def families(sums: BatchSums) -> Iterator[Family]:
     """Each family of features with its batch sums.
 
-    The shares were chosen on seeds of which no table is made, before correlation gives some
-    back. What shows in the location of all coordinates at once shows in nothing else, hence
-    its large share; the largest of many spreads has twice the tail that flips give it
-    (d = 128), hence its small one.
+    The shares were chosen on seeds that appear in no table. A small shift of all coordinates
+    shows in no other statistic than the sum over the scores, hence the large share of that
+    sum. The largest of many spreads has twice the tail that flips give it (d = 128), hence
+    its small share.
     """
     diagonal, batches = sums.diagonal, sums.count
     x, *bounded = sums.basis.names

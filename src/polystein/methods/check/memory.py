@@ -1,4 +1,4 @@
-"""How long a chain remembers, by the features that `check` looks at."""
+"""How long the features of `check` stay correlated along a chain."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from polystein.data.passes import Tick, every_row, run_pass
 from polystein.data.source import Rows
 from polystein.data.split import TRAINING, ForRoles
 from polystein.inference.autocorrelation import autocorrelation_times
-from polystein.inference.signflips import neighbour_correlations
+from polystein.inference.signflips import in_chunks, neighbour_correlations
 from polystein.methods.check.batch_sums import BatchSums
 from polystein.methods.check.families import families
 from polystein.methods.split_sample import SplitRound
@@ -84,21 +84,21 @@ class ScoresAndSpreads(NamedTuple):
 
 
 def memory_in_batches(sums: BatchSums) -> float:
-    """Autocorrelation time, in batches, of the feature whose neighbouring batches agree most.
+    """Autocorrelation time, in batches, of the feature whose batches are most correlated.
 
-    Batches are cut by how long scores and spreads remember; a product of two coordinates
-    may remember for longer. A lag-one correlation of independent batches is about
-    N(0, 1/batches): while the largest of all features' is no larger than chance makes
-    it, the answer is 1.
+    The length of batches comes from the memory of scores and spreads, and products of two
+    coordinates may have a longer one. The lag-one correlation of independent batches is
+    about N(0, 1/batches). If the largest over all features can be due to chance, the
+    result is 1.
     """
     highest, features, slowest = 0.0, 0, np.zeros(sums.count)
     for family in families(sums):
-        for part in family.parts:
-            centred, correlation = neighbour_correlations(part, sums.neighbours)
+        for columns in (chunk for part in family.parts for chunk in in_chunks(part)):
+            centred, correlation = neighbour_correlations(columns, sums.neighbours)
             if correlation.max() > highest:
                 highest = float(correlation.max())
                 slowest = centred[:, np.argmax(correlation)]
-            features += part.shape[1]
+            features += columns.shape[1]
     if highest * math.sqrt(sums.count) <= math.sqrt(2.0 * math.log(features)) + 2.0:
         return 1.0
     return float(autocorrelation_times([slowest[:, None]])[0])

@@ -1,7 +1,7 @@
 """The arm of `check` that spends no rows on training: sign flips of batch sums over all rows.
 
 Under H0 every entry of Phi_i has mean 0, so that flipping the signs of whole batches of rows
-shows what chance can do (`polystein.inference.signflips`).
+shows how large statistics become by chance (`polystein.inference.signflips`).
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from polystein.types import FloatArray
 
 #: Flips beside the draws as they are: the p-value is a multiple of 1/(NUMBER_OF_FLIPS + 1).
 NUMBER_OF_FLIPS = 499
-#: Signs of fewer batches than this have too few patterns to judge by.
+#: Fewer batches than this have too few patterns of signs for a p-value.
 FEWEST_BATCHES = 8
 
 
 def flip_signs(sums: BatchSums, names: Sequence[str], rng: np.random.Generator) -> Arm | None:
-    """Judge the batch sums; None where there are too few batches to judge by."""
+    """The arm of the sign flips; None if there are too few batches."""
     if sums.effective_count < FEWEST_BATCHES:
         return None
     signs = random_signs(NUMBER_OF_FLIPS, sums.count, rng)
@@ -57,7 +57,7 @@ def _judged(
         return []
     orders, place = family.place(position, len(names))
     where = (orders, tuple(names[index] for index in place))
-    # A sum that one feature makes up is about that feature.
+    # A sum that comes mostly from one feature is attributed to that feature.
     of_sum = where if 2 * largest[0] > total[0] else (family.orders, ())
     found = []
     for kind, tail, values, share, (seen, coordinates) in (

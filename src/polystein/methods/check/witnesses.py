@@ -36,7 +36,7 @@ from polystein.stein.witness import PrimalWitness, ProjectedColumns, maximiser
 from polystein.types import FloatArray
 from polystein.weights.rules import SoftThreshold, varying
 
-#: Training rows are cut into so many parts; each is projected on a witness of the others.
+#: Training rows are cut into this many parts; each is projected on a witness of the others.
 FOLDS = 4
 #: Added to the correlations of the orders' features.
 RIDGE = 0.1
@@ -48,7 +48,7 @@ _DENSE, _SPARSE = SoftThreshold(level=0.0), SoftThreshold()
 class Member(NamedTuple):
     """One witness: its name, what it looks at, and which orders and coordinates it weighs.
 
-    ``coordinates`` is empty where it looks at all of them.
+    ``coordinates`` is empty if it looks at all of them.
     """
 
     name: str
@@ -76,7 +76,7 @@ class TrainedWitnesses:
         """Members' columns for every row."""
         full = self.orders.project(draws, scores) @ self.combination
         draws, scores = self.frame.apply(draws, scores)
-        entries = diagonal_columns(scores, self.basis.terms(draws))
+        entries = diagonal_columns(scores, list(self.basis.terms(draws)))
         return np.concatenate([entries @ self.entries, full], axis=1)
 
     @property
@@ -229,7 +229,7 @@ def cross_fitted_moments(
 ) -> MeanAndCovariance | None:
     """Mean and covariance of the orders' features, each row's by a witness of other rows.
 
-    None where all the importance weight is in one fold, which leaves no other rows.
+    None if all the importance weight is in one fold, which leaves no other rows.
     """
     moments = ColumnMoments(sums[0].basis.order + 1)
     for k, part in enumerate(parts):

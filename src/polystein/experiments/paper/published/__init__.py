@@ -73,7 +73,7 @@ def experiment1() -> tuple[RejectionRate, ...]:
 
     Examples
     --------
-    >>> from polystein.experiments import published
+    >>> from polystein.experiments.paper import published
     >>> cell = published.experiment1()[3]
     >>> cell.sampler, cell.n, cell.dimension, cell.method, cell.order, cell.rejections
     ('student_t', 2000, 2, 'lambda_psd', 1, 99)
@@ -99,7 +99,7 @@ def experiment2() -> tuple[BoltzmannRate, ...]:
 
     Examples
     --------
-    >>> from polystein.experiments import published
+    >>> from polystein.experiments.paper import published
     >>> published.experiment2()[1]
     BoltzmannRate(perturbation=0.02, method='rfsd', order=None, rejection_rate=0.28)
     """
@@ -119,7 +119,7 @@ def runtimes() -> tuple[Runtime, ...]:
 
     Examples
     --------
-    >>> from polystein.experiments import published
+    >>> from polystein.experiments.paper import published
     >>> max(point.median_seconds for point in published.runtimes())
     0.3834
     """

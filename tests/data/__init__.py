@@ -1,0 +1,1 @@
+"""Tests of what comes in: sources, passes, splits, frames and screens."""

@@ -1,0 +1,126 @@
+"""Frames: the working one rounds nothing, the standard one has mean 0 and variance 1."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+import polystein as ps
+from polystein.data.coordinates import RAW, Frame, standard_frame, working_frame
+from polystein.data.passes import every_row
+from polystein.data.source import Block, Rows
+from polystein.errors import DegenerateError
+from tests.rows import arbitrary_rows, arbitrary_weights
+
+
+@pytest.mark.parametrize("shift", [0.0, 1.0, -2.0])
+@pytest.mark.parametrize("scale", [0.05, 1.0, 20.0])
+def test_tame_draws_stay_as_they_are(shift: float, scale: float) -> None:
+    draws, scores = arbitrary_rows(500, 3)
+    tame = (draws + shift) * scale
+    assert working_frame(tame) is RAW
+    assert RAW.apply(tame, scores) == (tame, scores)
+
+
+@pytest.mark.parametrize(
+    ("shift", "scale"), [(100.0, 1.0), (-1e6, 1.0), (0.0, 2.0**30), (0.0, 1e-9), (3e5, 1e3)]
+)
+def test_working_frames_are_tame_and_exact(shift: float, scale: float) -> None:
+    draws, scores = arbitrary_rows(500, 3)
+    draws = draws * scale + [0.0, shift, shift]
+    working = working_frame(draws)
+    tame, scaled = working.apply(draws, scores)
+    assert np.abs(tame.mean(axis=0)).max() < 4.0
+    assert 0.2 < tame.std(axis=0).min() <= tame.std(axis=0).max() < 4.0
+    factors = working.scale
+    assert factors is not None
+    assert np.all(np.frexp(factors)[0] == 0.5)
+    centre = 0.0 if working.centre is None else working.centre
+    # Both steps can be undone without a trace.
+    assert np.array_equal(tame * factors + centre, draws)
+    assert np.array_equal(scaled / factors, scores)
+
+
+def test_constant_coordinates_have_working_frame() -> None:
+    draws = np.column_stack([np.full(50, 7e5), np.zeros(50), np.full(50, -3e-7)])
+    working = working_frame(draws)
+    tame, _ = working.apply(draws, draws)
+    assert np.all(np.isfinite(tame))
+    assert np.abs(tame).max() <= 4.0
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-200, 1e200, 1e300])
+def test_extreme_scales_have_working_frame(scale: float) -> None:
+    draws, scores = arbitrary_rows(100, 2)
+    tame, _ = working_frame(draws * scale).apply(draws * scale, scores / scale)
+    assert 0.1 < np.abs(tame).max() < 1e3
+
+
+def test_blocks_are_seen_in_a_frame() -> None:
+    draws, scores = arbitrary_rows(20, 3)
+    frame = Frame(np.array([1.0, 2.0, 3.0]), np.array([2.0, 4.0, 0.5]))
+    block = Block(draws, scores, np.arange(20.0), 3, 7)
+    seen = frame.see(block)
+    assert np.array_equal(seen.draws, (draws - [1.0, 2.0, 3.0]) / [2.0, 4.0, 0.5])
+    assert np.array_equal(seen.scores, scores * [2.0, 4.0, 0.5])
+    assert seen.weights is block.weights
+    assert (seen.chain, seen.start) == (3, 7)
+
+
+def test_a_part_of_a_frame_sees_its_coordinates_alike() -> None:
+    draws, scores = arbitrary_rows(20, 3)
+    part = slice(1, 3)
+    for frame in (RAW, Frame(None, np.arange(1.0, 4.0)), Frame(np.ones(3), np.arange(1.0, 4.0))):
+        whole = frame.apply(draws, scores)
+        found = frame.part(part).apply(draws[:, part], scores[:, part])
+        for expected, values in zip(whole, found, strict=True):
+            assert np.array_equal(values, expected[:, part])
+
+
+# Standardising
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("shift", "scale"), [(0.0, 1.0), (1e6, 1.0), (3e5, 1e-3), (0.0, 1e200)])
+def test_chosen_rows_have_mean_zero_and_variance_one(
+    shift: float, scale: float, weighted: bool
+) -> None:
+    draws, scores = arbitrary_rows(300, 3)
+    draws = draws * scale + shift
+    log_weights, weights = arbitrary_weights(300)
+    sample = ps.Sample(draws, scores, log_weights=log_weights if weighted else None)
+    frame = standard_frame(sample, [Rows(0, 20, 300)])
+    standard, scaled = frame.apply(draws[20:], scores[20:])
+    shares = weights[20:] if weighted else np.ones(280)
+    mean = np.average(standard, axis=0, weights=shares)
+    assert mean == pytest.approx(np.zeros(3), abs=1e-6)
+    assert np.average((standard - mean) ** 2, axis=0, weights=shares) == pytest.approx(
+        np.ones(3), rel=1e-9
+    )
+    assert frame.scale is not None
+    assert np.array_equal(scaled, scores[20:] * frame.scale)
+
+
+def test_constant_coordinates_cannot_be_standardised() -> None:
+    """Neither one that is constant to the last bit, nor one that moves by its rounding."""
+    draws, scores = arbitrary_rows(50, 3)
+    draws[:, 1], draws[:, 2] = 0.1, 1.0
+    draws[::2, 2] += np.finfo(np.float64).eps
+    sample = ps.Sample(draws, scores)
+    message = r"`draws` must vary in every coordinate .* coordinate 1 is constant .* \(2 of 3 are\)"
+    with pytest.raises(DegenerateError, match=message):
+        standard_frame(sample, every_row(sample))
+
+
+# Pickles
+
+
+def test_a_frame_survives_pickling() -> None:
+    draws, scores = arbitrary_rows(20, 3)
+    frame = Frame(np.ones(3), np.arange(1.0, 4.0))
+    copy = pickle.loads(pickle.dumps(frame))
+    for values, expected in zip(copy.apply(draws, scores), frame.apply(draws, scores), strict=True):
+        assert np.array_equal(values, expected)
+    # The raw frame is told from others by identity.
+    assert pickle.loads(pickle.dumps(RAW)) is RAW
+    assert pickle.loads(pickle.dumps(Frame())) is not RAW

@@ -1,0 +1,205 @@
+"""Input that is not what it says: rows that repeat, weights that are lost, a draw too large."""
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+import polystein as ps
+from polystein.data.coordinates import standard_frame
+from polystein.data.passes import every_row
+from polystein.data.screen import (
+    forbid_duplicates,
+    outlier_warning,
+    require_shared_weight,
+    require_weight,
+)
+from polystein.errors import DegenerateError, HeavyTailWarning, InputError
+from tests.rows import arbitrary_rows, arbitrary_weights
+from tests.statistical.samplers import correlated_gaussian, metropolis_step
+from tests.statistical.samplers import run as run_sampler
+
+# Short chains, for speed.
+pytestmark = pytest.mark.filterwarnings("ignore::polystein.errors.LowESSWarning")
+
+
+def resampled(n: int, d: int, seed: int = 0) -> Any:
+    rng = np.random.default_rng(seed)
+    return rng.standard_normal((n, d))[rng.integers(n, size=n)]
+
+
+TESTS: list[Any] = [
+    lambda draws: ps.psd_test(draws, lambda x: -x, order=1, rng=0),
+    lambda draws: ps.lambda_psd_test(draws, lambda x: -x, order=1, rng=0),
+    lambda draws: ps.check(draws, lambda x: -x, iid=True, rng=0),
+    lambda draws: ps.psd_bootstrap_test(draws, lambda x: -x, order=1, n_bootstrap=9, rng=0),
+    lambda draws: ps.ksd_test(draws, lambda x: -x, n_bootstrap=9, rng=0),
+    lambda draws: ps.ksdagg_test(draws, lambda x: -x, n_bootstrap=9, n_correction=9, rng=0),
+    lambda draws: ps.nystrom_ksd_test(draws, lambda x: -x, n_bootstrap=9, rng=0),
+    lambda draws: ps.fssd_test(draws, lambda x: -x, rng=0),
+    lambda draws: ps.fssd_test(draws, lambda x: -x, optimise=False, rng=0),
+    lambda draws: ps.rfsd_test(draws, lambda x: -x, n_bootstrap=9, rng=0),
+    lambda draws: ps.psd_l2_test(draws, lambda x: -x, order=2, n_bootstrap=9, rng=0),
+]
+
+
+@pytest.mark.parametrize("test", TESTS)
+@pytest.mark.parametrize("d", [1, 16])
+def test_resampled_draws_are_refused(test: Any, d: int) -> None:
+    draws = resampled(1000, d)
+    repeats = 1000 - len(np.unique(draws, axis=0))
+    with pytest.raises(InputError, match=f"{repeats} of 1000 rows repeat another row") as caught:
+        test(draws)
+    message = str(caught.value)
+    for words in ("`draws` must be independent rows; ", "log_weights=", "keep its order",
+                  "(chain, draw, d)", "BlockSplit()", "InitialSequence()", "check"):  # fmt: skip
+        assert words in message
+
+
+@pytest.mark.parametrize("test", TESTS)
+def test_draws_given_twice_are_refused_and_once_are_not(test: Any) -> None:
+    draws, _ = arbitrary_rows(200, 2)
+    with pytest.raises(InputError, match="200 of 400 rows repeat another row"):
+        test(np.repeat(draws, 2, axis=0))
+    assert 0.0 < test(draws).pvalue <= 1.0
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        lambda chains: ps.ksd_test(chains, lambda x: -x, n_bootstrap=9, rng=0),
+        lambda chains: ps.ksdagg_test(chains, lambda x: -x, n_bootstrap=9, n_correction=9, rng=0),
+        lambda chains: ps.nystrom_ksd_test(chains, lambda x: -x, n_bootstrap=9, rng=0),
+        lambda chains: ps.psd_l2_test(chains, lambda x: -x, order=2, n_bootstrap=9, rng=0),
+    ],
+)
+def test_chains_may_repeat_rows_as_metropolis_does(test: Any) -> None:
+    draws, _ = arbitrary_rows(60, 2)
+    assert 0.0 < test(np.repeat(draws, 2, axis=0).reshape(2, 60, 2)).pvalue <= 1.0
+
+
+@pytest.mark.parametrize("test", TESTS)
+def test_a_metropolis_chain_posing_as_independent_rows_is_refused(test: Any) -> None:
+    target = correlated_gaussian()
+    rng = np.random.default_rng(1)
+    chain = run_sampler(rng, target, metropolis_step(1.0), 1, 6000, thin=1, burn=0)[0]
+    with pytest.raises(InputError, match="rows repeat another row"):
+        test(chain)
+    # In its order it is welcome.
+    assert 0.0 < ps.check(chain, target.score).pvalue <= 1.0
+
+
+@pytest.mark.parametrize("decimals", [None, 3])
+def test_accidental_ties_in_one_dimension_pass(decimals: int | None) -> None:
+    """Single precision, or three decimals, in one dimension: ties by rounding alone."""
+    draws = np.random.default_rng(2).standard_normal((20_000 if decimals is None else 500, 1))
+    draws = 0.3 + 1e-3 * draws if decimals is None else draws
+    draws = draws.astype(np.float32) if decimals is None else draws.round(decimals)
+    assert len(np.unique(draws)) < len(draws)
+    assert ps.psd_test(draws, lambda x: -x, order=1, rng=0).n_test > 0
+
+
+def test_a_few_repeats_pass_and_more_do_not() -> None:
+    """One row in a hundred may repeat in several dimensions."""
+    draws, scores = arbitrary_rows(1000, 2)
+    for repeats in (10, 11):
+        draws[-repeats:] = draws[:repeats]
+        sample = ps.Sample(draws, scores)
+        if repeats == 10:
+            forbid_duplicates(sample)
+            continue
+        with pytest.raises(InputError, match="11 of 1000 rows"):
+            forbid_duplicates(sample)
+
+
+def test_rows_that_share_coordinates_are_not_repeats() -> None:
+    """A lattice, with every value many times over but no row twice, however permuted."""
+    side = np.arange(30.0)
+    draws = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
+    forbid_duplicates(ps.Sample(draws, -draws))
+    swapped = np.concatenate([draws, draws[:, ::-1] + 0.5])
+    forbid_duplicates(ps.Sample(swapped, -swapped))
+
+
+def test_repeats_are_found_across_blocks_and_chains() -> None:
+    draws, scores = arbitrary_rows(500, 3)
+    twice = np.stack([draws, draws]), np.stack([scores, scores])
+    with pytest.raises(InputError, match="500 of 1000 rows repeat"):
+        forbid_duplicates(ps.Sample(*twice))
+
+
+def test_splits_that_keep_time_do_not_ask() -> None:
+    draws = resampled(1000, 2)
+    options: Any = {"order": 1, "variance": ps.InitialSequence(), "rng": 0}
+    for split in (ps.BlockSplit(), ps.BlockSplit(gap=5)):
+        assert ps.psd_test(draws, lambda x: -x, split=split, **options).pvalue > 0.0
+    chains = draws.reshape(2, 500, 2)
+    result = ps.psd_test(chains, lambda x: -x, split=ps.ChainSplit(), **options)
+    assert re.match(r"ChainSplit\(", result.settings["split"])
+
+
+# Weights
+
+
+def weighted(*positive: int) -> ps.Sample:
+    """Forty rows, of which all but these have no weight."""
+    log_weights = np.full(40, -np.inf)
+    log_weights[list(positive)] = 700.0
+    return ps.Sample(*arbitrary_rows(40, 2), log_weights=log_weights)
+
+
+@pytest.mark.parametrize(
+    ("positive", "role", "least", "got"),
+    [
+        ([12, 13, 30, 31], "witness", 1, 0),
+        ([0, 12, 30, 31], "weights", 2, 1),
+        ([0, 12, 13, 30], "test", 2, 1),
+    ],
+)
+def test_a_role_without_weight_is_refused(
+    positive: list[int], role: str, least: int, got: int
+) -> None:
+    sample = weighted(*positive)
+    partition = ps.BlockSplit(gap=0).partition(sample.layout, np.random.default_rng(0))
+    message = f"at least {least} rows of positive weight for the role '{role}'; got {got}"
+    with pytest.raises(InputError, match=message):
+        require_weight(sample, partition)
+
+
+def test_roles_with_weight_pass() -> None:
+    rng = np.random.default_rng(0)
+    for sample in (weighted(0, 12, 13, 30, 31), ps.Sample(*arbitrary_rows(40, 2))):
+        require_weight(sample, ps.BlockSplit(gap=0).partition(sample.layout, rng))
+
+
+def test_one_row_with_all_the_weight_is_refused() -> None:
+    with pytest.raises(DegenerateError, match="at least two rows of positive weight"):
+        require_shared_weight(weighted(7))
+    require_shared_weight(weighted(7, 30))
+    require_shared_weight(ps.Sample(*arbitrary_rows(1, 1)))
+
+
+# One draw that outweighs the others
+
+
+def outlier(sample: ps.Sample) -> HeavyTailWarning | None:
+    return outlier_warning(sample, standard_frame(sample, every_row(sample)))
+
+
+def test_a_draw_that_outweighs_all_others_is_warned_about() -> None:
+    draws, scores = arbitrary_rows(500, 3)
+    assert outlier(ps.Sample(draws, scores)) is None
+    draws[123, 1] = 1e4
+    share = np.max((draws[:, 1] - draws[:, 1].mean()) ** 2) / (500 * draws[:, 1].var())
+    words = f"one row of `draws` makes up {share:.0%} of the variance of coordinate 1: "
+    assert words in str(outlier(ps.Sample(draws, scores)))
+
+
+def test_a_draw_needs_weight_to_outweigh_the_others() -> None:
+    draws, scores = arbitrary_rows(500, 3)
+    log_weights, _ = arbitrary_weights(500)
+    draws[123, 1] = 1e4
+    assert outlier(ps.Sample(draws, scores, log_weights=log_weights)) is not None
+    log_weights[123] = -np.inf
+    assert outlier(ps.Sample(draws, scores, log_weights=log_weights)) is None

@@ -1,0 +1,1 @@
+"""Tests of cells, the runner, the store and the summaries."""

@@ -1,0 +1,66 @@
+"""Experiment 1: its grid, and that all methods share draws."""
+
+import math
+
+import pytest
+
+import polystein
+from polystein.experiments.engine.cells import Cell, Replicate
+from polystein.experiments.paper import experiment1, published
+from polystein.experiments.paper.methods import ALL_METHODS, RIVALS, Method, z_tests
+from polystein.experiments.paper.samplers import laplace
+
+# On purpose, draws are tested here that a warning is in place for.
+pytestmark = pytest.mark.filterwarnings("ignore::polystein.PolysteinWarning")
+
+
+def small(sampler: str = "laplace", d: int = 4, n: int = 200) -> Replicate:
+    return Replicate(Cell.of("experiment1", replicates=1, sampler=sampler, n=n, d=d), 0, seed=3)
+
+
+def test_the_grid_is_the_papers() -> None:
+    keys = {(cell["sampler"], cell["n"], cell["d"]) for cell in experiment1.cells(1)}
+    assert keys == {(one.sampler, one.n, one.dimension) for one in published.experiment1()}
+    methods = {(one.method, one.order) for one in published.experiment1()}
+    assert {(one.name, one.order) for one in ALL_METHODS} == methods
+
+
+def test_z_tests_are_those_of_the_package_on_the_same_draws() -> None:
+    replicate = small()
+    rows = experiment1.task(replicate, z_tests(range(3)))
+    draws = laplace(replicate.generator("draws"), 200, 4)
+    for row in rows:
+        test = polystein.psd_test if row["method"] == "psd" else polystein.lambda_psd_test
+        result = test(draws, -draws, order=row["order"], rng=replicate.stream("split"))
+        assert row["z"] == result.statistic
+        assert row["rejected"] == int(result.pvalue <= 0.05)
+    by_method = {(row["method"], row["order"]): row["z"] for row in rows}
+    assert by_method["psd", 0] == by_method["lambda_psd", 0]
+
+
+@pytest.mark.parametrize(("pvalue", "decision"), [(0.05, 1), (math.nextafter(0.05, 1.0), 0)])
+def test_a_p_value_at_the_level_rejects(
+    monkeypatch: pytest.MonkeyPatch, pvalue: float, decision: int
+) -> None:
+    result = polystein.GofResult(1.0, pvalue, "greater", "other", dimension=4)
+    monkeypatch.setattr(Method, "test", lambda *_: result)
+    (row,) = experiment1.task(small(), [Method("ksd_imq")])
+    assert row["rejected"] == decision
+
+
+def test_a_method_does_not_depend_on_its_company() -> None:
+    rows = experiment1.task(small(), ALL_METHODS)
+    assert len(rows) == 14
+    alone = [row for one in reversed(ALL_METHODS) for row in experiment1.task(small(), [one])]
+    assert alone == rows[::-1]
+    assert [row["z"] is None for row in rows] == [False] * 10 + [True] * 4
+
+
+def test_rivals_see_a_gross_difference_and_not_nothing() -> None:
+    far = experiment1.task(small("student_t", d=2, n=2000), RIVALS)
+    assert [row["rejected"] for row in far[:2]] == [1, 1]
+    near = [
+        sum(int(row["rejected"] or 0) for row in experiment1.task(replicate, RIVALS))
+        for replicate in (Replicate(small("gaussian", d=2).cell, i, seed=4) for i in range(3))
+    ]
+    assert sum(near) <= 4

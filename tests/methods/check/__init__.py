@@ -1,0 +1,1 @@
+"""Tests of `check` and its parts."""

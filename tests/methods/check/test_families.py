@@ -1,0 +1,60 @@
+"""The families of features: their batch sums, their shares of the level, and their places."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from polystein.methods.check.families import BASIS, FEWEST_FOR_SPREADS, Family, families
+from tests.methods.check.sums import SHARES, literal_families, random_sums
+
+
+def found(sums: Any) -> dict[str, Family]:
+    return {family.name: family for family in families(sums)}
+
+
+@pytest.mark.parametrize("batches", [8, FEWEST_FOR_SPREADS - 1, FEWEST_FOR_SPREADS])
+@pytest.mark.parametrize("d", [1, 3])
+def test_families_are_those_written_out(d: int, batches: int) -> None:
+    sums = random_sums(np.random.default_rng(0), batches, d)
+    expected = literal_families(sums)
+    own = found(sums)
+    assert list(own) == list(expected)
+    for name, family in own.items():
+        assert np.array_equal(np.concatenate(list(family.parts), axis=1), expected[name])
+
+
+def test_all_statistics_together_have_the_whole_level() -> None:
+    shares = {}
+    for name, family in found(random_sums(np.random.default_rng(0), 200, 2)).items():
+        shares |= {f"{name}: sum": family.sum_share, f"{name}: max": family.max_share}
+    assert shares == SHARES
+    assert sum(shares.values()) == pytest.approx(1.0)
+
+
+def test_every_family_says_what_it_looks_at() -> None:
+    own = found(random_sums(np.random.default_rng(0), 200, 2))
+    assert {name: family.words for name, family in own.items()} == {
+        "score": "location",
+        "x": "spread",
+        "G1-4": "spread, shape",
+        "x pairs": "correlation",
+        "G2 pairs": "curved dependence",
+    }
+    assert own["G1-4"].orders == BASIS.names[1:] == ("G1", "G2", "G3", "G4")
+
+
+@pytest.mark.parametrize(
+    ("name", "position", "place"),
+    [
+        ("score", 2, (("score",), (2,))),
+        ("G1-4", 0, (("G1",), (0,))),
+        ("G1-4", 7, (("G3",), (1,))),
+        ("x pairs", 5, (("x",), (1, 2))),
+        ("G2 pairs", 6, (("G2",), (2, 0))),
+    ],
+)
+def test_a_position_is_an_order_and_its_coordinates(name: str, position: int, place: Any) -> None:
+    """Of three coordinates, order by order, or pair by pair."""
+    sums = random_sums(np.random.default_rng(0), 200, 3)
+    assert found(sums)[name].place(position, 3) == place

@@ -1,0 +1,230 @@
+"""What a test says, in a form that people and programs can read."""
+
+import json
+import math
+import pickle
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import polystein as ps
+from polystein.errors import InputError
+from polystein.results.evidence import Component, Evidence, Explanation
+from polystein.results.result import DEFAULT_LEVEL, GofResult
+from tests.conftest import arbitrary_rows
+from tests.results.parts import arm, part
+from tests.results.real import TESTS, real
+
+pytestmark = pytest.mark.filterwarnings("ignore::polystein.PolysteinWarning")
+DRAWS, SCORES = arbitrary_rows(300, 2)
+
+
+@pytest.fixture(scope="module")
+def result() -> GofResult:
+    return ps.lambda_psd_test(DRAWS, SCORES, order=3, weights=ps.ClosedForm(), rng=0)
+
+
+def bare(pvalue: float = 0.3, **changes: Any) -> GofResult:
+    return GofResult(1.0, pvalue, "two-sided", "psd", 2, **changes)
+
+
+def test_everything_that_led_to_the_verdict_is_told(result: GofResult) -> None:
+    assert result.method == "lambda-psd"
+    assert result.alternative == "two-sided"
+    assert (result.n_train, result.n_gap, result.n_test) == (210, 0, 90)
+    assert result.ess == pytest.approx(90.0, rel=1e-14)
+    assert result.settings["order"] == 3
+    assert result.dimension == 2
+    assert result.settings["weights"] == "ClosedForm(ridge=0.01)"
+    assert "RandomSplit" in result.settings["split"]
+    assert result.settings["standardise"] is False
+    assert result.warnings == ()
+
+
+def test_weights_and_components_are_named(result: GofResult) -> None:
+    names = ["x", "x^2", "x^3", "score"]
+    assert result.weights is not None
+    assert list(result.weights) == names
+    assert [part.name for part in result.components] == names
+    assert [part.weight for part in result.components] == list(result.weights.values())
+
+
+def test_results_are_values(result: GofResult) -> None:
+    with pytest.raises(AttributeError):
+        result.pvalue = 0.5  # type: ignore[misc]
+    again = ps.lambda_psd_test(DRAWS, SCORES, order=3, weights=ps.ClosedForm(), rng=0)
+    assert again == result
+
+
+# Verdicts
+
+
+@pytest.mark.parametrize(
+    ("pvalue", "verdict"),
+    [(0.0, "rejected"), (0.05, "rejected"), (0.0500001, "not rejected"), (1.0, "not rejected")],
+)
+def test_the_verdict_is_that_at_the_level_of_five_per_cent(pvalue: float, verdict: str) -> None:
+    assert DEFAULT_LEVEL == 0.05
+    assert bare(pvalue).verdict == verdict
+    assert bare(pvalue).rejected() is (verdict == "rejected")
+
+
+@pytest.mark.parametrize("alpha", [0.02, np.float64(0.02), np.float32(0.5)])
+def test_another_level_gives_another_verdict(alpha: Any) -> None:
+    assert bare(0.02).rejected(alpha)
+    assert not bare(0.02).rejected(alpha=0.01)
+    assert not bare(0.6).rejected(alpha)
+
+
+@pytest.mark.parametrize(
+    "alpha", [0.0, 1.0, -0.1, 5, math.nan, math.inf, "0.05", None, True, np.array([0.05])]
+)
+def test_a_level_outside_of_0_and_1_is_refused(alpha: Any) -> None:
+    with pytest.raises(InputError, match="`alpha` must be a level strictly between 0 and 1; got"):
+        bare().rejected(alpha)
+
+
+# Explanations
+
+
+def test_explanations_come_with_the_largest_share_first(result: GofResult) -> None:
+    rows = result.explain()
+    sizes = [abs(row.share) for row in rows]
+    assert sizes == sorted(sizes, reverse=True)
+    assert sum(sizes) == pytest.approx(1.0, rel=1e-12)
+    assert {row.name for row in rows} == {"x", "x^2", "x^3", "score"}
+    by_name = {part.name: part for part in result.components}
+    for row in rows:
+        assert isinstance(row, Explanation)
+        assert (row.z, row.weight) == (by_name[row.name].z, by_name[row.name].weight)
+        # A share has the sign of weight times mean, and z that of the mean.
+        assert np.sign(row.share) == np.sign(row.weight * row.z)
+        assert (row.words, row.share) == (by_name[row.name].words, by_name[row.name].share)
+        assert row.level_share is None
+
+
+def test_parts_are_explained_by_their_shares_in_the_evidence() -> None:
+    """Adjusted p-values of 0.1, 0.01 and 1: one, two and no powers of ten."""
+    parts = part(0.05, 0.5, "some"), part(0.0025, 0.25, "most"), part(0.9, 0.25, "none")
+    rows = bare(evidence=Evidence((arm("flips", 0.01, *parts),))).explain()
+    assert [row.name for row in rows] == ["most", "some", "none"]
+    assert [row.share for row in rows] == pytest.approx([2 / 3, 1 / 3, 0.0], abs=1e-15)
+    assert [row.level_share for row in rows] == [0.25, 0.5, 0.25]
+    assert [row.weight for row in rows] == [None] * 3
+    assert [row.z for row in rows] == [parts[index].z for index in (1, 0, 2)]
+
+
+def test_a_result_without_shares_still_explains() -> None:
+    one = bare(components=(Component("x", "spread", 1.0, 1.0, math.nan),))
+    assert one.explain()[0].name == "x"
+    assert one.to_dict()["weights"] is None
+    assert bare().explain() == []
+
+
+# As plain data
+
+
+def test_to_dict_is_json(result: GofResult) -> None:
+    values = result.to_dict()
+    assert json.loads(json.dumps(values)) == values
+    assert values["schema_version"] == 2
+    assert values["verdict"] == result.verdict
+    assert values["pvalue"] == result.pvalue
+    assert values["weights"] == result.weights
+    assert values["components"][0] == {
+        "name": "x",
+        "words": "spread, correlation",
+        "z": result.components[0].z,
+        "weight": result.components[0].weight,
+        "share": result.components[0].share,
+    }
+
+
+@pytest.mark.parametrize("name", TESTS)
+def test_every_result_comes_back_from_json(name: str) -> None:
+    values = real(name).to_dict()
+    again = GofResult.from_dict(json.loads(json.dumps(values, allow_nan=False)))
+    assert again.to_dict() == values
+    assert again.explain() == real(name).explain()
+    assert str(again) == str(real(name))
+    if not math.isnan(real(name).ess):
+        assert again == real(name)
+
+
+@pytest.mark.parametrize("name", TESTS)
+def test_every_result_can_be_pickled(name: str) -> None:
+    again = pickle.loads(pickle.dumps(real(name)))
+    assert isinstance(again, GofResult)
+    assert again.to_dict() == real(name).to_dict()
+    assert repr(again) == repr(real(name))
+
+
+def test_an_effective_number_that_is_not_known_is_null() -> None:
+    slow = real("check flips alone")
+    assert math.isnan(slow.ess)
+    assert slow.to_dict()["ess"] is None
+    assert math.isnan(GofResult.from_dict(slow.to_dict()).ess)
+
+
+@pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan, np.float64("nan")])
+def test_what_json_does_not_have_is_null(value: Any) -> None:
+    odd = bare(evidence=Evidence(estimates={"c": value, "more": [np.int64(3), value]}))
+    assert odd.to_dict()["evidence"]["estimates"] == {"c": None, "more": [3, None]}
+    assert json.dumps(odd.to_dict(), allow_nan=False)
+
+
+def test_values_of_numpy_are_made_plain() -> None:
+    values = bare(np.float64(0.25), settings={"length": np.int64(3), "c": np.ones(2)}).to_dict()
+    assert type(values["pvalue"]) is float
+    assert values["settings"] == {"length": 3, "c": [1.0, 1.0]}
+    assert type(values["settings"]["length"]) is int
+
+
+@pytest.mark.parametrize("version", [1, 3, "2", None])
+def test_another_schema_is_refused_with_a_remedy(result: GofResult, version: Any) -> None:
+    values = {**result.to_dict(), "schema_version": version}
+    message = rf"schema_version 2; got schema_version {version!r}\. Run the test again"
+    with pytest.raises(InputError, match=message):
+        GofResult.from_dict(values)
+    del values["schema_version"]
+    with pytest.raises(InputError, match="got schema_version None"):
+        GofResult.from_dict(values)
+
+
+def test_keys_of_other_programs_are_ignored(result: GofResult) -> None:
+    assert GofResult.from_dict({**result.to_dict(), "file": "draws.nc"}) == result
+
+
+# In words
+
+
+@pytest.mark.parametrize("name", TESTS)
+def test_the_repr_is_one_line(name: str) -> None:
+    one = real(name)
+    found = repr(one)
+    assert "\n" not in found
+    assert len(found) < 120
+    assert found.startswith(f"GofResult({one.method}: {one.verdict}, p = ")
+
+
+def test_the_repr_by_hand() -> None:
+    assert repr(bare(0.0321)) == "GofResult(psd: rejected, p = 0.0321, z = 1)"
+    other = replace(bare(0.4), statistic=1234.56, statistic_name="n times something")
+    assert repr(other) == "GofResult(psd: not rejected, p = 0.4, n times something = 1235)"
+
+
+@pytest.mark.parametrize("name", TESTS)
+def test_shares_are_shown_only_where_something_was_found(name: str) -> None:
+    one = real(name)
+    for text in (str(one), one._repr_html_()):
+        assert ("share of the" in text) is (one.rejected() and bool(one.explain()))
+        assert one.rejected() or "100 %" not in text
+
+
+def test_the_results_at_hand_are_of_both_verdicts() -> None:
+    """Or the cases above would say less than they seem to."""
+    verdicts = [real(name).verdict for name in TESTS]
+    assert verdicts.count("not rejected") > 10
+    assert real("check rejected").verdict == "rejected"

@@ -1,0 +1,123 @@
+"""Pairs of rows in square blocks, against the Stein kernel matrix written out."""
+
+import numpy as np
+import pytest
+
+import polystein as ps
+from polystein.errors import DegenerateError, InputError
+from polystein.inference.multipliers import multipliers
+from polystein.methods.wild import resampling_seed
+from polystein.rivals.kernels import IMQKernel, Kernel
+from polystein.rivals.pairs import (
+    SteinSample,
+    Wild,
+    held_rows,
+    pairs,
+    quadratic_forms,
+    stein_diagonal,
+    stein_kernel,
+    stein_rows,
+)
+from tests.conftest import arbitrary_rows, arbitrary_weights
+from tests.reference import kernels as literal
+from tests.rivals.kernels import KERNELS
+
+both = pytest.mark.parametrize(("kernel", "reference"), KERNELS.values(), ids=KERNELS)
+
+
+@both
+def test_stein_kernel_of_two_sets_is_the_literal_one(
+    kernel: Kernel, reference: literal.Kernel
+) -> None:
+    draws, scores = arbitrary_rows(25, 4)
+    rows = stein_rows(draws, scores, draws.mean(axis=0))
+    values = stein_kernel(kernel, pairs(rows.take(slice(0, 10)), rows.take(slice(10, 25))))
+    expected = literal.stein_matrix(reference, draws, scores)
+    assert values == pytest.approx(expected[:10, 10:], rel=1e-10, abs=1e-12)
+    assert stein_diagonal(kernel, rows) == pytest.approx(np.diagonal(expected), rel=1e-12)
+
+
+@both
+def test_digits_survive_draws_far_from_the_origin(
+    kernel: Kernel, reference: literal.Kernel
+) -> None:
+    draws, scores = arbitrary_rows(12, 2)
+    draws = np.round(draws, 6)
+    far = stein_rows(draws + 1e6, scores, (draws + 1e6).mean(axis=0))
+    values = stein_kernel(kernel, pairs(far, far))
+    assert values == pytest.approx(literal.stein_matrix(reference, draws, scores), abs=1e-8)
+
+
+@both
+@pytest.mark.parametrize("side", [1, 7, 16, 39, 40, 128])
+def test_quadratic_forms_are_literal_whatever_the_block(
+    kernel: Kernel, reference: literal.Kernel, side: int
+) -> None:
+    draws, scores = arbitrary_rows(40, 3)
+    factors = np.random.default_rng(1).normal(size=(40, 5))
+    rows = stein_rows(draws, scores, draws.mean(axis=0))
+    matrix = literal.stein_matrix(reference, draws, scores)
+    expected = [literal.v_statistic(matrix, column) for column in factors.T]
+    forms = quadratic_forms(rows, [kernel, kernel], factors, side=side)
+    assert forms[0] == pytest.approx(expected, rel=1e-10)
+    assert np.array_equal(forms[0], forms[1])
+
+
+def test_progress_counts_blocks_on_and_above_the_diagonal() -> None:
+    draws, scores = arbitrary_rows(25, 2)
+    rows = stein_rows(draws, scores, draws.mean(axis=0))
+    seen: list[tuple[int, int]] = []
+    quadratic_forms(rows, [IMQKernel()], np.ones((25, 1)), lambda *done: seen.append(done), side=10)
+    assert seen == [(done, 6) for done in range(1, 7)]
+
+
+# All rows of a source
+
+
+def weighted_chains() -> tuple[ps.Sample, literal.Array]:
+    draws, scores = (part.reshape(2, 20, 3) for part in arbitrary_rows(40, 3))
+    log_weights, weights = arbitrary_weights(40)
+    return ps.Sample(draws, scores, log_weights=log_weights.reshape(2, 20)), weights
+
+
+def test_a_sample_holds_all_rows_about_their_mean_with_weights_that_sum_to_1() -> None:
+    source, weights = weighted_chains()
+    draws, scores = arbitrary_rows(40, 3)
+    sample = SteinSample.of(source)
+    assert sample.weights == pytest.approx(weights, rel=1e-12)
+    assert sample.rows.draws == pytest.approx(draws - draws.mean(axis=0), rel=1e-12)
+    assert np.array_equal(sample.rows.scores, scores)
+    held = held_rows(source)
+    assert np.array_equal(held[0], draws)
+    assert np.array_equal(held[1], scores)
+
+
+@both
+def test_the_unbiased_square_is_the_literal_one(kernel: Kernel, reference: literal.Kernel) -> None:
+    source, weights = weighted_chains()
+    matrix = literal.stein_matrix(reference, *arbitrary_rows(40, 3))
+    found = SteinSample.of(source).unbiased_square(kernel, literal.v_statistic(matrix, weights))
+    assert found == pytest.approx(literal.u_statistic(matrix, weights), rel=1e-10)
+
+
+@both
+def test_factors_are_the_weights_and_their_products_with_multipliers(
+    kernel: Kernel, reference: literal.Kernel
+) -> None:
+    source, weights = weighted_chains()
+    wild = Wild.start(source, SteinSample.of(source), 9, 3.0, 5)
+    stream = multipliers(9, resampling_seed(5), 3.0)
+    drawn = np.concatenate([np.ones((1, 40)), np.hstack([stream.draw(0, 20), stream.draw(1, 20)])])
+    assert wild.length == 3.0
+    assert pytest.approx(drawn * weights, rel=1e-12) == wild.factors.T
+    diagonal = np.diagonal(literal.stein_matrix(reference, *arbitrary_rows(40, 3)))
+    assert wild.diagonals(kernel) == pytest.approx((drawn * weights) ** 2 @ diagonal, rel=1e-10)
+
+
+def test_pairs_that_say_nothing_are_errors() -> None:
+    draws, scores = arbitrary_rows(20, 2)
+    for hold in (held_rows, SteinSample.of):
+        with pytest.raises(InputError, match="at least 2 rows"):
+            hold(ps.Sample(draws[:1, :1], scores[:1, :1]))
+        with pytest.raises(DegenerateError, match="`scores` are all zero"):
+            hold(ps.Sample(draws, 0.0 * scores))

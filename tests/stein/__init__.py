@@ -1,0 +1,1 @@
+"""Tests of Stein features: bases, operators, moments and witnesses."""
