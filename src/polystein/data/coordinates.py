@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from polystein._lib.numerics import is_constant
+from polystein._lib.scratch import empty_like
 from polystein.data.source import Block
 from polystein.errors import DegenerateError
 from polystein.inference.columns import ColumnMoments
@@ -40,14 +41,18 @@ class Frame:
         if self.scale is None:
             return draws, scores
         with np.errstate(over="ignore"):  # whoever sums them finds out
-            return self.of_draws(draws), scores * self.scale
+            scaled = np.multiply(scores, self.scale, out=empty_like(scores))
+            return self.of_draws(draws), scaled
 
     def of_draws(self, draws: FloatArray) -> FloatArray:
         """The draws alone in this frame."""
         if self.scale is None:
             return draws
-        centred = draws if self.centre is None else draws - self.centre
-        return centred / self.scale
+        seen = empty_like(draws)
+        if self.centre is None:
+            return np.divide(draws, self.scale, out=seen)
+        np.subtract(draws, self.centre, out=seen)
+        return np.divide(seen, self.scale, out=seen)
 
     def back(self, draws: FloatArray) -> FloatArray:
         """Draws of this frame as they came."""
@@ -109,15 +114,24 @@ class DrawMoments:
         self._working: Frame | None = None
         self._moments = ColumnMoments(dimension, joint=False)
 
+    @property
+    def dimension(self) -> int:
+        """Number of coordinates."""
+        return self._moments.mean.size
+
     def zero(self) -> DrawMoments:
         """An accumulator of the same kind without rows."""
-        return DrawMoments(self._moments.mean.size)
+        return DrawMoments(self.dimension)
 
     def update(self, block: Block) -> None:
         """Take the rows of a block."""
+        self.add(block.draws, block.weights)
+
+    def add(self, draws: FloatArray, weights: FloatArray | None) -> None:
+        """Take draws and their importance weights."""
         if self._working is None:
-            self._working = working_frame(block.draws)
-        self._moments.update(self._working.of_draws(block.draws), block.weights)
+            self._working = working_frame(draws)
+        self._moments.update(self._working.of_draws(draws), weights)
 
     def merge(self, other: DrawMoments) -> DrawMoments:
         """Add another accumulator's rows."""

@@ -15,6 +15,7 @@ from typing import Protocol, Self
 
 import numpy as np
 
+from polystein._lib import scratch
 from polystein._lib.numerics import kish_size
 from polystein._lib.threads import one_blas_thread
 from polystein.data.source import Block, Rows, Run, Source
@@ -76,10 +77,12 @@ class Serial:
         self, source: Source, rows: Sequence[Rows], accumulators: Sequence[Accumulator], tick: Tick
     ) -> None:
         """Feed every block of the rows to every accumulator."""
-        for block in _read_blocks(source, rows):
-            for accumulator in accumulators:
-                accumulator.update(block)
-            tick(block.rows)
+        with scratch.reused():
+            for block in _read_blocks(source, rows):
+                for accumulator in accumulators:
+                    accumulator.update(block)
+                tick(block.rows)
+                scratch.next_block()
 
 
 @dataclass(frozen=True)
@@ -130,11 +133,12 @@ def visit_blocks(
     source: Source, rows: Iterable[Rows], visit: Callable[[Block], object], tick: Tick | None = None
 ) -> None:
     """Hand over the blocks of the chosen rows in time order, to what cannot be merged."""
-    with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
+    with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"), scratch.reused():
         for block in _read_blocks(source, rows):
             visit(block)
             if tick is not None:
                 tick(block.rows)
+            scratch.next_block()
 
 
 def block_rows(dimension: int) -> int:
@@ -158,12 +162,17 @@ def _read_blocks(source: Source, rows: Iterable[Rows]) -> Iterator[Block]:
     size = block_rows(source.layout.dimension)
     waiting: list[Block] = []
     held = 0
-    for block in _read_spans(source, rows, size):
-        if waiting and held + block.rows > size:
-            yield _joined(waiting)
-            waiting, held = [], 0
-        waiting.append(block)
-        held += block.rows
+    for stretch in rows:
+        for block in _read_spans(source, stretch, size):
+            # Rows that were gathered lie in memory that the next block will reuse.
+            if waiting and (held + block.rows > size or stretch.mask is not None):
+                yield _joined(waiting)
+                waiting, held = [], 0
+            if stretch.mask is not None:
+                yield block
+                continue
+            waiting.append(block)
+            held += block.rows
     if waiting:
         yield _joined(waiting)
 
@@ -216,10 +225,10 @@ class WeightSums:
         return self
 
 
-def _read_spans(source: Source, rows: Iterable[Rows], size: int) -> Iterator[Block]:
+def _read_spans(source: Source, stretch: Rows, size: int) -> Iterator[Block]:
     """Blocks of at most `size` rows of one chain; what is stored together is read at once."""
-    for stretch in _spans(rows, max(size, source.grain)):
-        for block in _selected(source, stretch):
+    for span in _spans([stretch], max(size, source.grain)):
+        for block in _selected(source, span):
             for low in range(0, block.rows, size):
                 whole = low == 0 and block.rows <= size
                 yield block if whole else block.part(low, min(low + size, block.rows))

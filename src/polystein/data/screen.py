@@ -168,12 +168,14 @@ class LargestDeviations:
 
     def update_seen(self, draws: FloatArray, weights: FloatArray | None) -> None:
         """Take rows that are seen in the standard frame already."""
-        if weights is None:
+        self._total += float(draws.shape[0] if weights is None else weights.sum())
+        if weights is not None:
+            largest = np.max(weights[:, None] * draws**2, axis=0)
+        elif max(float(draws.max()), -float(draws.min())) ** 2 > self._largest.max():
             largest = np.maximum(draws.max(axis=0), -draws.min(axis=0)) ** 2
         else:
-            largest = np.max(weights[:, None] * draws**2, axis=0)
+            return  # only the largest of all coordinates is asked for
         np.maximum(self._largest, largest, out=self._largest)
-        self._total += float(draws.shape[0] if weights is None else weights.sum())
 
     def merge(self, other: LargestDeviations) -> LargestDeviations:
         """Add another accumulator's rows."""

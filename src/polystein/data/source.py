@@ -13,6 +13,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from polystein._lib.scratch import empty
 from polystein.errors import InputError
 from polystein.types import Array, FloatArray
 
@@ -81,7 +82,10 @@ class Block(NamedTuple):
     def take(self, index: NDArray[np.intp]) -> Block:
         """Some of the rows of a block of one chain, in the order in which they are."""
         weights = None if self.weights is None else self.weights[index]
-        draws, scores = self.draws.take(index, axis=0), self.scores.take(index, axis=0)
+        draws, scores = (
+            np.take(rows, index, axis=0, out=empty(index.size, rows.shape[1]), mode="clip")
+            for rows in (self.draws, self.scores)
+        )
         return self._replace(draws=draws, scores=scores, weights=weights)
 
     @property

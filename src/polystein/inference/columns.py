@@ -7,6 +7,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from polystein._lib.numerics import finite, kish_size
+from polystein._lib.scratch import empty_like
 from polystein.types import FloatArray
 
 
@@ -57,7 +58,7 @@ class ColumnMoments:
         shares = np.full(columns.shape[0], 1.0 / weight) if weights is None else weights / weight
         mean = shares @ columns
         with np.errstate(over="ignore", invalid="ignore"):
-            deviations = columns - mean
+            deviations = np.subtract(columns, mean, out=empty_like(columns))
             # A long sum rounds. The mean of the deviations is what the mean is off by.
             remainder = shares @ deviations
             mean += remainder

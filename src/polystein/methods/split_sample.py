@@ -17,7 +17,7 @@ from polystein.data.coordinates import RAW, DrawMoments, Frame
 from polystein.data.passes import Accumulator, Tick, effective_weights, every_row, run_pass
 from polystein.data.screen import PositiveWeights, RowKeys, refuse_repeats
 from polystein.data.source import Block, Source
-from polystein.data.split import TRAINING, ForRoles, Partition, Split
+from polystein.data.split import TRAINING, Partition, Split
 from polystein.errors import (
     DegenerateError,
     DependenceWarning,
@@ -137,16 +137,11 @@ class FirstLook:
         self._source, self._moments = source, moments
         self._keys = RowKeys.of_first_coordinates() if repeats else None
         self._weights = PositiveWeights(partition) if source.weighted else None
-        dimension = source.layout.dimension
-        self._training, self._others = DrawMoments(dimension), DrawMoments(dimension)
-        self._by_role = [
-            ForRoles(partition, TRAINING, self._training),
-            ForRoles(partition, ("gap", "test"), self._others),
-        ]
+        self._by_role = RoleMoments(source.layout.dimension, partition)
 
     def take(self, tick: Tick) -> None:
         """Read all rows once, if anything is to be looked at."""
-        wanted: list[Accumulator] = [*self._by_role] if self._moments else []
+        wanted: list[Accumulator] = [self._by_role] if self._moments else []
         wanted += [part for part in (self._keys, self._weights) if part is not None]
         if wanted:
             run_pass(self._source, every_row(self._source), *wanted, tick=tick)
@@ -157,12 +152,42 @@ class FirstLook:
 
     def training_frame(self) -> Frame:
         """The frame that standardises the training rows."""
-        return self._training.standard_frame() if self._moments else RAW
+        return self._by_role.training.standard_frame() if self._moments else RAW
 
     def frame_of_all(self) -> Frame:
         """The frame that standardises all rows."""
         both = DrawMoments(self._source.layout.dimension)
-        return both.merge(self._training).merge(self._others).standard_frame()
+        return both.merge(self._by_role.training).merge(self._by_role.others).standard_frame()
+
+
+class RoleMoments:
+    """Mean and variance of the draws: of training rows, and of all others."""
+
+    def __init__(self, dimension: int, partition: Partition) -> None:
+        self._partition = partition
+        self.training, self.others = DrawMoments(dimension), DrawMoments(dimension)
+
+    def zero(self) -> RoleMoments:
+        """An accumulator of the same kind without rows."""
+        return RoleMoments(self.training.dimension, self._partition)
+
+    def update(self, block: Block) -> None:
+        """Take the rows of a block."""
+        mask = self._partition.mask(block, *TRAINING)
+        for moments, chosen in ((self.training, mask), (self.others, ~mask)):
+            # The draws alone are gathered, which costs half of gathering the rows.
+            index = np.flatnonzero(chosen)
+            if index.size == block.rows:
+                moments.update(block)
+            elif index.size:
+                weights = None if block.weights is None else block.weights[index]
+                moments.add(block.draws.take(index, axis=0), weights)
+
+    def merge(self, other: RoleMoments) -> RoleMoments:
+        """Add another accumulator's rows."""
+        self.training.merge(other.training)
+        self.others.merge(other.others)
+        return self
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from typing import ClassVar, NamedTuple, Protocol
 import numpy as np
 
 from polystein._lib.arguments import integer, one_of
+from polystein._lib.scratch import empty_like
 from polystein.errors import InputError
 from polystein.types import BasisName, FloatArray
 
@@ -154,12 +155,20 @@ class BoundedHermite(_Ordered):
 
     def terms(self, draws: FloatArray) -> Iterator[Term]:
         """Yield g_k by their recurrence, with g_k' = sqrt(k) g_(k-1) - x g_k / 2."""
-        envelope = np.exp(-0.25 * draws * draws)
-        before, values = envelope, draws * envelope
+        before = np.multiply(draws, draws, out=empty_like(draws))
+        before *= -0.25
+        np.exp(before, out=before)
+        values = np.multiply(draws, before, out=empty_like(draws))
         for k in range(1, self.order + 1):
-            product, below = draws * values, math.sqrt(k) * before
-            yield Term(values, 1.0, below - 0.5 * product)
-            before, values = values, (product - below) / math.sqrt(k + 1)
+            product = np.multiply(draws, values, out=empty_like(draws))
+            derivative = np.multiply(product, -0.5, out=empty_like(draws))
+            below = np.multiply(before, math.sqrt(k), out=empty_like(draws))
+            derivative += below
+            yield Term(values, 1.0, derivative)
+            if k < self.order:
+                product -= below
+                product *= 1.0 / math.sqrt(k + 1)
+                before, values = values, product
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,13 @@ how Phi_i is summed over rows, contracted with A_i, squared, and laid out.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
 
 import numpy as np
 
 from polystein._lib.arguments import one_of
+from polystein._lib.scratch import empty, empty_like
 from polystein.stein.basis import Term
 from polystein.types import FloatArray, Structure
 
@@ -126,7 +127,7 @@ class FullOperator:
 
     def contract(self, scores: FloatArray, term: Term, matrix: FloatArray) -> FloatArray:
         """s' A phi + <diag(A), phi'>."""
-        products = _row_dots(scores @ matrix, term.values)
+        products = _row_dots(np.matmul(scores, matrix, out=empty_like(scores)), term.values)
         return products + derivative_dot(term, np.diagonal(matrix))
 
     def squared_norm_sum(self, rows: WeighedRows, term: Term) -> float:
@@ -210,14 +211,28 @@ def operator_for(structure: Structure) -> Operator:
     return FullOperator() if structure == "full" else DiagonalOperator()
 
 
+def diagonal_entries(scores: FloatArray, terms: Iterable[Term]) -> Iterator[FloatArray]:
+    """s, and then the diagonal of Phi_i for one term after the other, (rows, d) each.
+
+    All but the first are handed out in the same memory.
+    """
+    yield scores
+    entry = empty_like(scores)
+    for values, factor, derivative in terms:
+        np.multiply(scores, values, out=entry)
+        if derivative is None:
+            entry += factor
+        else:
+            entry += derivative if factor == 1.0 else factor * derivative
+        yield entry
+
+
 def diagonal_columns(scores: FloatArray, terms: Sequence[Term]) -> FloatArray:
-    """s, and the diagonal of Phi_i for every term, of shape (rows, (1 + Q) d)."""
+    """The same side by side, of shape (rows, (1 + Q) d)."""
     rows, dimension = scores.shape
-    columns = np.empty((rows, 1 + len(terms), dimension))
-    columns[:, 0] = scores
-    for i, term in enumerate(terms, start=1):
-        np.multiply(scores, term.values, out=columns[:, i])
-        columns[:, i] += term.factor if term.derivative is None else term.factor * term.derivative
+    columns = empty(rows, 1 + len(terms), dimension)
+    for i, entry in enumerate(diagonal_entries(scores, terms)):
+        columns[:, i] = entry
     return columns.reshape(rows, -1)
 
 

@@ -14,7 +14,7 @@ from polystein.data.passes import gathered, run_pass
 from polystein.data.source import Block, Rows, Source
 from polystein.errors import DegenerateError
 from polystein.inference.columns import ColumnMoments, MeanAndCovariance
-from polystein.stein.basis import Basis, feature_names, feature_words
+from polystein.stein.basis import Basis, Term, feature_names, feature_words
 from polystein.stein.change import change
 from polystein.stein.moments import SteinMean, stein_moments
 from polystein.stein.operator import Operator, derivative_dot, derivative_sum, operator_for
@@ -69,8 +69,12 @@ class PrimalWitness(_OfBasis):
     def project(self, draws: FloatArray, scores: FloatArray) -> FloatArray:
         """Features of every row."""
         draws, scores = self.frame.apply(draws, scores)
-        terms = zip(self.basis.terms(draws), self.A, strict=True)
-        columns = [self.operator.contract(scores, term, matrix) for term, matrix in terms]
+        return self.contract(scores, self.basis.terms(draws))
+
+    def contract(self, scores: FloatArray, terms: Iterable[Term]) -> FloatArray:
+        """Features of rows that are seen in the frame already, by their basis terms."""
+        pairs = zip(terms, self.A, strict=True)
+        columns = [self.operator.contract(scores, term, matrix) for term, matrix in pairs]
         return np.stack([*columns, scores @ self.b], axis=1)
 
     def scaled(self, factors: list[FloatArray]) -> PrimalWitness:

@@ -14,9 +14,11 @@ that other training rows made, so that no rows need be set aside for them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -29,9 +31,9 @@ from polystein.data.source import Block, Rows, Source, chosen_rows
 from polystein.data.split import TRAINING, Partition
 from polystein.errors import DegenerateError
 from polystein.inference.columns import ColumnMoments, MeanAndCovariance
-from polystein.stein.basis import Basis
+from polystein.stein.basis import Basis, Term
 from polystein.stein.moments import SteinMoments, merge_all
-from polystein.stein.operator import diagonal_columns
+from polystein.stein.operator import diagonal_columns, diagonal_entries
 from polystein.stein.witness import PrimalWitness, ProjectedColumns, maximiser
 from polystein.types import FloatArray
 from polystein.weights.rules import SoftThreshold, varying
@@ -73,11 +75,35 @@ class TrainedWitnesses:
     entries: FloatArray
 
     def project(self, draws: FloatArray, scores: FloatArray) -> FloatArray:
-        """Members' columns for every row."""
-        full = self.orders.project(draws, scores) @ self.combination
+        """Members' columns for every row; every basis function is evaluated once."""
         draws, scores = self.frame.apply(draws, scores)
-        entries = diagonal_columns(scores, list(self.basis.terms(draws)))
-        return np.concatenate([entries @ self.entries, full], axis=1)
+        terms = list(self.basis.terms(draws))
+        members = np.zeros((len(scores), self.entries.shape[1]))
+        for entry, (kept, weights) in zip(
+            self._weighed_entries(scores, terms), self._by_order, strict=True
+        ):
+            members += entry[:, kept] @ weights
+        full = self.orders.contract(scores, terms) @ self.combination
+        return np.concatenate([members, full], axis=1)
+
+    @cached_property
+    def _by_order(self) -> list[tuple[NDArray[np.intp] | slice, FloatArray]]:
+        """For each order with any weight, the coordinates that have some, and their weights."""
+        orders = self.entries.reshape(1 + self.basis.order, -1, self.entries.shape[1])
+        result: list[tuple[NDArray[np.intp] | slice, FloatArray]] = []
+        for weights in orders:
+            kept = np.flatnonzero(weights.any(axis=1))
+            if kept.size:
+                few = 4 * kept.size < len(weights)
+                result.append((kept, weights[kept]) if few else (slice(None), weights))
+        return result
+
+    def _weighed_entries(self, scores: FloatArray, terms: list[Term]) -> Iterator[FloatArray]:
+        """The diagonal entries of the orders that have any weight, the score's first."""
+        score, *orders = self.entries.reshape(1 + self.basis.order, -1)
+        pairs = zip(terms, orders, strict=True)
+        entries = diagonal_entries(scores, [term for term, weights in pairs if np.any(weights)])
+        return entries if np.any(score) else islice(entries, 1, None)
 
     @property
     def members(self) -> tuple[Member, ...]:
@@ -150,7 +176,7 @@ class TrainingSums:
         if not mask.any():
             return
         fold = self._fold_of(block)
-        for k in np.unique(fold[mask]).tolist():
+        for k in range(int(fold.min()), int(fold.max()) + 1):
             chosen = chosen_rows(block, mask & (fold == k))
             if chosen is not None:
                 self._add(self._frame.see(chosen), k)
@@ -165,9 +191,9 @@ class TrainingSums:
         result = np.zeros(block.rows, dtype=np.intp)
         for run in block.runs:
             start, length = self._stretch.get(run.chain, (0, 1))
-            positions = np.arange(run.start - start, run.start - start + run.high - run.low)
-            bounds = [k * length // FOLDS for k in range(1, FOLDS)]
-            result[run.low : run.high] = np.searchsorted(bounds, positions, side="right")
+            for bound in (k * length // FOLDS + start for k in range(1, FOLDS)):
+                # Rows from the bound on belong to the next fold.
+                result[run.low + max(0, bound - run.start) : run.high] += 1
         return result
 
     def merge(self, other: TrainingSums) -> TrainingSums:

@@ -1,0 +1,65 @@
+"""Memory for arrays that live no longer than a block of rows.
+
+Arrays of a block's size are given back to the operating system when they are freed, and fetched
+anew, page by page, when the next block needs them: that takes several times as long as the
+arithmetic on them. Inside `reused`, `empty` hands out the same memory for every block.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+
+from polystein.types import FloatArray
+
+
+class _Pool(threading.local):
+    """Buffers of one thread, and how many of them this block has taken."""
+
+    def __init__(self) -> None:
+        self.buffers: list[FloatArray] = []
+        self.taken = 0
+        self.depth = 0
+
+
+_POOL = _Pool()
+
+
+@contextmanager
+def reused() -> Iterator[None]:
+    """A context in which `empty` reuses memory; it is released at the end."""
+    _POOL.depth += 1
+    try:
+        yield
+    finally:
+        _POOL.depth -= 1
+        if _POOL.depth == 0:
+            _POOL.buffers, _POOL.taken = [], 0
+
+
+def next_block() -> None:
+    """Say that no array of the last block is needed any more."""
+    _POOL.taken = 0
+
+
+def empty(*shape: int) -> FloatArray:
+    """An array that the next block will overwrite; outside `reused`, an array of its own."""
+    if _POOL.depth == 0:
+        return np.empty(shape)
+    size = math.prod(shape)
+    if _POOL.taken == len(_POOL.buffers):
+        _POOL.buffers.append(np.empty(size))
+    elif _POOL.buffers[_POOL.taken].size < size:
+        _POOL.buffers[_POOL.taken] = np.empty(size)
+    buffer = _POOL.buffers[_POOL.taken]
+    _POOL.taken += 1
+    return buffer[:size].reshape(shape)
+
+
+def empty_like(array: FloatArray) -> FloatArray:
+    """The same, of the shape of another array."""
+    return empty(*array.shape)
