@@ -30,7 +30,7 @@ LAZY = {
 #: What the package itself publishes; the rooms after these are for programs, not for `import`.
 PUBLISHED = {"errors", "_version", "inference", "theory", "data", "stein", "weights", "results"}
 PUBLISHED |= {"methods", "rivals"}
-CORE_DEPENDENCIES = {"numpy", "scipy"}
+CORE_DEPENDENCIES = {"numpy", "scipy", "threadpoolctl"}
 CLI_ROOMS = {"report", "experiments", "cli"}
 CLI_DEPENDENCIES = {"typer", "rich", "matplotlib", "pyarrow"}
 RANK = {

@@ -7,11 +7,16 @@ and convex in the lag, which shows from which lag on their estimates are noise.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import groupby
+
 import numpy as np
 from scipy.fft import irfft, next_fast_len, rfft
 
 from polystein.types import FloatArray
 
+# Short chains are transformed together, up to so many numbers at once.
+_NUMBERS_AT_ONCE = 2**18
 # The relative rounding error of the sum of a long column is at most this.
 STILL = 1e-10
 
@@ -26,12 +31,21 @@ def autocovariances(chains: list[FloatArray]) -> FloatArray:
     longest = max(chain.shape[0] for chain in chains)
     size = next_fast_len(2 * longest, real=True)
     power = np.zeros((size // 2 + 1, chains[0].shape[1]))
-    for chain in chains:
-        spectrum = rfft(chain, size, axis=0)
-        power += spectrum.real**2 + spectrum.imag**2
+    for together in _stacks(chains):
+        spectrum = rfft(together, size, axis=1)
+        power += np.sum(spectrum.real**2 + spectrum.imag**2, axis=0)
     total = sum(chain.shape[0] for chain in chains)
     result: FloatArray = irfft(power, size, axis=0)[:longest] / total
     return result
+
+
+def _stacks(chains: list[FloatArray]) -> Iterator[FloatArray]:
+    """Chains of equal length, as many at once as are worth one transform."""
+    for _, alike in groupby(chains, key=len):
+        rest = list(alike)
+        at_once = max(1, _NUMBERS_AT_ONCE // max(1, rest[0].size))
+        for low in range(0, len(rest), at_once):
+            yield np.stack(rest[low : low + at_once])
 
 
 def initial_monotone_sums(covariances: FloatArray) -> tuple[FloatArray, FloatArray]:

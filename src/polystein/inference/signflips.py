@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaincc
+from scipy.special import erfc, gammaincc
 
 from polystein._lib.numerics import EPSILON, TINY, finite
 from polystein.types import FloatArray
@@ -124,7 +124,7 @@ def maximum_tail(values: FloatArray, reference: FloatArray) -> FloatArray:
 
 def _square_tail(values: FloatArray) -> FloatArray:
     """Upper tail of a squared standard normal; below 1, even at 0."""
-    tail: FloatArray = np.minimum(gammaincc(0.5, 0.5 * values), 1.0 - EPSILON)
+    tail: FloatArray = np.minimum(erfc(np.sqrt(0.5 * values)), 1.0 - EPSILON)
     return tail
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polystein._lib.numerics import kish_size
+from polystein._lib.scratch import empty
 from polystein.data.coordinates import Frame
 from polystein.data.passes import Accumulator, Tick, every_row, run_pass
 from polystein.data.screen import LargestDeviations
@@ -21,9 +22,6 @@ from polystein.types import FloatArray
 #: Sums over pairs of coordinates take at most this many numbers at once, 256 MiB. What does not
 #: fit is summed in further passes.
 PAIR_NUMBERS = 2**25
-# Products of shorter segments than this are taken together: one by one they cost more in calls
-# than in arithmetic.
-_SHORT = 128
 # So few segments of a block are summed one by one.
 _FEW = 8
 
@@ -102,7 +100,10 @@ class BatchSums:
         for job in jobs:
             if job not in self._pass.pairs:
                 self._sum_again(job)
-            yield self._joined(self._pass.pairs[job])
+            sums = self._joined(self._pass.pairs[job])
+            own = np.arange(job.low, job.high)
+            sums[:, own - job.low, own] = 0.0
+            yield sums
 
     def join(self, count: int) -> None:
         """Join so many neighbouring batches of a chain to one."""
@@ -238,18 +239,10 @@ def _segment_sums(columns: FloatArray, segments: Segments) -> FloatArray:
 def _add_pairs(
     sums: FloatArray, seen: Block, values: FloatArray, job: PairJob, segments: Segments
 ) -> None:
-    """Add s' phi of every segment to the sums of its batch, without the diagonal."""
+    """Add s' phi of every segment to the sums of its batch."""
     scores = seen.scores[:, job.low : job.high]
     if seen.weights is not None:
         scores = scores * seen.weights[:, None]
-    lengths = segments.high - segments.low
-    for length in np.unique(lengths[lengths < _SHORT]).tolist():
-        chosen = np.flatnonzero(lengths == length)
-        rows = segments.low[chosen, None] + np.arange(length)
-        products = scores.take(rows, axis=0).transpose(0, 2, 1) @ values.take(rows, axis=0)
-        _add(sums, segments.batch[chosen], products)
-    for k in np.flatnonzero(lengths >= _SHORT).tolist():
-        part = slice(segments.low[k], segments.high[k])
-        sums[segments.batch[k]] += scores[part].T @ values[part]
-    own = np.arange(job.low, job.high)
-    sums[:, own - job.low, own] = 0.0
+    product = empty(*sums.shape[1:])
+    for low, high, batch in zip(*(part.tolist() for part in segments), strict=True):
+        sums[batch] += np.matmul(scores[low:high].T, values[low:high], out=product)

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
+from itertools import islice, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -40,6 +40,8 @@ from polystein.weights.rules import SoftThreshold, varying
 
 #: Training rows are cut into this many parts; each is projected on a witness of the others.
 FOLDS = 4
+#: From so many chains on, a fold has chains of its own instead of a part of every chain.
+MANY_STRETCHES = 16
 #: Added to the correlations of the orders' features.
 RIDGE = 0.1
 #: How many coordinates of a sparse member a result names.
@@ -157,7 +159,7 @@ class TrainingSums:
     def __init__(self, source: Source, partition: Partition, basis: Basis, frame: Frame) -> None:
         self._partition, self._frame, self._log_scale = partition, frame, source.log_scale
         self.basis, self.rows = basis, list(partition.rows(*TRAINING))
-        self._stretch = {rows.chain: (rows.start, rows.stop - rows.start) for rows in self.rows}
+        self._bounds = _fold_bounds(self.rows)
         self.folds = [SteinMoments.empty(basis, "full", answer=frame) for _ in range(FOLDS)]
         size = (1 + basis.order) * source.layout.dimension
         self.entries = ColumnMoments(size, joint=False)
@@ -187,11 +189,10 @@ class TrainingSums:
         self.entries.update(diagonal_columns(seen.scores, terms), seen.weights)
 
     def _fold_of(self, block: Block) -> NDArray[np.intp]:
-        """The fold of every row: a quarter of its chain's training stretch, by position."""
+        """The fold of every row, by its position in its chain."""
         result = np.zeros(block.rows, dtype=np.intp)
         for run in block.runs:
-            start, length = self._stretch.get(run.chain, (0, 1))
-            for bound in (k * length // FOLDS + start for k in range(1, FOLDS)):
+            for bound in self._bounds.get(run.chain, ()):
                 # Rows from the bound on belong to the next fold.
                 result[run.low + max(0, bound - run.start) : run.high] += 1
         return result
@@ -212,7 +213,7 @@ def fit_witnesses(
     # PSD of order 1 is the first feature and the score's, which is the last, as they come.
     uniform = np.zeros(basis.order + 1)
     uniform[[0, -1]] = 1.0
-    parts = folds(sums.rows, FOLDS)
+    parts = folds(sums.rows)
     moments = cross_fitted_moments(source, parts, sums.folds, frame, tick)
     stacked = np.ones(basis.order + 1) if moments is None else nonnegative_weights(moments)
     return TrainedWitnesses(
@@ -283,14 +284,30 @@ def nonnegative_weights(moments: MeanAndCovariance) -> FloatArray:
     return weights / np.sqrt(weights @ weights)
 
 
-def folds(rows: list[Rows], count: int) -> list[list[Rows]]:
-    """Contiguous parts of the rows, each a part of every stretch."""
-    return [[_part(stretch, k, count) for stretch in rows] for k in range(count)]
+def folds(rows: list[Rows]) -> list[list[Rows]]:
+    """Contiguous parts of the rows: of many stretches some each, else a part of every stretch."""
+    if len(rows) >= MANY_STRETCHES:
+        bounds = [k * len(rows) // FOLDS for k in range(FOLDS + 1)]
+        return [rows[low:high] for low, high in pairwise(bounds)]
+    return [[_part(stretch, k) for stretch in rows] for k in range(FOLDS)]
 
 
-def _part(rows: Rows, k: int, count: int) -> Rows:
-    """The k-th of ``count`` equal parts of a stretch."""
+def _part(rows: Rows, k: int) -> Rows:
+    """The k-th of the equal parts of a stretch."""
     length = rows.stop - rows.start
-    low, high = k * length // count, (k + 1) * length // count
+    low, high = k * length // FOLDS, (k + 1) * length // FOLDS
     mask = None if rows.mask is None else rows.mask[low:high]
     return Rows(rows.chain, rows.start + low, rows.start + high, mask)
+
+
+def _fold_bounds(rows: list[Rows]) -> dict[int, list[int]]:
+    """For each chain, the rows from which on the second, third, ... fold begins."""
+    bounds: dict[int, list[int]] = {}
+    for part in folds(rows)[1:]:
+        starts = {stretch.chain: stretch.start for stretch in part}
+        for stretch in rows:
+            # A chain that this fold has no part of lies before or after it as a whole.
+            outside = stretch.stop if stretch.chain < part[0].chain else stretch.start
+            start = starts.get(stretch.chain, outside)
+            bounds.setdefault(stretch.chain, []).append(start)
+    return bounds
