@@ -77,6 +77,43 @@ def pair_sums(
     return sums
 
 
+def neighbours(places: Sequence[Place]) -> list[bool]:
+    """Whether each batch but the last ends in the chain in which the next one starts."""
+    batches = 1 + max(place[3] for place in places)
+    chains = [[chain for chain, _, _, own in places if own == batch] for batch in range(batches)]
+    return [chains[k][-1] == chains[k + 1][0] for k in range(batches - 1)]
+
+
+def groups(places: Sequence[Place], count: int) -> list[list[int]]:
+    """Which batches are joined: ``count`` neighbours each, a shorter rest to the group before."""
+    series: list[list[int]] = [[0]]
+    for batch, follows in enumerate(neighbours(places), 1):
+        if follows:
+            series[-1].append(batch)
+        else:
+            series.append([batch])
+    result = []
+    for batches in series:
+        own: list[list[int]] = []
+        while batches:
+            if len(batches) < count and own:
+                own[-1] += batches
+                break
+            own.append(batches[:count])
+            batches = batches[count:]
+        result += own
+    return result
+
+
+def joined_sums(sums: Array, joined: Sequence[Sequence[int]]) -> Array:
+    """Sums over the batches of each group, one batch after the other."""
+    result = np.zeros((len(joined), *sums.shape[1:]))
+    for k, group in enumerate(joined):
+        for batch in group:
+            result[k] += sums[batch]
+    return result
+
+
 def t_statistic(sums: Array, signs: Array) -> float:
     """t = sum_b e_b b_b / sqrt(sum_b b_b^2) of one feature; 0 where all sums are."""
     size = math.sqrt(math.fsum(float(value) ** 2 for value in sums))

@@ -1,127 +1,80 @@
-"""Stretches of chains, and sums of Stein features over their batches."""
+"""Sums of Stein features over batches, against loops over the rows."""
 
-import itertools
-import math
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import polystein as ps
 from polystein.data import passes
 from polystein.data.coordinates import Frame
-from polystein.data.source import Layout
-from polystein.methods.check import batch_sums
-from polystein.methods.check.batch_sums import FEWEST_ROWS, MOST_BATCHES, BatchSums, Stretch, cut
+from polystein.data.source import complete
+from polystein.methods.check import batch_sums, batches
+from polystein.methods.check.batch_sums import BatchSums
+from polystein.methods.check.batches import Batches, Stretch, cut
 from polystein.stein.basis import LinearAndBounded, Monomial
 from tests.conftest import Array, arbitrary_rows, arbitrary_weights
 from tests.reference import check as literal
+from tests.sources import CountingSample, MinimalSource, WeightedSource
 
 ORDER = 3
+PAIRS = (1, 3)
 
 
-def layout(*lengths: int) -> Layout:
-    return Layout(lengths, 1, True)
+class Standard(NamedTuple):
+    """A frame, and what the loops need: the rows in it, chain by chain, and their weights."""
+
+    frame: Frame
+    draws: Any
+    scores: Any
+    weights: Any
 
 
-def least_and_gap(time: float | None) -> tuple[int, int]:
-    if time is None:
-        return 4, 0
-    return max(4, math.ceil(4.0 * time)), math.ceil(time)
-
-
-lengths = st.lists(st.integers(1, 400), min_size=1, max_size=8)
-times = st.none() | st.floats(1.0, 60.0)
-
-
-@given(lengths, times)
-def test_stretches_keep_their_distance_and_their_length(sizes: list[int], time: Any) -> None:
-    least, gap = least_and_gap(time)
-    found = cut(layout(*sizes), time)
-    for chain, rows in enumerate(sizes):
-        own = [stretch for stretch in found if stretch.chain == chain]
-        assert (own[0].start, own[-1].stop) == (0, rows)
-        for before, after in itertools.pairwise(own):
-            assert after.start - before.stop == gap
-        sizes_of_own = [stretch.stop - stretch.start for stretch in own]
-        assert max(sizes_of_own) - min(sizes_of_own) <= 1
-        # One that is too short is a whole chain.
-        assert min(sizes_of_own) >= min(least, rows)
-
-
-@given(lengths)
-def test_independent_rows_are_all_used_once(sizes: list[int]) -> None:
-    rows = [(s.chain, t) for s in cut(layout(*sizes), None) for t in range(s.start, s.stop)]
-    assert rows == [(chain, t) for chain, size in enumerate(sizes) for t in range(size)]
-
-
-@given(st.lists(st.integers(1, 20_000), min_size=1, max_size=8), times)
-def test_batches_are_numbered_and_few(sizes: list[int], time: Any) -> None:
-    numbers = [stretch.batch for stretch in cut(layout(*sizes), time)]
-    assert numbers == sorted(numbers)
-    assert set(numbers) == set(range(numbers[-1] + 1))
-    assert numbers[-1] < MOST_BATCHES
-
-
-def test_many_rows_make_as_many_batches_as_there_may_be() -> None:
-    for rows in (1000, 1001, 100_000):
-        found = cut(layout(rows), None)
-        assert len(found) == MOST_BATCHES
-        assert min(stretch.stop - stretch.start for stretch in found) == rows // MOST_BATCHES
-
-
-def test_few_rows_make_batches_of_four() -> None:
-    assert cut(layout(10), None) == [Stretch(0, 0, 5, 0), Stretch(0, 5, 10, 1)]
-    assert len(cut(layout(999), None)) == 999 // FEWEST_ROWS
-
-
-def test_chains_are_cut_with_a_time_between() -> None:
-    """A time of 2.5 asks for 10 rows a stretch and 3 between; 36 rows hold three."""
-    assert cut(layout(36, 5), 2.5) == [
-        Stretch(0, 0, 10, 0),
-        Stretch(0, 13, 23, 1),
-        Stretch(0, 26, 36, 2),
-        Stretch(1, 0, 5, 3),
-    ]
-
-
-def test_more_chains_than_batches_share_them() -> None:
-    found = cut(layout(*[6] * 300), 1.0)
-    assert [stretch[:3] for stretch in found] == [(chain, 0, 6) for chain in range(300)]
-    counts = np.bincount([stretch.batch for stretch in found])
-    assert counts.size == MOST_BATCHES
-    assert set(counts.tolist()) == {1, 2}
-
-
-# Sums, against loops over the rows
-
-
-def chains(count: int, rows: int, d: int, weighted: bool = False) -> tuple[ps.Sample, Any]:
+def chains(count: int, rows: int, d: int, weighted: bool = False) -> tuple[ps.Sample, Standard]:
     """A sample in arbitrary coordinates, and what its standardised rows are."""
     draws, scores = (flat.reshape(count, rows, d) for flat in arbitrary_rows(count * rows, d, 3))
     log_weights, weights = arbitrary_weights(count * rows)
     log_weights, weights = log_weights.reshape(count, rows), weights.reshape(count, rows)
-    sample = ps.Sample(draws, scores, log_weights=log_weights if weighted else None)
-    frame = Frame(np.linspace(-0.5, 0.7, d), np.linspace(0.8, 1.5, d))
+    sample = CountingSample(draws, scores, log_weights=log_weights if weighted else None)
+    frame = some_frame(d)
     standard = frame.apply(draws, scores)
     # Weights of `Sample` are relative to the largest.
-    return sample, (frame, *standard, weights / weights.max() if weighted else None)
+    return sample, Standard(frame, *standard, weights / weights.max() if weighted else None)
+
+
+def some_frame(d: int) -> Frame:
+    return Frame(np.linspace(-0.5, 0.7, d), np.linspace(0.8, 1.5, d))
+
+
+def taken(
+    source: Any, frame: Frame, places: Batches, order: int = ORDER, pairs: Any = PAIRS
+) -> BatchSums:
+    return BatchSums(source, frame, LinearAndBounded(order), places, pairs).take()
+
+
+def whole_pairs(sums: BatchSums, order: int) -> Array:
+    return np.concatenate(list(sums.pairs(order)), axis=1)
+
+
+def assert_loops(sums: BatchSums, standard: Standard, places: Iterable[Stretch], d: int) -> None:
+    """Diagonal and pairs are the loops' over the given stretches."""
+    own = standard[1:]
+    expected = literal.diagonal_sums(*own, places, ORDER)
+    assert sums.count == expected.shape[0]
+    assert sums.diagonal == pytest.approx(expected, rel=1e-10, abs=1e-10)
+    for order in PAIRS if d > 1 else ():
+        expected = literal.pair_sums(*own, places, order)
+        assert whole_pairs(sums, order) == pytest.approx(expected, rel=1e-10, abs=1e-10)
+        assert np.abs(expected).max() > 1.0
 
 
 def assert_sums(count: int, rows: int, d: int, time: float | None, weighted: bool = False) -> None:
-    sample, (frame, draws, scores, weights) = chains(count, rows, d, weighted)
+    sample, standard = chains(count, rows, d, weighted)
     places = cut(sample.layout, time)
-    sums = BatchSums(sample, frame, LinearAndBounded(ORDER), places)
-    expected = literal.diagonal_sums(draws, scores, weights, places, ORDER)
-    assert sums.count == expected.shape[0] == places[-1].batch + 1
-    assert sums.diagonal == pytest.approx(expected, rel=1e-10, abs=1e-10)
-    for order in (1, 3):
-        pairs = np.concatenate(list(sums.pairs(order)), axis=1)
-        expected = literal.pair_sums(draws, scores, weights, places, order)
-        assert pairs == pytest.approx(expected, rel=1e-10, abs=1e-10)
-        assert d == 1 or np.abs(expected).max() > 1.0
+    sums = taken(sample, standard.frame, places)
+    assert sums.count == places.count == places.stretches[-1].batch + 1
+    assert_loops(sums, standard, places.stretches, d)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -139,7 +92,7 @@ def test_stretches_longer_than_a_block_of_the_cache(
 ) -> None:
     monkeypatch.setattr(passes, "BLOCK_ELEMENTS", 1)
     assert passes.block_rows(d) == 2 * d
-    monkeypatch.setattr(batch_sums, "MOST_BATCHES", 5)
+    monkeypatch.setattr(batches, "MOST_BATCHES", 5)
     assert_sums(2, 61, d, time, weighted=True)
 
 
@@ -155,8 +108,8 @@ def test_any_number_of_stretches_may_fit_into_a_block_of_the_cache(
 def test_stretches_longer_than_the_real_blocks_of_the_cache() -> None:
     """20,000 rows are more than any block has."""
     sample, (frame, draws, scores, _) = chains(2, 20_000, 1)
-    places = [Stretch(0, 0, 20_000, 0), Stretch(1, 0, 20_000, 1)]
-    sums = BatchSums(sample, frame, Monomial(1), places).diagonal
+    places = Batches((Stretch(0, 0, 20_000, 0), Stretch(1, 0, 20_000, 1)))
+    sums = BatchSums(sample, frame, Monomial(1), places).take().diagonal
     assert sums[:, 0] == pytest.approx(scores.sum(axis=1), rel=1e-10)
     assert sums[:, 1] == pytest.approx((scores * draws + 1.0).sum(axis=1), rel=1e-10)
 
@@ -167,31 +120,84 @@ def test_short_chains_share_their_sums(weighted: bool) -> None:
     assert_sums(300, 6, 2, 1.0, weighted)
 
 
+@pytest.mark.filterwarnings("ignore::polystein.errors.DependenceWarning")
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("time", [None, 1.0, 4.0])
+def test_many_short_chains_joined_to_one_block(time: float | None, weighted: bool) -> None:
+    assert_sums(60, 20, 3, time, weighted)
+
+
+RAGGED = (61, 5, 1, 33, 20, 2, 90)
+
+
+def ragged(weighted: bool) -> tuple[Any, Standard]:
+    """Chains that differ in length, and their standardised rows padded by what is never read."""
+    rows, most = sum(RAGGED), max(RAGGED)
+    (draws, scores), ends = arbitrary_rows(rows, 2, seed=4), np.cumsum(RAGGED)[:-1]
+    logs, weights = (np.split(array, ends) for array in arbitrary_weights(rows))
+    parts = list(zip(np.split(draws, ends), np.split(scores, ends), strict=True))
+    source: Any = MinimalSource(parts, time_ordered=True)
+    if weighted:
+        source = WeightedSource(parts, logs, ("a", "b"), time_ordered=True)
+    frame, table = some_frame(2), np.full((5, len(RAGGED), most), np.nan)
+    largest = max(float(own.max()) for own in weights)
+    for chain, (own, size) in enumerate(zip(parts, RAGGED, strict=True)):
+        table[:2, chain, :size], table[2:4, chain, :size] = (a.T for a in frame.apply(*own))
+        table[4, chain, :size] = weights[chain] / largest
+    padded = np.moveaxis(table[:2], 0, -1), np.moveaxis(table[2:4], 0, -1)
+    return complete(source), Standard(frame, *padded, table[4] if weighted else None)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("time", [None, 1.0, 4.0])
+@pytest.mark.parametrize("rows", [7, 50, None])
+def test_chains_of_different_lengths(
+    rows: int | None, time: float | None, weighted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if rows is not None:
+        monkeypatch.setattr(passes, "block_rows", lambda dimension: rows)
+    source, standard = ragged(weighted)
+    places = cut(source.layout, time)
+    sums = taken(source, standard.frame, places)
+    assert_loops(sums, standard, places.stretches, 2)
+    sums.join(3)
+    assert_joined(sums, standard, places, [3])
+
+
 @pytest.mark.parametrize("time", [None, 2.5])
 def test_the_effective_number_of_batches_is_that_of_their_weights(time: float | None) -> None:
     sample, (frame, _, _, weights) = chains(2, 61, 2, weighted=True)
     places = cut(sample.layout, time)
+    held = weights_held(places.stretches, weights)
+    expected = sum(held) ** 2 / sum(weight**2 for weight in held)
+    sums = taken(sample, frame, places, order=1, pairs=())
+    assert 1.0 < expected < 0.97 * sums.count
+    assert sums.effective_count == pytest.approx(expected, rel=1e-10)
+    sample, (frame, *_) = chains(2, 61, 2)
+    sums = taken(sample, frame, places, order=1, pairs=())
+    assert sums.effective_count == sums.count
+
+
+def weights_held(places: Iterable[Stretch], weights: Array) -> list[float]:
+    places = list(places)
     held = [0.0] * (places[-1].batch + 1)
     for chain, start, stop, batch in places:
         for t in range(start, stop):
             held[batch] += weights[chain, t]
-    expected = sum(held) ** 2 / sum(weight**2 for weight in held)
-    sums = BatchSums(sample, frame, LinearAndBounded(1), places)
-    assert 1.0 < expected < 0.97 * sums.count
-    assert sums.effective_count == pytest.approx(expected, rel=1e-10)
-    sample, (frame, *_) = chains(2, 61, 2)
-    sums = BatchSums(sample, frame, LinearAndBounded(1), places)
-    assert sums.effective_count == sums.count
+    return held
 
 
 def test_neighbours_may_share_a_batch() -> None:
     sample, (frame, draws, scores, _) = chains(1, 30, 2)
-    places = [Stretch(0, 0, 10, 0), Stretch(0, 10, 20, 0), Stretch(0, 20, 30, 1)]
-    sums = BatchSums(sample, frame, LinearAndBounded(ORDER), places)
-    expected = literal.diagonal_sums(draws, scores, None, places, ORDER)
+    places = Batches((Stretch(0, 0, 10, 0), Stretch(0, 10, 20, 0), Stretch(0, 20, 30, 1)))
+    sums = taken(sample, frame, places, pairs=(2,))
+    expected = literal.diagonal_sums(draws, scores, None, places.stretches, ORDER)
     assert sums.diagonal == pytest.approx(expected, rel=1e-10, abs=1e-10)
-    expected = literal.pair_sums(draws, scores, None, places, 2)
+    expected = literal.pair_sums(draws, scores, None, places.stretches, 2)
     assert next(sums.pairs(2)) == pytest.approx(expected, rel=1e-10, abs=1e-10)
+
+
+# Pairs, within the budget and beyond it
 
 
 @pytest.mark.parametrize(("numbers", "parts"), [(1, 5), (61, 5), (150, 3), (10**6, 1)])
@@ -199,43 +205,172 @@ def test_pairs_come_in_parts(numbers: int, parts: int, monkeypatch: pytest.Monke
     """15 batches of 5 coordinates are 75 numbers for each score coordinate."""
     sample, (frame, draws, scores, _) = chains(1, 60, 5)
     places = cut(sample.layout, None)
-    sums = BatchSums(sample, frame, LinearAndBounded(ORDER), places)
-    monkeypatch.setattr(batch_sums, "_MOST_NUMBERS", numbers)
-    found = list(sums.pairs(2))
+    monkeypatch.setattr(batch_sums, "PAIR_NUMBERS", numbers)
+    sums = taken(sample, frame, places, pairs=(2,))
+    found = [part.copy() for part in sums.pairs(2)]
     assert (sums.count, len(found)) == (15, parts)
-    expected = literal.pair_sums(draws, scores, None, places, 2)
+    expected = literal.pair_sums(draws, scores, None, places.stretches, 2)
     assert np.concatenate(found, axis=1) == pytest.approx(expected, rel=1e-10, abs=1e-10)
+
+
+def held_numbers(sums: BatchSums) -> int:
+    return sum(part.size for part in sums._pass.pairs.values())
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("joined", [(), (2,), (3, 2)])
+@pytest.mark.parametrize("numbers", [1, 200, 700, 10**6])
+def test_pairs_beyond_the_budget_are_the_loops(
+    numbers: int, joined: tuple[int, ...], weighted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """30 batches of 4 coordinates are 480 numbers an order; joined or not, asked for or again."""
+    monkeypatch.setattr(batch_sums, "PAIR_NUMBERS", numbers)
+    sample, standard = chains(2, 61, 4, weighted)
+    places = cut(sample.layout, None)
+    sums = taken(sample, standard.frame, places)
+    assert (sums.count, sample.mean_reads) == (30, 1.0)
+    for count in joined:
+        sums.join(count)
+    for _ in range(2):
+        assert_joined(sums, standard, places, joined)
+        assert held_numbers(sums) <= max(numbers, 30 * 4)
+    if numbers >= 2 * 480:
+        assert sample.mean_reads == 1.0
+    else:
+        assert sample.mean_reads > 2.0
+
+
+def test_sums_of_the_diagonal_stay_when_pairs_are_summed_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sample, (frame, *_) = chains(2, 61, 3, weighted=True)
+    whole = taken(sample, frame, cut(sample.layout, 2.0))
+    monkeypatch.setattr(batch_sums, "PAIR_NUMBERS", 1)
+    parts = taken(sample, frame, cut(sample.layout, 2.0))
+    for order in PAIRS:
+        assert whole_pairs(parts, order) == pytest.approx(whole_pairs(whole, order), abs=1e-12)
+    assert np.array_equal(parts.diagonal, whole.diagonal)
+    assert parts.effective_count == whole.effective_count
+    assert vars(parts.deviations)["_total"] == vars(whole.deviations)["_total"]
 
 
 def test_the_diagonal_is_no_pair() -> None:
     sample, (frame, *_) = chains(1, 60, 4)
-    sums = BatchSums(sample, frame, LinearAndBounded(2), cut(sample.layout, None))
+    sums = taken(sample, frame, cut(sample.layout, None), order=2, pairs=(1,))
     (pairs,) = sums.pairs(1)
     zero = np.broadcast_to(np.eye(4, dtype=bool), pairs.shape)
     assert np.array_equal(pairs == 0.0, zero)
 
 
-def test_an_order_beyond_the_basis_is_an_error() -> None:
+@pytest.mark.parametrize("order", [2, 3])
+def test_an_order_that_was_not_asked_for_is_an_error(order: int) -> None:
+    """Or one beyond the basis."""
     sample, (frame, *_) = chains(1, 60, 2)
-    sums = BatchSums(sample, frame, LinearAndBounded(2), cut(sample.layout, None))
+    sums = taken(sample, frame, cut(sample.layout, None), order=2, pairs=(1,))
     with pytest.raises(IndexError):
-        list(sums.pairs(3))
+        list(sums.pairs(order))
+
+
+def test_one_coordinate_has_no_pairs() -> None:
+    sample, (frame, *_) = chains(1, 60, 1)
+    with pytest.raises(IndexError):
+        list(taken(sample, frame, cut(sample.layout, None)).pairs(1))
+
+
+# Joined batches
+
+
+def assert_joined(sums: BatchSums, standard: Standard, places: Batches, counts: Any) -> None:
+    """Sums are those of the loops, joined group by group, as many times as counts are given."""
+    own = standard[1:]
+    diagonal = literal.diagonal_sums(*own, places.stretches, ORDER)
+    pairs = {order: literal.pair_sums(*own, places.stretches, order) for order in PAIRS}
+    stretches = list(places.stretches)
+    for count in counts:
+        groups = literal.groups(stretches, count)
+        number = {batch: k for k, group in enumerate(groups) for batch in group}
+        stretches = [place._replace(batch=number[place.batch]) for place in stretches]
+        diagonal = literal.joined_sums(diagonal, groups)
+        pairs = {order: literal.joined_sums(one, groups) for order, one in pairs.items()}
+    assert sums.count == len(diagonal)
+    assert sums.neighbours.tolist() == literal.neighbours(stretches)
+    assert sums.diagonal == pytest.approx(diagonal, rel=1e-10, abs=1e-10)
+    for order, expected in pairs.items():
+        assert whole_pairs(sums, order) == pytest.approx(expected, rel=1e-10, abs=1e-10)
+    if standard.weights is not None:
+        held = weights_held(stretches, standard.weights)
+        expected = sum(held) ** 2 / sum(weight**2 for weight in held)
+        assert sums.effective_count == pytest.approx(expected, rel=1e-10)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("counts", [(2,), (3,), (7,), (2, 2), (3, 2), (100,)])
+@pytest.mark.parametrize(("chain_count", "time"), [(1, None), (3, None), (2, 2.5)])
+def test_joined_sums_are_the_loops(
+    chain_count: int, time: float | None, counts: tuple[int, ...], weighted: bool
+) -> None:
+    sample, standard = chains(chain_count, 61, 2, weighted)
+    places = cut(sample.layout, time)
+    sums = taken(sample, standard.frame, places)
+    for count in counts:
+        sums.join(count)
+    assert_joined(sums, standard, places, counts)
+    assert sums.count < places.count
+    # No row was read again.
+    assert sample.mean_reads == 1.0
+
+
+def test_sums_of_joined_batches_are_those_over_their_rows() -> None:
+    """Joined stretches, summed as if they had been cut like that."""
+    sample, standard = chains(2, 61, 2)
+    sums = taken(sample, standard.frame, cut(sample.layout, 2.5))
+    sums.join(2)
+    assert_loops(sums, standard, sums.batches.stretches, 2)
+
+
+# Rows that are read on the way
 
 
 def test_the_draws_are_left_alone() -> None:
     sample, (frame, *_) = chains(2, 61, 2, weighted=True)
     before: tuple[Array, Array] = (sample.draws.copy(), sample.scores.copy())
-    sums = BatchSums(sample, frame, LinearAndBounded(2), cut(sample.layout, 2.0))
+    sums = taken(sample, frame, cut(sample.layout, 2.0), order=2, pairs=(1,))
     assert sums.diagonal.shape[0] == sums.count
     list(sums.pairs(1))
     assert np.array_equal(sample.draws, before[0])
     assert np.array_equal(sample.scores, before[1])
 
 
-def test_neighbours_are_batches_of_one_chain() -> None:
-    """Chains of 9, 4 and 13 rows are cut into two, one and three batches."""
-    sample = ps.Sample(np.ones((3, 13, 1)), np.ones((3, 13, 1)))
-    places = cut(layout(9, 4, 13), None)
-    assert [place.chain for place in places] == [0, 0, 1, 2, 2, 2]
-    sums = BatchSums(sample, Frame(), LinearAndBounded(1), places)
-    assert sums.neighbours.tolist() == [True, False, False, True, True]
+@pytest.mark.parametrize("rows", [3, 50])
+def test_rows_between_batches_are_looked_at_for_outliers(
+    rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However they are cut into blocks: some of 3 rows belong to no batch."""
+    monkeypatch.setattr(passes, "block_rows", lambda dimension: rows)
+    draws = np.random.default_rng(0).standard_normal((60, 1))
+    draws[15] = 1e3
+    sums = taken(ps.Sample(draws, -draws), Frame(), between(10, 20, 60), order=1, pairs=())
+    warning = sums.deviations.warning()
+    assert warning is not None
+    total = float(np.max(draws**2)) / 60.0
+    assert f"makes up {total:.0%}" in str(warning)
+
+
+def between(low: int, high: int, rows: int) -> Batches:
+    """Two batches, and no batch of the rows between them."""
+    return Batches((Stretch(0, 0, low, 0), Stretch(0, high, rows, 1)))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_parts_of_a_pass_merge_to_the_whole(weighted: bool) -> None:
+    sample, (frame, *_) = chains(3, 61, 2, weighted)
+    whole = taken(sample, frame, cut(sample.layout, 2.5))
+    parts = BatchSums(sample, frame, LinearAndBounded(ORDER), cut(sample.layout, 2.5), PAIRS)
+    passes.run_pass(
+        sample, passes.short_stretches(sample, 20), parts._pass, executor=passes.Threads(3)
+    )
+    assert parts.diagonal == pytest.approx(whole.diagonal, rel=1e-12, abs=1e-12)
+    assert parts.effective_count == pytest.approx(whole.effective_count, rel=1e-12)
+    for order in PAIRS:
+        expected = whole_pairs(whole, order)
+        assert whole_pairs(parts, order) == pytest.approx(expected, rel=1e-12, abs=1e-12)

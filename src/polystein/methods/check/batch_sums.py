@@ -51,6 +51,8 @@ class BatchSums:
     ) -> None:
         self.source, self.basis, self.batches = source, basis, batches
         self._frame, self._starts = frame, np.arange(batches.count)
+        # Sums are kept for the batches as they were cut, also after any were joined.
+        self._kept_count = batches.count
         self.deviations = LargestDeviations(frame, source.layout.dimension)
         self._jobs = self._pair_jobs(orders if source.layout.dimension > 1 else ())
         self._pass = BatchPass(self, self._fitting(self._jobs))
@@ -138,7 +140,7 @@ class BatchSums:
         dimension, total = self.source.layout.dimension, 0
         kept: list[PairJob] = []
         for job in jobs:
-            total += self._starts.size * (job.high - job.low) * dimension
+            total += self._kept_count * (job.high - job.low) * dimension
             if kept and total > PAIR_NUMBERS:
                 break
             kept.append(job)
@@ -183,11 +185,13 @@ class BatchPass:
     def update(self, block: Block) -> None:
         """Take the rows of a block."""
         seen, segments = self._frame.see(block), self._batches.segments(block)
+        if not self._only_pairs:
+            # Rows between batches count, too.
+            self._deviations.update_seen(seen.draws, seen.weights)
         if segments.batch.size == 0:
             return
         terms = list(self._basis.terms(seen.draws))
         if not self._only_pairs:
-            self._deviations.update_seen(seen.draws, seen.weights)
             self._add_diagonal(seen, terms, segments)
         for job, sums in self.pairs.items():
             _add_pairs(sums, seen, terms[job.order - 1].values, job, segments)
