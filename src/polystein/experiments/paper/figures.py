@@ -32,6 +32,7 @@ _RIVAL_COLOURS = {
     "ksd_imq": "#000000",
     "ksd_gauss": "#777777",
     "fssd_opt": "#009e73",
+    "rfsd_published": "#d55e00",
     "rfsd": "#56b4e9",
 }
 

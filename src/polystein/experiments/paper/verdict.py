@@ -11,7 +11,7 @@ from scipy.stats import fisher_exact
 
 from polystein.experiments.engine.cells import Row, Scalar, number
 from polystein.experiments.paper import published
-from polystein.experiments.paper.methods import LABELS, LEVEL, Method
+from polystein.experiments.paper.methods import LABELS, LEVEL, Method, published_as
 from polystein.protocols import FloatArray
 
 #: Table 1 rests on 200 repetitions, says the paper.
@@ -137,7 +137,9 @@ def compare_experiment1(summary: Iterable[Row]) -> list[Comparison]:
     }
     found = []
     for row in summary:
-        cell = known[row["sampler"], row["n"], row["d"], row["method"], row["order"]]
+        cell = known[
+            row["sampler"], row["n"], row["d"], published_as(str(row["method"])), row["order"]
+        ]
         where = f"{cell.sampler}, d={cell.dimension}"
         found.append(_comparison(where, row, cell.rejections, cell.replicates))
     return found
@@ -151,7 +153,7 @@ def compare_experiment2(summary: Iterable[Row]) -> list[Comparison]:
     }
     found = []
     for row in summary:
-        rate = known[row["perturbation"], row["method"], row["order"]]
+        rate = known[row["perturbation"], published_as(str(row["method"])), row["order"]]
         where = f"σ={row['perturbation']}"
         count = round(rate * TABLE_REPLICATES)
         found.append(_comparison(where, row, count, TABLE_REPLICATES))
