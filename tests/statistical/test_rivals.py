@@ -128,6 +128,18 @@ def test_the_published_calibration_of_rfsd_is_right_where_its_features_are_tame(
     assert binomtest(rejections, 1000, LEVEL).pvalue > SIZE_CHANCE, rejections / 1000
 
 
+@pytest.mark.parametrize("sampler", ["gaussian", "laplace"])
+def test_the_published_calibration_of_rfsd_is_blind_in_high_dimension(sampler: str) -> None:
+    """One row decides features and second moments: p-values are near P(chi^2 >= 1) = 0.32."""
+    pvalues = []
+    for seed in range(60):
+        draws = EXPERIMENT_1[sampler](np.random.default_rng([seed, 18]), 1000, 64)
+        result = ps.rfsd_test(draws, gaussian_score, calibration="published", rng=seed)
+        pvalues.append(result.pvalue)
+    near = sum(0.2 < pvalue < 0.5 for pvalue in pvalues)
+    assert binomtest(near, 60, 0.7, alternative="greater").pvalue < 0.05, near / 60
+
+
 # Four stationary chains of 150 draws whose rows are N(0, I), d = 2.
 
 

@@ -336,12 +336,14 @@ def _legend(figure: Figure, panels: Iterable[Axes], note: str) -> None:
     kind = next(iter(handles)).split(" ")[0]
     one = [label for label in handles if label.split(" ")[0] == kind]
     other = [label for label in handles if label.split(" ")[0] != kind]
-    labels = [label for pair in zip_longest(one, other) for label in pair if label]
+    # The longer line comes first, as the last column would else begin with what is left of it.
+    longer, shorter = sorted((one, other), key=len, reverse=True)
+    labels = [label for pair in zip_longest(longer, shorter) for label in pair if label]
     figure.legend(
         [handles[label] for label in labels],
         labels,
         loc="outside lower center",
-        ncols=max(len(one), len(other)),
+        ncols=len(longer),
         frameon=False,
         fontsize=9,
         title=note,
