@@ -1,12 +1,16 @@
 """The verdict: Fisher's test and Holm's correction against their literal definitions."""
 
+import csv
 from math import comb
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from polystein.experiments.engine.cells import Row
 from polystein.experiments.paper import published, verdict
+
+FOLDER = Path(__file__).parents[2] / "docs" / "reproduction"
 
 
 def literal_holm(pvalues: list[float]) -> list[float]:
@@ -181,7 +185,18 @@ def test_signed_differences_keep_their_sign() -> None:
     assert "| PSD | 1 | 1 (100.0%) | 0 (0.0%) | +0.100 |" in verdict.agreement_section([one])
 
 
+@pytest.mark.parametrize(
+    ("study", "least", "cells"), [("experiment1", 27, 28), ("experiment2", 4, 4)]
+)
+def test_rfsd_as_published_has_the_published_rates(study: str, least: int, cells: int) -> None:
+    """In the committed tables, after Holm's correction."""
+    with (FOLDER / f"{study}-verdict.csv").open(newline="", encoding="utf-8") as file:
+        rows = [row for row in csv.DictReader(file) if row["method"] == "rfsd_published"]
+    assert len(rows) == cells
+    assert sum(float(row["holm_pvalue"]) > 0.05 for row in rows) >= least
+
+
 def test_causes_are_named() -> None:
     causes = verdict.known_causes()
-    for word in ("standard deviation", "100 elites", "retuned", "skewed"):
+    for word in ("standard deviation", "100 elites", "with scale 1", "on purpose", "skewed"):
         assert word in causes
