@@ -43,17 +43,22 @@ def location_density(draws: Array, c: float, df: float) -> Any:
 
 
 def squared_discrepancy(
-    draws: Array, scores: Array, locations: Array, c: float, multipliers: Array | None = None
+    draws: Array,
+    scores: Array,
+    locations: Array,
+    c: float,
+    multipliers: Array | None = None,
+    df: float = DEGREES_OF_FREEDOM,
 ) -> float:
     """Sum over i of (1/M sum_m |mean_n W_n (T_i Phi)(x_n, z_m)| / nu(z_m))^2."""
     n, dimension = draws.shape
     w = np.ones(n) if multipliers is None else multipliers
-    nu = location_density(draws, c, DEGREES_OF_FREEDOM)
+    nu = location_density(draws, c, df)
     total = 0.0
     for i in range(dimension):
         inside = 0.0
         for z in locations:
-            mean = sum(w[j] * operator(draws[j], scores[j], z, c, i) for j in range(n)) / n
+            mean = sum(w[j] * operator(draws[j], scores[j], z, c, i, df) for j in range(n)) / n
             inside += abs(mean) / nu.pdf(z) / len(locations)
         total += inside**2
     return total

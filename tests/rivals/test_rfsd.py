@@ -31,18 +31,21 @@ from tests.rivals.rows import plausible_rows
 pytestmark = pytest.mark.filterwarnings("ignore::polystein.errors.LowESSWarning")
 
 
-@pytest.mark.parametrize("dimension", [1, 2, 4])
-def test_statistic_and_replicates_are_the_literal_ones(xp: ModuleType, dimension: int) -> None:
+@pytest.mark.parametrize(("dimension", "df"), [(1, 0.5), (2, 0.5), (4, 0.5), (2, 2.6)])
+def test_statistic_and_replicates_are_the_literal_ones(
+    xp: ModuleType, dimension: int, df: float
+) -> None:
     draws, scores = plausible_rows(25, dimension, seed=5)
     result = ps.rfsd_test(
-        xp.asarray(draws), xp.asarray(scores), n_features=3, n_bootstrap=49, rng=5
-    )
+        xp.asarray(draws), xp.asarray(scores), n_features=3, degrees_of_freedom=df,
+        n_bootstrap=49, rng=5,
+    )  # fmt: skip
     place = np.array(result.settings["locations"]), result.settings["c"]
     unit = np.exp(result.settings["log_unit"])
-    observed = literal.squared_discrepancy(draws, scores, *place)
+    observed = literal.squared_discrepancy(draws, scores, *place, df=df)
     assert result.statistic * unit == pytest.approx(25 * observed, rel=1e-10)
     signs = multipliers(49, int(Streams(5).resampling.integers(2**63)), None).draw(0, 25)
-    replicates = [literal.squared_discrepancy(draws, scores, *place, row) for row in signs]
+    replicates = [literal.squared_discrepancy(draws, scores, *place, row, df) for row in signs]
     larger = sum(replicate >= observed for replicate in replicates)
     assert 0 < larger < 49
     assert result.pvalue == (larger + 1) / 50
@@ -160,14 +163,18 @@ def test_the_scale_is_the_smallest_that_tames_the_features(dimension: int) -> No
     assert log_kurtosis(scale, dimension, 10) == pytest.approx(np.log(200) / 3, rel=1e-9)
 
 
-@pytest.mark.parametrize(("dimension", "c"), [(1, 2.0), (2, 9.8), (16, 60.0)])
-def test_the_kurtosis_is_that_of_the_feature_to_second_order(dimension: int, c: float) -> None:
+@pytest.mark.parametrize(
+    ("dimension", "c", "df"), [(1, 2.0, 0.5), (2, 9.8, 0.5), (16, 60.0, 0.5), (4, 30.0, 2.6)]
+)
+def test_the_kurtosis_is_that_of_the_feature_to_second_order(
+    dimension: int, c: float, df: float
+) -> None:
     """By quadrature over normal draws, with slope and curvature by finite differences."""
-    b = beta_law(dimension / 2, 0.25).ppf(0.1)
+    b = beta_law(dimension / 2, df / 2).ppf(0.1)
     place = c * np.sqrt(b / (1 - b))
 
     def log_phi(x: float) -> float:
-        return float(literal.exponent(dimension) * np.log(1 + (x - place) ** 2 / c**2))
+        return float(literal.exponent(dimension, df) * np.log(1 + (x - place) ** 2 / c**2))
 
     h = 1e-3 * c
     slope = (log_phi(h) - log_phi(-h)) / (2 * h)
@@ -180,7 +187,7 @@ def test_the_kurtosis_is_that_of_the_feature_to_second_order(dimension: int, c: 
         return float(quad(density, -40.0, 40.0, limit=200)[0] / np.sqrt(2 * np.pi))
 
     expected = np.log(moment(4) / moment(2) ** 2)
-    assert log_kurtosis(c, dimension, 10) == pytest.approx(expected, rel=1e-3)
+    assert log_kurtosis(c, dimension, 10, df) == pytest.approx(expected, rel=1e-3)
 
 
 def test_locations_follow_the_t_density() -> None:
