@@ -26,15 +26,16 @@ def test_experiment1_from_the_command_line(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["reproduce", "experiment1", *arguments, "--out", str(tmp_path)])
     assert done.exit_code == 0, done.output
     summary = rows_of(tmp_path / "experiment1.csv")
-    assert len(summary) == 4 * 3 * 14
+    assert len(summary) == 4 * 3 * 15
     assert {row["replicates"] for row in summary} == {"1"}
     for name in ("figure1.png", "figure2.png"):
         assert (tmp_path / name).read_bytes().startswith(b"\x89PNG")
     page = (tmp_path / "verdict.md").read_text("utf-8")
     for text in (
-        "| λ-PSD | 60 |", "| All | 168 |", "- λ-PSD: at least 98 % agree after Holm: ",
+        "| λ-PSD | 60 |", "| All | 180 |", "- λ-PSD: at least 98 % agree after Holm: ",
         "1 replicate, seed 1, quick grid", "commit tested;", "Known causes",
-        "on 200 repetitions is the paper's word",
+        "on 200 repetitions is the paper's word", "| RFSD (published calibration) | 12 |",
+        "| RFSD (wild bootstrap) | 12 |", "| 8 | 0.00 | 0.0208 | ",
     ):  # fmt: skip
         assert text in page
     assert "| λ-PSD | 60 |" in done.output

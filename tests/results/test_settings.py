@@ -33,7 +33,7 @@ KEYS: dict[str, set[str]] = {
     "nystrom-ksd": {"kernel", "n_landmarks", "length", "n_bootstrap"},
     "psd-l2": {"order", "basis", "length", "n_bootstrap"},
     "fssd": {"n_locations", "optimise", "train", "max_steps", "n_simulations"},
-    "rfsd": {"n_features", "n_bootstrap"},
+    "rfsd": {"n_features", "calibration", "medians", "degrees_of_freedom", "n_bootstrap"},
 }
 ESTIMATES: dict[str, set[str]] = {
     "psd weighted": {"weights_ess"},

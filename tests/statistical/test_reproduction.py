@@ -64,3 +64,14 @@ def test_decisions_make_up_the_committed_rates(study: str) -> None:
     with (FOLDER / f"{study}.csv").open(newline="", encoding="utf-8") as file:
         rates = {tuple(row[name] for name in by): row["rejections"] for row in csv.DictReader(file)}
     assert {key: str(found.count("x")) for key, found in committed.items()} == rates
+
+
+@pytest.mark.parametrize(
+    ("study", "least", "cells"), [("experiment1", 27, 28), ("experiment2", 4, 4)]
+)
+def test_rfsd_as_published_has_the_published_rates(study: str, least: int, cells: int) -> None:
+    """In the committed tables, after Holm's correction."""
+    with (FOLDER / f"{study}-verdict.csv").open(newline="", encoding="utf-8") as file:
+        rows = [row for row in csv.DictReader(file) if row["method"] == "rfsd_published"]
+    assert len(rows) == cells
+    assert sum(float(row["holm_pvalue"]) > 0.05 for row in rows) >= least

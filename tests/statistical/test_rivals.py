@@ -115,6 +115,31 @@ def test_the_linear_tests_find_a_wrong_variance(method: str) -> None:
     assert binomtest(rejections, 50, 0.7, alternative="greater").pvalue < 0.05, rejections / 50
 
 
+def test_the_published_calibration_of_rfsd_is_right_where_its_features_are_tame() -> None:
+    """With the wide features of experiment 2 a normal null law holds."""
+    tame = partial(
+        ps.rfsd_test, calibration="published", medians=100.0, degrees_of_freedom=2.6,
+        n_bootstrap=500,
+    )  # fmt: skip
+    rejections = 0
+    for seed in range(1000):
+        draws = np.random.default_rng([seed, 17]).standard_normal((300, 4))
+        rejections += tame(draws, gaussian_score, rng=seed).pvalue <= LEVEL
+    assert binomtest(rejections, 1000, LEVEL).pvalue > SIZE_CHANCE, rejections / 1000
+
+
+@pytest.mark.parametrize("sampler", ["gaussian", "laplace"])
+def test_the_published_calibration_of_rfsd_is_blind_in_high_dimension(sampler: str) -> None:
+    """One row decides features and second moments: p-values are near P(chi^2 >= 1) = 0.32."""
+    pvalues = []
+    for seed in range(60):
+        draws = EXPERIMENT_1[sampler](np.random.default_rng([seed, 18]), 1000, 64)
+        result = ps.rfsd_test(draws, gaussian_score, calibration="published", rng=seed)
+        pvalues.append(result.pvalue)
+    near = sum(0.2 < pvalue < 0.5 for pvalue in pvalues)
+    assert binomtest(near, 60, 0.7, alternative="greater").pvalue < 0.05, near / 60
+
+
 # Four stationary chains of 150 draws whose rows are N(0, I), d = 2.
 
 

@@ -39,10 +39,12 @@ def test_experiment2_shows_table_1(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(reproduce.Options, "run", _pretend)
     monkeypatch.setattr(reproduce, "_how", lambda *_: "as pretended")
     section = reproduce.experiment2(Options(tmp_path, 0, lambda _: nullcontext()))
-    assert "| RFSD | 0.01 / 0.50 | 0.28 / 0.50 | 0.91 / 0.50 | 0.99 / 0.50 |" in section
+    for name in ("RFSD (published calibration)", "RFSD (wild bootstrap)"):
+        assert f"| {name} | 0.01 / 0.50 | 0.28 / 0.50 | 0.91 / 0.50 | 0.99 / 0.50 |" in section
+    assert "| 50 | 0.01 | 0.0050 | 0.500 (100 of 200) | 0.0500 | 0.500 (100 of 200) |" in section
     assert "| λ-PSD (Q=4) | 0.04 / 0.50 | 0.83 / 0.50 | 1.00 / 0.50 | 1.00 / 0.50 |" in section
     assert "| PSD | 20 |" in section
-    assert len(rows_of(tmp_path / "experiment2-verdict.csv")) == 52
+    assert len(rows_of(tmp_path / "experiment2-verdict.csv")) == 56
 
 
 def _pretend(

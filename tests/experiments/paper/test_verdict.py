@@ -98,7 +98,21 @@ def test_a_wrong_table_is_seen() -> None:
     assert rfsd.uncorrected >= len(low)
     text = verdict.agreement_section(comparisons)
     assert "Cells that differ after Holm's correction" in text
-    assert "- gaussian, d=2, RFSD: published" in text
+    assert "- gaussian, d=2, RFSD (wild bootstrap): published" in text
+
+
+def test_both_calibrations_are_compared_with_the_one_published_column() -> None:
+    rows = [row for row in published_as_rows(200) if row["method"] == "rfsd"]
+    twice = [*({**row, "method": "rfsd_published"} for row in rows), *rows]
+    found = verdict.agreements(verdict.compare_experiment1(twice))
+    assert [one.method for one in found] == ["rfsd_published", "rfsd"]
+    assert [one.agreeing for one in found] == [28, 28]
+    row: Row = {
+        "perturbation": 0.02, "n": 1000, "d": 50, "method": "rfsd_published", "order": None,
+        "replicates": 200, "rejections": 56,
+    }  # fmt: skip
+    (one,) = verdict.compare_experiment2([row])
+    assert (one.published, one.pvalue) == (56, 1.0)
 
 
 def test_all_methods_are_added_up() -> None:
@@ -169,5 +183,5 @@ def test_signed_differences_keep_their_sign() -> None:
 
 def test_causes_are_named() -> None:
     causes = verdict.known_causes()
-    for word in ("standard deviation", "100 elites", "retuned", "skewed"):
+    for word in ("standard deviation", "100 elites", "with scale 1", "on purpose", "skewed"):
         assert word in causes

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from polystein.data.sample import Sample
 from polystein.experiments.engine.cells import Cell, Replicate, Row
 from polystein.experiments.paper.boltzmann import BoltzmannMachine
-from polystein.experiments.paper.methods import Method, judge
+from polystein.experiments.paper.methods import LEVEL, Method, PublishedRFSD, judge
 
 STUDY = "experiment2"
 #: Standard deviations of the noise on B, though the heading of Table 1 says sigma^2.
@@ -17,6 +17,7 @@ REPLICATES, QUICK_REPLICATES = 200, 5
 BY = ("perturbation", "n", "d", "method", "order")
 #: The rows of Table 1. At order 0 lambda-PSD is PSD, and the table leaves it out.
 METHODS = (
+    PublishedRFSD(medians=100.0, degrees_of_freedom=2.6, fixed_level=0.1 * LEVEL),
     *(Method(name) for name in ("rfsd", "fssd_opt", "ksd_imq", "ksd_gauss")),
     *(Method("psd", order) for order in range(5)),
     *(Method("lambda_psd", order) for order in range(1, 5)),

@@ -32,6 +32,7 @@ _RIVAL_COLOURS = {
     "ksd_imq": "#000000",
     "ksd_gauss": "#777777",
     "fssd_opt": "#009e73",
+    "rfsd_published": "#d55e00",
     "rfsd": "#56b4e9",
 }
 
@@ -335,12 +336,14 @@ def _legend(figure: Figure, panels: Iterable[Axes], note: str) -> None:
     kind = next(iter(handles)).split(" ")[0]
     one = [label for label in handles if label.split(" ")[0] == kind]
     other = [label for label in handles if label.split(" ")[0] != kind]
-    labels = [label for pair in zip_longest(one, other) for label in pair if label]
+    # The longer line comes first, as the last column would else begin with what is left of it.
+    longer, shorter = sorted((one, other), key=len, reverse=True)
+    labels = [label for pair in zip_longest(longer, shorter) for label in pair if label]
     figure.legend(
         [handles[label] for label in labels],
         labels,
         loc="outside lower center",
-        ncols=max(len(one), len(other)),
+        ncols=len(longer),
         frameon=False,
         fontsize=9,
         title=note,

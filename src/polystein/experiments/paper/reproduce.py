@@ -16,9 +16,10 @@ from polystein.experiments.engine.summary import decisions, summarise
 from polystein.experiments.paper import appendix as appendix_study
 from polystein.experiments.paper import experiment1 as first
 from polystein.experiments.paper import experiment2 as second
-from polystein.experiments.paper import figures, published, verdict
+from polystein.experiments.paper import figures, published, sizes, verdict
 from polystein.experiments.paper import runtime as runtime_study
 from polystein.experiments.paper import snr as snr_study
+from polystein.experiments.paper.methods import ALL_METHODS, published_as
 from polystein.report.plots import save
 from polystein.types import Progress
 
@@ -105,6 +106,7 @@ def experiment1(options: Options) -> str:
         options.draw(figures.figure1(summary), "figure1.png"),
         options.draw(figures.figure2(summary), "figure2.png"),
         verdict.agreement_section(comparisons),
+        sizes.sizes_experiment1(summary, ALL_METHODS),
     )
 
 
@@ -122,6 +124,7 @@ def experiment2(options: Options) -> str:
         _how(options, second.STUDY, replicates),
         table1(summary),
         verdict.agreement_section(comparisons),
+        sizes.sizes_experiment2(summary, second.METHODS),
     )
 
 
@@ -217,10 +220,11 @@ def table1(summary: Sequence[Row]) -> str:
         "|---|" + "---|" * len(second.PERTURBATIONS),
     ]
     for method in second.METHODS:
-        keys = [(p, method.name, method.order) for p in second.PERTURBATIONS]
+        column = published_as(method.name)
         rates = [
-            f"{known[key].rejection_rate:.2f} / {number(measured[key], 'rejection_rate'):.2f}"
-            for key in keys
+            f"{known[p, column, method.order].rejection_rate:.2f} / "
+            f"{number(measured[p, method.name, method.order], 'rejection_rate'):.2f}"
+            for p in second.PERTURBATIONS
         ]
         lines.append(f"| {method.label} | {' | '.join(rates)} |")
     return "\n".join(["Rejection rates, published / measured:", "", *lines])

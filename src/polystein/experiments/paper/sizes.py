@@ -1,0 +1,62 @@
+"""How often RFSD rejects draws from the target, beside the level that it claims."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from polystein.experiments.engine.cells import Row, number
+from polystein.experiments.paper import published
+from polystein.experiments.paper.methods import Method, published_as
+
+
+def sizes_experiment1(summary: Sequence[Row], methods: Sequence[Method]) -> str:
+    """Sizes on the Gaussian sampler, which is the target."""
+    known = {
+        cell.dimension: cell.rejection_rate
+        for cell in published.experiment1()
+        if (cell.sampler, cell.method) == ("gaussian", "rfsd")
+    }
+    return size_table([row for row in summary if row["sampler"] == "gaussian"], methods, known)
+
+
+def sizes_experiment2(summary: Sequence[Row], methods: Sequence[Method]) -> str:
+    """Sizes on the machine without noise, which is the target."""
+    null = [row for row in summary if row["perturbation"] == 0.0]
+    (rate,) = (
+        cell.rejection_rate
+        for cell in published.experiment2()
+        if (cell.perturbation, cell.method) == (0.0, "rfsd")
+    )
+    return size_table(null, methods, {int(number(row, "d")): rate for row in null})
+
+
+def size_table(null: Sequence[Row], methods: Sequence[Method], known: Mapping[int, float]) -> str:
+    """Markdown: a line for each dimension, level and measured size for each RFSD of `methods`.
+
+    Parameters
+    ----------
+    null : sequence of dict
+        Rows of the summary in which the sampler is the target.
+    methods : sequence of Method
+        Those that are not RFSD are left out.
+    known : dict
+        The published size in each dimension.
+    """
+    compared = [method for method in methods if published_as(method.name) == "rfsd"]
+    names = (f"{one.label}: level claimed | Size measured" for one in compared)
+    lines = [
+        "How often RFSD rejects draws from the target, beside the level that it claims:",
+        "",
+        f"| d | Size published | {' | '.join(names)} |",
+        "|---|---|" + "---|---|" * len(compared),
+    ]
+    for dimension in sorted({int(number(row, "d")) for row in null}):
+        there = {row["method"]: row for row in null if row["d"] == dimension}
+        cells = (_level_and_size(one, there[one.name], dimension) for one in compared)
+        lines.append(f"| {dimension} | {known[dimension]:.2f} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _level_and_size(method: Method, row: Row, dimension: int) -> str:
+    rejections, of = int(number(row, "rejections")), int(number(row, "replicates"))
+    return f"{method.level(dimension):.4f} | {rejections / of:.3f} ({rejections} of {of})"
