@@ -14,7 +14,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="3 pairs; a tenth of a million rows")
     parser.add_argument(
         "--threads", type=thread_count, default=1, metavar="N",
-        help="threads of BLAS (1 unless told); 'default' leaves them to BLAS",
+        help="threads of BLAS (1 by default); 'default' leaves them to BLAS",
     )  # fmt: skip
     parser.add_argument(
         "--against", metavar="REV", help="measure the working tree against this commit"

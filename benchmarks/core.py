@@ -96,6 +96,23 @@ def high_dimension(quick: bool) -> Line:
     yield compared(title, test, products, Target("at most", 1.5), quick=quick)
 
 
+def closed_form(quick: bool) -> Line:
+    """`lambda_psd_test` at n = 10^6, d = 16 against the products it cannot do without."""
+    draws, scores = normal(100_000 if quick else 1_000_000, 16)
+    training = int(0.35 * len(draws))
+    matrices = [np.random.default_rng(i).standard_normal((16, 16)) for i in range(ORDER)]
+
+    def products(seed: int) -> None:
+        moment_products(draws[:training], scores[:training])
+        projection_products(draws[training:], scores[training:], matrices)
+
+    def test(seed: int) -> object:
+        return ps.lambda_psd_test(draws, scores, order=ORDER, weights=ps.ClosedForm(), rng=seed)
+
+    title = f"lambda_psd_test, ClosedForm, n={len(draws):,}, d=16, against its products"
+    yield compared(title, test, products, None, quick=quick)
+
+
 def literal(name: str, weights: ps.ClosedForm | ps.CrossEntropy, target: Target) -> Case:
     """`lambda_psd_test` at n = 1000, d = 16 against Algorithm 3, line by line."""
     rows, dimension = 1000, 16
@@ -150,6 +167,7 @@ def peak_memory(quick: bool) -> Line:
 CASES = [
     Case("moments", moments),
     Case("high-dimension", high_dimension),
+    Case("closed-form", closed_form),
     literal("literal-cross-entropy", ps.CrossEntropy(), Target("at least", 40.0)),
     literal("literal-closed-form", ps.ClosedForm(), Target("at least", 50.0)),
     Case("memory", peak_memory),

@@ -283,6 +283,15 @@ def fold_of(lengths: Sequence[int], count: int) -> list[int]:
     return result
 
 
+def fold_of_whole(lengths: Sequence[int], count: int) -> list[int]:
+    """The same where a fold has stretches of its own: the k-th quarter of them."""
+    result = []
+    for number, length in enumerate(lengths):
+        fold = max(k for k in range(count) if k * len(lengths) // count <= number)
+        result += [fold] * length
+    return result
+
+
 def cross_fitted(
     draws: Array, scores: Array, weights: Array, order: int, fold: Sequence[int]
 ) -> tuple[Array, Array]:

@@ -44,6 +44,11 @@ class Frame:
             scaled = np.multiply(scores, self.scale, out=empty_like(scores))
             return self.of_draws(draws), scaled
 
+    @property
+    def dimension(self) -> int:
+        """Number of coordinates of a frame that scales them."""
+        return 0 if self.scale is None else self.scale.size
+
     def of_draws(self, draws: FloatArray) -> FloatArray:
         """The draws alone in this frame."""
         if self.scale is None:

@@ -227,6 +227,10 @@ class WeightSums:
 
 def _read_spans(source: Source, stretch: Rows, size: int) -> Iterator[Block]:
     """Blocks of at most `size` rows of one chain; what is stored together is read at once."""
+    if stretch.mask is None and stretch.stop - stretch.start <= size:
+        if stretch.start < stretch.stop:
+            yield source.read(stretch.chain, stretch.start, stretch.stop)
+        return
     for span in _spans([stretch], max(size, source.grain)):
         for block in _selected(source, span):
             for low in range(0, block.rows, size):

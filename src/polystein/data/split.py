@@ -259,11 +259,11 @@ class StretchPartition:
     def mask(self, block: Block, *roles: Role) -> NDArray[np.bool_]:
         """Whether each row of a block of whole stretches holds one of the roles."""
         mask = np.zeros(block.rows, dtype=np.bool_)
-        for run in block.runs:
-            positions = np.arange(run.start, run.start + run.high - run.low)
+        for chain, start, low, high in block.runs:
             for role in roles:
-                start, stop = self.chains[run.chain].get(role, (0, 0))
-                mask[run.low : run.high] |= (positions >= start) & (positions < stop)
+                first, last = self.chains[chain].get(role, (0, 0))
+                # Rows of the run are numbered from `start` on, those of the block from `low`.
+                mask[max(low, low + first - start) : max(low, min(high, low + last - start))] = True
         return mask
 
     def with_gap(self, gap: int) -> Partition:

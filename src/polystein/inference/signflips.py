@@ -47,15 +47,18 @@ def random_signs(flips: int, batches: int, rng: np.random.Generator) -> FloatArr
 def flipped_statistics(parts: Iterable[FloatArray], signs: FloatArray) -> FlippedStatistics:
     """Sum and maximum of t^2 over a family, whose batch sums come in parts."""
     total, largest = np.zeros(signs.shape[0]), np.zeros(signs.shape[0])
+    memory = np.empty((_COLUMNS_AT_ONCE, signs.shape[0]))
     position, offset = 0, 0
     for part in parts:
         for columns in in_chunks(part):
             # Only a chunk is scaled at a time: it stays in cache until its flips are summed.
-            squares = (signs @ unit_columns(columns)) ** 2
-            highest = squares.max(axis=1)
+            unit = unit_columns(columns)
+            squares = np.matmul(unit.T, signs.T, out=memory[: unit.shape[1]])
+            np.multiply(squares, squares, out=squares)
+            highest = squares.max(axis=0)
             if highest[0] > largest[0]:
-                position = offset + int(np.argmax(squares[0]))
-            total += squares.sum(axis=1)
+                position = offset + int(np.argmax(squares[:, 0]))
+            total += squares.sum(axis=0)
             np.maximum(largest, highest, out=largest)
             offset += columns.shape[1]
     return FlippedStatistics(total, largest, position)

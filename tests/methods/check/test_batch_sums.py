@@ -214,7 +214,7 @@ def test_pairs_come_in_parts(numbers: int, parts: int, monkeypatch: pytest.Monke
 
 
 def held_numbers(sums: BatchSums) -> int:
-    return sum(part.size for part in sums._pass.pairs.values())
+    return sum(part.sums.size for part in sums._pairs.values())
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -349,7 +349,8 @@ def test_rows_between_batches_are_looked_at_for_outliers(
     monkeypatch.setattr(passes, "block_rows", lambda dimension: rows)
     draws = np.random.default_rng(0).standard_normal((60, 1))
     draws[15] = 1e3
-    sums = taken(ps.Sample(draws, -draws), Frame(), between(10, 20, 60), order=1, pairs=())
+    frame = Frame(np.zeros(1), np.ones(1))
+    sums = taken(ps.Sample(draws, -draws), frame, between(10, 20, 60), order=1, pairs=())
     warning = sums.deviations.warning()
     assert warning is not None
     total = float(np.max(draws**2)) / 60.0

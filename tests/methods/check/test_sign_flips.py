@@ -7,10 +7,11 @@ import pytest
 from scipy.stats import binomtest
 
 import polystein as ps
-from polystein.data.coordinates import standard_frame
-from polystein.data.passes import every_row
+from polystein.data.coordinates import DrawMoments, Frame
+from polystein.data.passes import every_row, run_pass
 from polystein.methods.check import batch_sums, sign_flips
-from polystein.methods.check.batch_sums import BatchSums, cut
+from polystein.methods.check.batch_sums import BatchSums
+from polystein.methods.check.batches import cut
 from polystein.methods.check.families import BASIS, FEWEST_FOR_SPREADS
 from polystein.methods.check.sign_flips import FEWEST_BATCHES, NUMBER_OF_FLIPS, flip_signs
 from polystein.results.evidence import Arm
@@ -26,6 +27,18 @@ def judged(sums: Any, seed: int = 0) -> Arm:
     arm = flip_signs(sums, names, np.random.default_rng(seed))
     assert arm is not None
     return arm
+
+
+def standard_frame(sample: ps.Sample) -> Frame:
+    moments = DrawMoments(sample.layout.dimension)
+    run_pass(sample, every_row(sample), moments)
+    return moments.standard_frame()
+
+
+def sums_of(sample: ps.Sample) -> BatchSums:
+    """Sums over batches of independent rows, with the pairs that are looked at."""
+    places, orders = cut(sample.layout, None), tuple(ORDERS.values())
+    return BatchSums(sample, standard_frame(sample), BASIS, places, orders).take()
 
 
 def signs_of(seed: int, batches: int) -> Array:
@@ -72,12 +85,11 @@ def test_the_arm_is_the_loop(batches: int, d: int) -> None:
 def test_the_arm_of_real_rows_is_the_loop(seed: int) -> None:
     draws, scores = arbitrary_rows(80, 2, seed)
     sample = ps.Sample(draws, scores + 0.2)
-    frame = standard_frame(sample, every_row(sample))
-    places = cut(sample.layout, None)
-    own = [array[None] for array in frame.apply(sample.draws, sample.scores)]
+    places = cut(sample.layout, None).stretches
+    own = [array[None] for array in standard_frame(sample).apply(sample.draws, sample.scores)]
     pairs = {order: literal.pair_sums(*own, None, places, order) for order in (1, 3)}
     given = GivenSums(literal.diagonal_sums(*own, None, places, BASIS.order), pairs)
-    arm = judged(BatchSums(sample, frame, BASIS, places), seed)
+    arm = judged(sums_of(sample), seed)
     pvalue, tails = literal_arm(given, signs_of(seed, given.count))
     assert arm.pvalue == pytest.approx(pvalue, abs=1e-12)
     assert {part.name: part.pvalue for part in arm.parts} == pytest.approx(tails, rel=1e-9)
@@ -93,11 +105,9 @@ def test_pairs_in_parts_find_the_same_place(
     scores = -draws.copy()
     scores[:, place[0]] += 0.5 * draws[:, place[1]]
     sample = ps.Sample(draws, scores)
-    frame = standard_frame(sample, every_row(sample))
-    sums = BatchSums(sample, frame, BASIS, cut(sample.layout, None))
-    whole = judged(sums)
-    monkeypatch.setattr(batch_sums, "_MOST_NUMBERS", most_numbers)
-    arm = judged(sums)
+    whole = judged(sums_of(sample))
+    monkeypatch.setattr(batch_sums, "PAIR_NUMBERS", most_numbers)
+    arm = judged(sums_of(sample))
     assert arm.pvalue == whole.pvalue == 1.0 / (NUMBER_OF_FLIPS + 1)
     assert arm.leading.coordinates == tuple(NAMES[index] for index in place)
     assert arm.leading.orders == ("x",)

@@ -7,18 +7,22 @@ import pytest
 
 import polystein as ps
 from polystein._lib.notes import Notes
+from polystein.data import passes
 from polystein.data.coordinates import Frame
-from polystein.data.passes import every_row
+from polystein.data.passes import every_row, run_pass
 from polystein.data.source import Rows
-from polystein.data.split import TRAINING
+from polystein.data.split import TRAINING, Partition, StretchPartition
 from polystein.errors import DegenerateError
 from polystein.inference.columns import MeanAndCovariance
+from polystein.methods.check import witnesses as witnesses_module
 from polystein.methods.check.families import BASIS
 from polystein.methods.check.witnesses import (
     FOLDS,
+    MANY_STRETCHES,
     RIDGE,
     Member,
     TrainedWitnesses,
+    TrainingSums,
     cross_fitted_moments,
     fit_witnesses,
     folds,
@@ -44,6 +48,7 @@ class Rowwise:
         self.sample = ps.Sample(draws, scores, log_weights=log_weights if weighted else None)
         self.frame = Frame(np.linspace(-0.3, 0.5, d), np.linspace(0.9, 1.4, d))
         self.rows = [Rows(0, 0, rows - 7), Rows(1, 3, rows)]
+        self.partition = stretches((0, rows - 7), (3, rows))
         self.lengths = [rows - 7, rows - 3]
         self.draws, self.scores = self.frame.apply(
             np.concatenate([draws[0, : rows - 7], draws[1, 3:]]),
@@ -53,8 +58,7 @@ class Rowwise:
         self.weights = chosen if weighted else np.ones(chosen.size)
 
     def witnesses(self, time: float = 1.0) -> TrainedWitnesses:
-        basis = LinearAndBounded(ORDER)
-        return fit_witnesses(self.sample, self.rows, basis, self.frame, time)
+        return trained_on(self.sample, self.partition, LinearAndBounded(ORDER), self.frame, time)
 
     def cross_fitted(self) -> tuple[Array, Array]:
         fold = literal.fold_of(self.lengths, FOLDS)
@@ -81,7 +85,7 @@ def test_a_slow_chain_keeps_fewer_entries() -> None:
 @pytest.mark.parametrize(("d", "weighted"), CASES)
 def test_moments_of_the_orders_are_cross_fitted(d: int, weighted: bool) -> None:
     case = Rowwise(d, weighted=weighted)
-    parts = folds(case.rows, FOLDS)
+    parts = folds(case.rows)
     sums = [
         stein_moments(case.sample, part, LinearAndBounded(ORDER), answer=case.frame)
         for part in parts
@@ -173,48 +177,14 @@ def test_an_order_that_does_not_vary_has_no_weight() -> None:
 # Folds and roles.
 
 
-def chosen(stretches: list[Rows]) -> list[tuple[int, int]]:
-    return [
-        (chain, start + t)
-        for chain, start, stop, mask in stretches
-        for t in range(stop - start)
-        if mask is None or mask[t]
-    ]
-
-
-@pytest.mark.parametrize("masked", [False, True])
-@pytest.mark.parametrize("count", [2, 4, 7])
-def test_folds_share_no_rows_and_leave_none_out(count: int, masked: bool) -> None:
-    mask = np.random.default_rng(0).random(23) < 0.5 if masked else None
-    rows = [Rows(0, 0, 23, mask), Rows(1, 5, 41), Rows(2, 0, 3)]
-    every, seen = chosen(rows), []
-    for part in folds(rows, count):
-        own = chosen(part)
-        assert not set(own) & set(seen)
-        for chain in range(3):
-            times = [t for c, t in own if c == chain]
-            between = [t for c, t in every if c == chain and times and times[0] <= t <= times[-1]]
-            assert times == between
-        seen += own
-    assert sorted(seen) == sorted(every)
-    assert len(folds(rows, count)) == count
-
-
-def test_folds_are_of_nearly_equal_size() -> None:
-    sizes = [len(chosen(part)) for part in folds([Rows(0, 0, 103)], 4)]
-    assert sum(sizes) == 103
-    assert max(sizes) - min(sizes) == 1
-
-
 def test_folds_without_weight_teach_nothing() -> None:
     """All the weight in one fold leaves no rows to cross-fit by: all orders count alike."""
     case = Rowwise(2, weighted=False)
     log_weights = np.full(case.sample.draws.shape[:2], -np.inf)
-    for chain, start, stop, _ in folds(case.rows, FOLDS)[0]:
+    for chain, start, stop, _ in folds(case.rows)[0]:
         log_weights[chain, start:stop] = 0.0
     sample = ps.Sample(case.sample.draws, case.sample.scores, log_weights=log_weights)
-    basis = LinearAndBounded(ORDER)
-    witnesses = fit_witnesses(sample, case.rows, basis, case.frame, 1.0)
+    witnesses = trained_on(sample, case.partition, LinearAndBounded(ORDER), case.frame)
     assert witnesses.combination[:, 1].tolist() == [1.0] * (ORDER + 1)
 
 
@@ -222,8 +192,8 @@ def trained(sample: ps.Sample, split: Any) -> tuple[TrainedWitnesses, list[tuple
     """The witnesses as `check` trains them, and the rows that they were to see."""
     test = SplitSampleTest(sample, BASIS, "full", split, ps.IID(), "greater", True)
     (rows,) = test.rounds(1, 0, Notes())
-    training = list(rows.partition.rows(*TRAINING))
-    return fit_witnesses(sample, training, BASIS, rows.frame, 1.0), chosen(training)
+    training = chosen(list(rows.partition.rows(*TRAINING)))
+    return trained_on(sample, rows.partition, BASIS, rows.frame), training
 
 
 @pytest.mark.filterwarnings("ignore::polystein.errors.DependenceWarning")
@@ -258,7 +228,7 @@ def test_permuted_coordinates_permute_the_entries() -> None:
     permuted = Frame(np.zeros(4), np.linspace(0.8, 1.4, 4)[order])
     samples = ps.Sample(draws, scores), ps.Sample(draws[:, order], scores[:, order])
     first, second = (
-        fit_witnesses(sample, every_row(sample), BASIS, own, 1.0)
+        trained_on(sample, stretches((0, 200)), BASIS, own)
         for sample, own in zip(samples, (frame, permuted), strict=True)
     )
     shape = (1 + BASIS.order, 4, 3)
@@ -298,7 +268,8 @@ def test_orders_and_coordinates_are_those_of_the_weights() -> None:
 def test_a_constant_score_has_no_member_of_its_own() -> None:
     draws = np.random.default_rng(0).standard_normal((200, 2))
     sample = ps.Sample(draws, np.ones_like(draws))
-    witnesses = fit_witnesses(sample, every_row(sample), BASIS, Frame(np.zeros(2), np.ones(2)), 1.0)
+    frame = Frame(np.zeros(2), np.ones(2))
+    witnesses = trained_on(sample, stretches((0, 200)), BASIS, frame)
     assert not witnesses.entries[:, :2].any()
     dense, sparse, *_ = witnesses.members
     assert (dense.name, dense.orders) == ("trained score", ())

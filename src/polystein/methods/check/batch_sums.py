@@ -49,23 +49,18 @@ class BatchSums:
         batches: Batches,
         orders: tuple[int, ...] = (),
     ) -> None:
-        self.source, self.basis, self.batches = source, basis, batches
-        self._frame, self._starts = frame, np.arange(batches.count)
-        # Sums are kept for the batches as they were cut, also after any were joined.
-        self._kept_count = batches.count
+        self.source, self.basis, self.batches, self.frame = source, basis, batches, frame
+        self._unjoined, self._starts = batches, np.arange(batches.count)
         self.deviations = LargestDeviations(frame, source.layout.dimension)
         self._jobs = self._pair_jobs(orders if source.layout.dimension > 1 else ())
-        self._pass = BatchPass(self, self._fitting(self._jobs))
+        fitting = self._fitting(self._jobs)
+        self._pass = BatchPass(frame, basis, batches, fitting, self.deviations)
+        self._pairs = self._pass.pairs
 
     def take(self, *others: Accumulator, tick: Tick | None = None) -> BatchSums:
         """Read all rows once, for these sums and for other accumulators."""
         run_pass(self.source, every_row(self.source), self._pass, *others, tick=tick)
         return self
-
-    @property
-    def frame(self) -> Frame:
-        """The frame that standardises all rows."""
-        return self._frame
 
     @property
     def count(self) -> int:
@@ -100,12 +95,9 @@ class BatchSums:
         if not jobs:
             raise IndexError(order)
         for job in jobs:
-            if job not in self._pass.pairs:
+            if job not in self._pairs:
                 self._sum_again(job)
-            sums = self._joined(self._pass.pairs[job])
-            own = np.arange(job.low, job.high)
-            sums[:, own - job.low, own] = 0.0
-            yield sums
+            yield self._joined(self._pairs[job].without_diagonal())
 
     def join(self, count: int) -> None:
         """Join so many neighbouring batches of a chain to one."""
@@ -121,14 +113,15 @@ class BatchSums:
 
     def _sum_again(self, wanted: PairJob) -> None:
         """Sum pairs that did not fit, as many as do: those wanted next."""
-        later = self._jobs[self._jobs.index(wanted) :]
-        # Sums for which the batches are not joined yet.
-        self._pass = self._pass.for_pairs(self._fitting(later))
-        run_pass(self.source, every_row(self.source), self._pass)
+        jobs = self._fitting(self._jobs[self._jobs.index(wanted) :])
+        self._pairs = self._pass.pairs = {}  # their memory is needed
+        again = BatchPass(self.frame, self.basis, self._unjoined, jobs, None)
+        run_pass(self.source, every_row(self.source), again)
+        self._pairs = again.pairs
 
     def _pair_jobs(self, orders: tuple[int, ...]) -> list[PairJob]:
         dimension = self.source.layout.dimension
-        at_once = max(1, min(dimension, PAIR_NUMBERS // (self.batches.count * dimension)))
+        at_once = max(1, min(dimension, PAIR_NUMBERS // (self._unjoined.count * dimension)))
         return [
             PairJob(order, low, min(low + at_once, dimension))
             for order in orders
@@ -140,7 +133,7 @@ class BatchSums:
         dimension, total = self.source.layout.dimension, 0
         kept: list[PairJob] = []
         for job in jobs:
-            total += self._kept_count * (job.high - job.low) * dimension
+            total += self._unjoined.count * (job.high - job.low) * dimension
             if kept and total > PAIR_NUMBERS:
                 break
             kept.append(job)
@@ -150,51 +143,39 @@ class BatchSums:
 class BatchPass:
     """The accumulator behind `BatchSums`: every basis function is evaluated once for all sums."""
 
-    def __init__(self, owner: BatchSums, jobs: list[PairJob]) -> None:
-        dimension = owner.source.layout.dimension
-        self._frame, self._basis, self._batches = owner.frame, owner.basis, owner.batches
-        self._deviations = owner.deviations
-        count = self._batches.count
-        self.diagonal = np.zeros((count, (1 + owner.basis.order) * dimension))
-        self.weights = np.zeros(count)
-        self.pairs = {job: np.zeros((count, job.high - job.low, dimension)) for job in jobs}
-        self._only_pairs = False
+    def __init__(
+        self,
+        frame: Frame,
+        basis: Basis,
+        batches: Batches,
+        jobs: list[PairJob],
+        deviations: LargestDeviations | None,
+    ) -> None:
+        self._frame, self._basis, self._batches, self._jobs = frame, basis, batches, jobs
+        #: None where pairs are all that is summed: the rest has been summed before.
+        self.deviations = deviations
+        self.diagonal = np.zeros((batches.count, (1 + basis.order) * frame.dimension))
+        self.weights = np.zeros(batches.count)
+        self.pairs = {job: PairSums(job, batches.count, frame.dimension) for job in jobs}
 
     def zero(self) -> BatchPass:
         """An accumulator of the same kind without rows."""
-        result = object.__new__(BatchPass)
-        result.__dict__.update(self.__dict__)
-        result._deviations = self._deviations.zero()
-        result.diagonal, result.weights = np.zeros_like(self.diagonal), np.zeros_like(self.weights)
-        result.pairs = {job: np.zeros_like(sums) for job, sums in self.pairs.items()}
-        return result
-
-    def for_pairs(self, jobs: list[PairJob]) -> BatchPass:
-        """The same sums of the diagonal, and room for other pairs, which are all that is summed."""
-        result = object.__new__(BatchPass)
-        result.__dict__.update(self.__dict__)
-        count, dimension = self.weights.size, self._frame_dimension
-        result.pairs = {job: np.zeros((count, job.high - job.low, dimension)) for job in jobs}
-        result._only_pairs = True
-        return result
-
-    @property
-    def _frame_dimension(self) -> int:
-        return self.diagonal.shape[1] // (1 + self._basis.order)
+        deviations = None if self.deviations is None else self.deviations.zero()
+        return BatchPass(self._frame, self._basis, self._batches, self._jobs, deviations)
 
     def update(self, block: Block) -> None:
         """Take the rows of a block."""
         seen, segments = self._frame.see(block), self._batches.segments(block)
-        if not self._only_pairs:
+        if self.deviations is not None:
             # Rows between batches count, too.
-            self._deviations.update_seen(seen.draws, seen.weights)
+            self.deviations.update_seen(seen.draws, seen.weights)
         if segments.batch.size == 0:
             return
         terms = list(self._basis.terms(seen.draws))
-        if not self._only_pairs:
+        if self.deviations is not None:
             self._add_diagonal(seen, terms, segments)
-        for job, sums in self.pairs.items():
-            _add_pairs(sums, seen, terms[job.order - 1].values, job, segments)
+        for job, pairs in self.pairs.items():
+            pairs.add(seen, terms[job.order - 1].values, segments)
 
     def _add_diagonal(self, seen: Block, terms: list[Term], segments: Segments) -> None:
         if seen.weights is not None:
@@ -207,12 +188,43 @@ class BatchPass:
 
     def merge(self, other: BatchPass) -> BatchPass:
         """Add another accumulator's rows."""
-        self._deviations.merge(other._deviations)
+        if self.deviations is not None and other.deviations is not None:
+            self.deviations.merge(other.deviations)
         self.diagonal += other.diagonal
         self.weights += other.weights
-        for job, sums in other.pairs.items():
-            self.pairs[job] += sums
+        for job, pairs in other.pairs.items():
+            self.pairs[job].sums += pairs.sums
         return self
+
+
+class PairSums:
+    """Sums over the batches of s_l phi_m, for the score coordinates l of a job."""
+
+    def __init__(self, job: PairJob, batches: int, dimension: int) -> None:
+        self._job = job
+        self.sums = np.zeros((batches, job.high - job.low, dimension))
+        self._seen = np.zeros(batches, dtype=np.bool_)
+
+    def add(self, seen: Block, values: FloatArray, segments: Segments) -> None:
+        """Add s' phi of every segment to the sums of its batch."""
+        scores = seen.scores[:, self._job.low : self._job.high]
+        if seen.weights is not None:
+            scores = scores * seen.weights[:, None]
+        product = empty(*self.sums.shape[1:])
+        for low, high, batch in zip(*(part.tolist() for part in segments), strict=True):
+            factors = scores[low:high].T, values[low:high]
+            if self._seen[batch]:
+                self.sums[batch] += np.matmul(*factors, out=product)
+            else:
+                # The first product of a batch is written where it belongs.
+                np.matmul(*factors, out=self.sums[batch])
+                self._seen[batch] = True
+
+    def without_diagonal(self) -> FloatArray:
+        """The sums, with 0 where l = m: these are the diagonal's."""
+        own = np.arange(self._job.low, self._job.high)
+        self.sums[:, own - self._job.low, own] = 0.0
+        return self.sums
 
 
 def _add(sums: FloatArray, batches: NDArray[np.intp], values: FloatArray) -> None:
@@ -238,15 +250,3 @@ def _segment_sums(columns: FloatArray, segments: Segments) -> FloatArray:
     cuts = cuts[:-1] if cuts[-1] == len(columns) else cuts
     between: FloatArray = np.add.reduceat(columns, cuts)[::2]
     return between
-
-
-def _add_pairs(
-    sums: FloatArray, seen: Block, values: FloatArray, job: PairJob, segments: Segments
-) -> None:
-    """Add s' phi of every segment to the sums of its batch."""
-    scores = seen.scores[:, job.low : job.high]
-    if seen.weights is not None:
-        scores = scores * seen.weights[:, None]
-    product = empty(*sums.shape[1:])
-    for low, high, batch in zip(*(part.tolist() for part in segments), strict=True):
-        sums[batch] += np.matmul(scores[low:high].T, values[low:high], out=product)

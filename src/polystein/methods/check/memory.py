@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ from polystein._lib.numerics import finite
 from polystein.data.coordinates import Frame
 from polystein.data.passes import Tick, every_row, run_pass
 from polystein.data.source import Rows
-from polystein.data.split import TRAINING, ForRoles
+from polystein.data.split import TRAINING, ForRoles, Stretches, StretchPartition
 from polystein.inference.autocorrelation import autocorrelation_times
 from polystein.inference.signflips import in_chunks, neighbour_correlations
 from polystein.methods.check.batch_sums import BatchSums
@@ -48,8 +49,10 @@ def slowest_times(rows: SplitRound, frame: Frame, tick: Tick | None = None) -> T
         selected = ForRoles(rows.partition, TRAINING, of_training)
         run_pass(source, every, of_all, selected, tick=tick)
     else:
-        run_pass(source, last_rows(every, dimension), of_all)
-        run_pass(source, last_rows(training, dimension), of_training)
+        every, training = last_rows(every, dimension), last_rows(training, dimension)
+        chains = len(source.layout.lengths)
+        parts = _within(every, chains, of_all), _within(training, chains, of_training)
+        run_pass(source, _together(every, training), *parts, tick=tick)
     return Times(_slowest(of_all), _slowest(of_training))
 
 
@@ -70,6 +73,26 @@ def last_rows(rows: list[Rows], dimension: int) -> list[Rows]:
         stretch._replace(start=stretch.stop - size)
         for stretch, size in zip(rows, kept, strict=True)
     ]
+
+
+def _within(rows: list[Rows], chains: int, accumulator: ChainColumns) -> ForRoles:
+    """An accumulator of a pass over more rows that takes these stretches only."""
+    stretches: list[Stretches] = [{} for _ in range(chains)]
+    for stretch in rows:
+        stretches[stretch.chain]["witness"] = (stretch.start, stretch.stop)
+    return ForRoles(StretchPartition(tuple(stretches)), ("witness",), accumulator)
+
+
+def _together(*parts: list[Rows]) -> list[Rows]:
+    """The rows of all parts, each once."""
+    joined: list[Rows] = []
+    for stretch in sorted(chain.from_iterable(parts), key=lambda stretch: stretch[:2]):
+        last = joined[-1] if joined else None
+        if last is None or last.chain != stretch.chain or last.stop < stretch.start:
+            joined.append(stretch)
+        else:
+            joined[-1] = last._replace(stop=max(last.stop, stretch.stop))
+    return joined
 
 
 class ScoresAndSpreads(NamedTuple):
