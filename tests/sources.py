@@ -59,3 +59,17 @@ class CountingSample(ps.Sample):
     def mean_reads(self) -> float:
         """How often a row is read on average."""
         return float(np.mean(np.concatenate(self.reads)))
+
+
+class SequentialSource(MinimalSource):
+    """Rows that can only be read forwards; going back means starting again, which is counted."""
+
+    sequential = True
+    restarts = 0
+    _position = (0, 0)
+
+    def read(self, chain: int, start: int, stop: int) -> Block:
+        if (chain, start) < self._position:
+            self.restarts += 1
+        self._position = (chain, stop)
+        return super().read(chain, start, stop)

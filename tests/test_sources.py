@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 import polystein as ps
 from polystein.data.source import Source
-from tests.sources import MinimalSource, WeightedSource
+from tests.sources import MinimalSource, SequentialSource, WeightedSource
 
 Array = NDArray[np.float64]
 Function = Callable[..., Any]
@@ -149,6 +149,19 @@ def test_chains_of_a_source_may_differ_in_length(name: str) -> None:
     )]  # fmt: skip
     found = answer(function, MinimalSource(parts, time_ordered=True), options)
     assert np.isfinite(found.get("value", found.get("pvalue")))
+
+
+@pytest.mark.parametrize(
+    ("name", "most"),
+    # A first look, times, sums, four folds and the test rows; four passes of one test; one pass.
+    [("check", 8), ("lambda_psd_test", 4), ("psd", 1)],
+)
+def test_rows_are_read_forwards_in_every_pass(name: str, most: int) -> None:
+    function, options, _ = FUNCTIONS[name]
+    parts = chains(3, 3000) if name == "check" else chains(1, 9000, memory=0.0)
+    source = SequentialSource(parts, time_ordered=name == "check")
+    answer(function, source, options)
+    assert source.restarts < most
 
 
 def test_scores_beside_a_source_are_an_error() -> None:

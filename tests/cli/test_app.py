@@ -1,6 +1,8 @@
 """The commands: options, output, and help."""
 
 import json
+import re
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -189,6 +191,23 @@ def test_check_rejects_a_faulty_sampler(run: Run) -> None:
     expected = polystein.check(chains(0.8, 1.5), -chains(0.8, 1.5))
     assert json.loads(done.out)["pvalue"] == pytest.approx(expected.pvalue)
     assert Path("wide.html").is_file()
+
+
+@pytest.mark.parametrize("options", [[], ["--iid"]])
+def test_check_shows_a_bar_on_a_terminal(
+    run: Run, options: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    np.savez("chains.npz", draws=chains(0.5), scores=-chains(0.5))
+    plain = run("check", "chains.npz", "--json", *options)
+    assert "Checking" not in plain.err
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setenv("TERM", "xterm")
+    done = run("check", "chains.npz", "--json", *options)
+    assert "Checking" in done.err
+    percent = [int(number) for number in re.findall(r"(\d+)%", done.err)]
+    assert 50 <= max(percent) <= 100
+    # The bar is no part of the answer.
+    assert (done.code, done.out) == (plain.code, plain.out)
 
 
 def test_check_refuses_a_level_that_is_none(run: Run, good: np.ndarray) -> None:

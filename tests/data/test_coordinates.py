@@ -1,16 +1,26 @@
 """Frames: the working one rounds nothing, the standard one has mean 0 and variance 1."""
 
+import itertools
 import pickle
+from collections.abc import Iterable
 
 import numpy as np
 import pytest
 
 import polystein as ps
-from polystein.data.coordinates import RAW, Frame, standard_frame, working_frame
-from polystein.data.passes import every_row
+from polystein.data.coordinates import RAW, DrawMoments, Frame, working_frame
+from polystein.data.passes import every_row, run_pass
 from polystein.data.source import Block, Rows
 from polystein.errors import DegenerateError
-from tests.rows import arbitrary_rows, arbitrary_weights
+from tests.rows import Array, arbitrary_rows, arbitrary_weights
+
+FRAMES = [RAW, Frame(None, np.arange(1.0, 4.0)), Frame(np.ones(3), np.arange(1.0, 4.0))]
+
+
+def standard_frame(sample: ps.Sample, rows: Iterable[Rows]) -> Frame:
+    moments = DrawMoments(sample.layout.dimension)
+    run_pass(sample, rows, moments)
+    return moments.standard_frame()
 
 
 @pytest.mark.parametrize("shift", [0.0, 1.0, -2.0])
@@ -70,11 +80,28 @@ def test_blocks_are_seen_in_a_frame() -> None:
 def test_a_part_of_a_frame_sees_its_coordinates_alike() -> None:
     draws, scores = arbitrary_rows(20, 3)
     part = slice(1, 3)
-    for frame in (RAW, Frame(None, np.arange(1.0, 4.0)), Frame(np.ones(3), np.arange(1.0, 4.0))):
+    for frame in FRAMES:
         whole = frame.apply(draws, scores)
         found = frame.part(part).apply(draws[:, part], scores[:, part])
         for expected, values in zip(whole, found, strict=True):
             assert np.array_equal(values, expected[:, part])
+
+
+@pytest.mark.parametrize("frame", FRAMES)
+def test_draws_can_be_seen_alone_and_put_back(frame: Frame) -> None:
+    draws, scores = arbitrary_rows(20, 3)
+    alone = frame.of_draws(draws)
+    assert np.array_equal(alone, frame.apply(draws, scores)[0])
+    assert frame.back(alone) == pytest.approx(draws, rel=1e-14)
+
+
+@pytest.mark.parametrize("frame", FRAMES)
+@pytest.mark.parametrize("other", FRAMES)
+def test_units_are_compared_between_frames(frame: Frame, other: Frame) -> None:
+    """A step of one unit of a frame, seen in another."""
+    start, stop = frame.back(np.zeros(3)), frame.back(np.ones(3))
+    expected = other.of_draws(stop) - other.of_draws(start)
+    assert frame.scale_in(other) * np.ones(3) == pytest.approx(expected, rel=1e-14)
 
 
 # Standardising
@@ -110,6 +137,47 @@ def test_constant_coordinates_cannot_be_standardised() -> None:
     message = r"`draws` must vary in every coordinate .* coordinate 1 is constant .* \(2 of 3 are\)"
     with pytest.raises(DegenerateError, match=message):
         standard_frame(sample, every_row(sample))
+
+
+# Moments of draws in parts
+
+
+def far_apart(n: int) -> tuple[Array, list[DrawMoments]]:
+    """Three parts of the draws, each with a working frame of its own, and their moments."""
+    draws, _ = arbitrary_rows(3 * n, 3)
+    draws[n : 2 * n] = draws[n : 2 * n] * 1e3 + 4e5
+    draws[2 * n :] *= 1e-4
+    parts = [DrawMoments(3) for _ in range(3)]
+    for k, part in enumerate(parts):
+        part.add(draws[k * n : (k + 1) * n], None)
+    return draws, parts
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
+def test_moments_of_different_working_frames_are_merged(order: tuple[int, ...]) -> None:
+    draws, parts = far_apart(100)
+    assert len({str(working_frame(part).scale) for part in np.split(draws, 3)}) == 3
+    merged = DrawMoments(3)
+    for k in order:
+        assert merged.merge(parts[k]) is merged
+    frame = merged.standard_frame()
+    assert frame.centre == pytest.approx(draws.mean(axis=0), rel=1e-12)
+    assert frame.scale == pytest.approx(draws.std(axis=0), rel=1e-12)
+
+
+def test_merging_leaves_other_moments_alone() -> None:
+    _, (first, second, third) = far_apart(100)
+    before = second.standard_frame()
+    first.merge(second).merge(third)
+    assert np.array_equal(second.standard_frame().centre, before.centre)
+    assert np.array_equal(second.standard_frame().scale, before.scale)
+
+
+def test_moments_without_rows_change_nothing() -> None:
+    draws, (first, *_) = far_apart(100)
+    first.merge(first.zero())
+    assert first.standard_frame().centre == pytest.approx(draws[:100].mean(axis=0), rel=1e-13)
+    assert first.zero().dimension == 3
 
 
 # Pickles

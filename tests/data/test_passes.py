@@ -6,34 +6,29 @@ import numpy as np
 import pytest
 
 import polystein as ps
+from polystein.data.coordinates import DrawMoments
 from polystein.data.passes import (
+    SERIAL,
+    Threads,
+    Tick,
+    WeightSums,
     block_rows,
     effective_weights,
     every_row,
+    first_block,
     gathered,
-    read_blocks,
-    reduce_blocks,
-    short_stretches,
+    run_pass,
+    visit_blocks,
 )
 from polystein.data.source import Block, Rows
+from polystein.stein.basis import Monomial
+from polystein.stein.moments import SteinMoments, SteinSums, stein_moments
+from tests.data.blocks import Recorder, joined, runs, seen, small_blocks
 from tests.rows import arbitrary_rows, arbitrary_weights
+from tests.sources import CountingSample
 
 pytestmark = pytest.mark.filterwarnings("ignore::polystein.HeavyTailWarning")
-
-
-def seen(sample: ps.Sample, rows: Any, n_jobs: int = 1) -> list[Block]:
-    return reduce_blocks(
-        sample,
-        rows,
-        list,
-        lambda blocks, block: [*blocks, block],
-        lambda first, second: first + second,
-        n_jobs=n_jobs,
-    )
-
-
-def joined(blocks: list[Block]) -> Any:
-    return np.concatenate([block.draws for block in blocks])
+EXECUTORS: list[Any] = [SERIAL, Threads(1), Threads(2), Threads(3)]
 
 
 @pytest.mark.parametrize("dimension", [1, 2, 16, 100, 1024, 5000])
@@ -43,12 +38,12 @@ def test_blocks_fit_the_cache_or_fill_a_product(dimension: int) -> None:
     assert rows * dimension <= 65_536 or rows <= 2 * dimension
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2, 3])
-def test_every_row_comes_once_and_in_order(n_jobs: int) -> None:
+@pytest.mark.parametrize("executor", EXECUTORS, ids=repr)
+def test_every_row_comes_once_and_in_order(executor: Any) -> None:
     n = 2 * block_rows(2) + 17
     draws, scores = arbitrary_rows(n, 2)
     sample = ps.Sample(draws, scores)
-    blocks = seen(sample, every_row(sample), n_jobs)
+    blocks = seen(sample, every_row(sample), executor=executor)
     assert len(blocks) == 3
     assert [block.start for block in blocks] == [0, block_rows(2), 2 * block_rows(2)]
     assert np.array_equal(joined(blocks), draws)
@@ -57,19 +52,17 @@ def test_every_row_comes_once_and_in_order(n_jobs: int) -> None:
 def test_more_threads_than_blocks_is_no_problem() -> None:
     draws, scores = arbitrary_rows(30, 2)
     sample = ps.Sample(draws, scores)
-    assert np.array_equal(joined(seen(sample, every_row(sample), n_jobs=4)), draws)
+    assert np.array_equal(joined(seen(sample, every_row(sample), executor=Threads(4))), draws)
 
 
-def test_chains_are_never_mixed_in_a_block() -> None:
+def test_chains_are_never_mixed_in_a_run() -> None:
+    """Short chains share a block, whose runs keep them apart."""
     draws, scores = arbitrary_rows(60, 2)
     sample = ps.Sample(draws.reshape(3, 20, 2), scores.reshape(3, 20, 2))
     blocks = seen(sample, every_row(sample))
-    assert [(block.chain, block.start, block.rows) for block in blocks] == [
-        (0, 0, 20),
-        (1, 0, 20),
-        (2, 0, 20),
-    ]
+    assert runs(blocks) == [(0, 0, 20), (1, 0, 20), (2, 0, 20)]
     assert np.array_equal(joined(blocks), draws)
+    assert len(blocks) == 1
 
 
 def test_masks_choose_rows_and_their_weights() -> None:
@@ -78,7 +71,7 @@ def test_masks_choose_rows_and_their_weights() -> None:
     log_weights = np.log(np.arange(1.0, n + 1))
     sample = ps.Sample(draws, scores, log_weights=log_weights)
     mask = np.arange(10, n) % 3 == 0
-    # All of the second block is masked out.
+    # All of the last rows are masked out.
     mask[block_rows(2) - 10 :] = False
     chosen = np.arange(10, n)[mask]
     blocks = seen(sample, [Rows(0, 10, n, mask)])
@@ -102,34 +95,120 @@ def test_several_blocks_give_the_answer_of_one(monkeypatch: pytest.MonkeyPatch) 
         ]
 
     expected = results()
-    monkeypatch.setattr("polystein.data.passes.block_rows", lambda dimension: 7)
+    small_blocks(monkeypatch, 7)
     assert len(seen(ps.Sample(draws, scores), [Rows(0, 0, 200)])) == 29
     assert results() == pytest.approx(expected, rel=1e-10)
 
 
-def test_blocks_are_read_one_after_the_other() -> None:
+def test_blocks_are_visited_one_after_the_other() -> None:
     draws, scores = arbitrary_rows(2 * block_rows(2) + 17, 2)
     sample = ps.Sample(draws, scores)
-    blocks = list(read_blocks(sample, every_row(sample)))
-    assert [block.start for block in blocks] == [0, block_rows(2), 2 * block_rows(2)]
-    assert np.array_equal(joined(blocks), draws)
+    recorder, counted = Recorder(), []
+    tick = Tick(lambda *done: counted.append(done), len(draws))
+    visit_blocks(sample, every_row(sample), recorder.update, tick)
+    assert [block.start for block in recorder.blocks] == [0, block_rows(2), 2 * block_rows(2)]
+    assert np.array_equal(joined(recorder.blocks), draws)
+    done = (block_rows(2), 2 * block_rows(2), len(draws))
+    assert counted == [(rows, len(draws)) for rows in done]
 
 
-# Short stretches
+# Several accumulators
 
 
-@pytest.mark.parametrize(("rows", "stops"), [(8, [8, 16, 20]), (20, [20]), (1000, [20])])
-def test_short_stretches_end_with_their_chain(rows: int, stops: list[int]) -> None:
-    draws, scores = (table.reshape(2, 20, 2) for table in arbitrary_rows(40, 2))
-    stretches = list(short_stretches(ps.Sample(draws, scores), rows))
-    starts = [0, *stops[:-1]]
-    expected = [Rows(chain, *ends) for chain in (0, 1) for ends in zip(starts, stops, strict=True)]
-    assert stretches == expected
+@pytest.mark.parametrize("executor", EXECUTORS, ids=repr)
+def test_one_pass_feeds_several_accumulators(
+    executor: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each row is read once, however many there are, and none sees what another does."""
+    small_blocks(monkeypatch, 16)
+    draws, scores = arbitrary_rows(100, 2)
+    sample = CountingSample(draws, scores, log_weights=arbitrary_weights(100)[0])
+    sums = SteinSums(SteinMoments.empty(Monomial(3), "full"), sample.log_scale)
+    moments, weights, recorder = DrawMoments(2), WeightSums(), Recorder()
+    run_pass(sample, every_row(sample), sums, moments, weights, recorder, executor=executor)
+    assert np.array_equal(sample.reads[0], np.ones(100))
+    alone = stein_moments(sample, every_row(sample), Monomial(3)).finalise()
+    assert sums.moments.finalise().norm() == pytest.approx(alone.norm(), rel=1e-13)
+    mean = np.average(draws, axis=0, weights=sample.read(0, 0, 100).weights)
+    assert moments.standard_frame().centre == pytest.approx(mean, rel=1e-13)
+    assert weights.total**2 / weights.squares == pytest.approx(effective_weights(sample))
+    assert np.array_equal(joined(recorder.blocks), draws)
 
 
-def test_a_short_stretch_has_a_row_at_least() -> None:
-    sample = ps.Sample(*arbitrary_rows(5, 2))
-    assert list(short_stretches(sample, 0)) == [Rows(0, row, row + 1) for row in range(5)]
+def test_accumulators_are_fed_in_their_order_block_by_block() -> None:
+    order: list[tuple[str, int]] = []
+
+    class Noted(Recorder):
+        def __init__(self, name: str) -> None:
+            super().__init__()
+            self.name = name
+
+        def update(self, block: Block) -> None:
+            order.append((self.name, block.start))
+
+    sample = ps.Sample(*arbitrary_rows(30, 2))
+    run_pass(sample, every_row(sample), Noted("a"), Noted("b"), most=20)
+    assert order == [("a", 0), ("b", 0), ("a", 20), ("b", 20)]
+
+
+def test_an_error_of_an_accumulator_reaches_the_caller() -> None:
+    class Failing(Recorder):
+        def zero(self) -> "Failing":
+            return Failing()
+
+        def update(self, block: Block) -> None:
+            raise ArithmeticError(str(block.start))
+
+    sample = ps.Sample(*arbitrary_rows(30, 2))
+    for executor in EXECUTORS:
+        with pytest.raises(ArithmeticError, match="0"):
+            run_pass(sample, every_row(sample), Failing(), executor=executor)
+
+
+# Progress
+
+
+@pytest.mark.parametrize("executor", EXECUTORS, ids=repr)
+def test_progress_grows_up_to_the_total(executor: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Over two passes and any number of threads, every row of either is counted."""
+    small_blocks(monkeypatch, 7)
+    sample = ps.Sample(*arbitrary_rows(100, 2))
+    told: list[tuple[int, int]] = []
+    tick = Tick(lambda *done: told.append(done), 200)
+    for _ in range(2):
+        run_pass(sample, every_row(sample), WeightSums(), executor=executor, tick=tick)
+    assert {total for _, total in told} == {200}
+    done = [rows for rows, _ in told]
+    assert np.all(np.diff(done) > 0)
+    assert (done[0], done[-1]) == (7, 200) if executor == SERIAL else done[-1] == 200
+
+
+def test_progress_never_goes_beyond_the_total() -> None:
+    told: list[tuple[int, int]] = []
+    tick = Tick(lambda *done: told.append(done), 10)
+    for rows in (4, 4, 4, 4):
+        tick(rows)
+    assert told == [(4, 10), (8, 10), (10, 10), (10, 10)]
+    Tick()(5)
+
+
+def test_counts_of_many_threads_are_not_lost() -> None:
+    told: list[int] = []
+    tick = Tick(lambda done, total: told.append(done), 10**9)
+    sample = ps.Sample(*arbitrary_rows(20_000, 2))
+    executor = Threads(8)
+    run_pass(sample, every_row(sample), executor=executor, tick=tick, most=4)
+    assert told == list(range(4, 20_001, 4))
+
+
+def test_check_reports_progress() -> None:
+    told: list[tuple[int, int]] = []
+    draws = np.random.default_rng(0).standard_normal((2, 500, 2))
+    ps.check(draws, lambda x: -x, rng=0, progress=lambda *done: told.append(done))
+    done = [rows for rows, _ in told]
+    assert len(done) > 3
+    assert np.all(np.diff(done) >= 0)
+    assert all(0 < rows <= total for rows, total in told)
 
 
 # Rows at once
@@ -160,6 +239,13 @@ def test_one_stretch_is_gathered_whole_without_a_copy() -> None:
     assert np.array_equal(weights, np.full(len(draws) - 5, 1.0 / (len(draws) - 5)))
 
 
+def test_the_first_block_is_no_longer_than_its_chain() -> None:
+    draws, scores = arbitrary_rows(block_rows(2) + 5, 2)
+    assert first_block(ps.Sample(draws, scores)).rows == block_rows(2)
+    short = first_block(ps.Sample(draws[:40].reshape(2, 20, 2), scores[:40].reshape(2, 20, 2)))
+    assert np.array_equal(short.draws, draws[:20])
+
+
 # Effective weights
 
 
@@ -176,3 +262,28 @@ def test_effective_weights_are_kishs_size() -> None:
     log_weights, weights = arbitrary_weights(n)
     sample = ps.Sample(*arbitrary_rows(n, 2), log_weights=log_weights)
     assert effective_weights(sample) == pytest.approx(1.0 / float(weights @ weights), rel=1e-12)
+
+
+# Overflow
+
+
+class Squares(Recorder):
+    """Squares beyond the largest number."""
+
+    def zero(self) -> "Squares":
+        return Squares()
+
+    def update(self, block: Block) -> None:
+        self.blocks.append(block._replace(draws=(block.draws * 1e300) ** 2))
+
+
+@pytest.mark.parametrize("executor", EXECUTORS, ids=repr)
+@pytest.mark.filterwarnings("error")
+def test_overflow_in_a_pass_is_no_warning(executor: Any) -> None:
+    """Who reads the sums finds out, and says what overflowed."""
+    squares, sample = Squares(), ps.Sample(*arbitrary_rows(30, 2))
+    run_pass(sample, every_row(sample), squares, executor=executor)
+    assert np.isinf(joined(squares.blocks)).any()
+    visit_blocks(sample, every_row(sample), squares.update)
+    with pytest.raises(RuntimeWarning, match="overflow"):
+        squares.update(sample.read(0, 0, 30))

@@ -158,22 +158,28 @@ def min_p(tails: Sequence[Array], shares: Sequence[float]) -> float:
     return sum(1 for value in least if value <= least[0] * (1.0 + 1e-9)) / flips
 
 
-def lag_one(sums: Array) -> float:
-    """Correlation of one feature's neighbouring block sums; 0 where they do not vary."""
+def lag_one(sums: Array, follows: Sequence[bool] | None = None) -> float:
+    """Correlation of one feature's neighbouring block sums; 0 where they do not vary.
+
+    ``follows`` says of each block but the last whether the next one is a neighbour; all are
+    without it.
+    """
     mean, blocks = math.fsum(sums) / len(sums), len(sums)
+    pairs = [k for k in range(1, blocks) if follows is None or follows[k - 1]]
     square = math.fsum((float(value) - mean) ** 2 for value in sums)
-    product = math.fsum((sums[k] - mean) * (sums[k - 1] - mean) for k in range(1, blocks))
+    product = math.fsum((sums[k] - mean) * (sums[k - 1] - mean) for k in pairs)
     return 0.0 if square == 0.0 else product / square
 
 
-def memory(columns: Array) -> float:
+def memory(columns: Array, follows: Sequence[bool] | None = None) -> float:
     """Autocorrelation time, at least 1, of the column of the largest lag-one correlation.
 
     1 where that is no larger than (sqrt(2 log K) + 2)/sqrt(blocks), for K columns.
     """
     blocks, features = columns.shape
-    largest = max(columns.T, key=lag_one)
-    if lag_one(largest) <= (math.sqrt(2.0 * math.log(features)) + 2.0) / math.sqrt(blocks):
+    largest = max(columns.T, key=lambda column: lag_one(column, follows))
+    least = (math.sqrt(2.0 * math.log(features)) + 2.0) / math.sqrt(blocks)
+    if lag_one(largest, follows) <= least:
         return 1.0
     variance = autocorrelation.autocovariance([largest], 0)
     return max(1.0, autocorrelation.long_run_variance([largest]) / variance)

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 import polystein as ps
-from polystein.data.passes import block_rows, every_row, reduce_blocks
+from polystein.data.passes import SERIAL, Threads, block_rows, every_row, run_pass
 from polystein.data.source import Block
 from polystein.errors import InputError
 from polystein.stein.basis import Hermite, Monomial
-from polystein.stein.moments import SteinMoments, merge_all, stein_moments
+from polystein.stein.moments import SteinMean, SteinMoments, SteinSums, merge_all, stein_moments
 from tests.reference import exact, stein
 from tests.rows import Array, arbitrary_rows, arbitrary_weights
 from tests.stein.literal import assert_moments
@@ -86,18 +86,12 @@ def test_two_threads_give_the_moments_of_one(structure: Any) -> None:
     draws += [0.0, 50.0]
     sample = ps.Sample(draws, scores)
 
-    def zero() -> SteinMoments:
-        return SteinMoments.empty(Monomial(4), structure, norms=True)
+    def summed(executor: Any) -> SteinMean:
+        sums = SteinSums(SteinMoments.empty(Monomial(4), structure, norms=True), sample.log_scale)
+        run_pass(sample, every_row(sample), sums, executor=executor)
+        return sums.moments.finalise()
 
-    def add(moments: SteinMoments, block: Block) -> SteinMoments:
-        moments.add(block, sample.log_scale)
-        return moments
-
-    merge = SteinMoments.merge
-    one, two = (
-        reduce_blocks(sample, every_row(sample), zero, add, merge, n_jobs=jobs).finalise()
-        for jobs in (1, 2)
-    )
+    one, two = summed(SERIAL), summed(Threads(2))
     assert two.norm() == pytest.approx(one.norm(), rel=1e-12)
     assert two.unbiased_square() == pytest.approx(one.unbiased_square(), rel=1e-11)
     for first, second in zip(one.matrices, two.matrices, strict=True):

@@ -18,11 +18,14 @@ from polystein.types import FloatArray
 
 
 class _Pool(threading.local):
-    """Buffers of one thread, and how many of them this block has taken."""
+    """Buffers of one thread, and how many of them are taken.
+
+    The first ``held`` belong to blocks of passes around this one.
+    """
 
     def __init__(self) -> None:
         self.buffers: list[FloatArray] = []
-        self.taken = 0
+        self.taken = self.held = 0
         self.depth = 0
 
 
@@ -32,18 +35,20 @@ _POOL = _Pool()
 @contextmanager
 def reused() -> Iterator[None]:
     """A context in which `empty` reuses memory; it is released at the end."""
+    around, _POOL.held = _POOL.held, _POOL.taken
     _POOL.depth += 1
     try:
         yield
     finally:
         _POOL.depth -= 1
+        _POOL.taken, _POOL.held = _POOL.held, around
         if _POOL.depth == 0:
-            _POOL.buffers, _POOL.taken = [], 0
+            _POOL.buffers = []
 
 
 def next_block() -> None:
     """Say that no array of the last block is needed any more."""
-    _POOL.taken = 0
+    _POOL.taken = _POOL.held
 
 
 def empty(*shape: int) -> FloatArray:

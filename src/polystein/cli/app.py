@@ -134,7 +134,9 @@ def run_check(
     """
     with session(debug):
         _check_level_and_seed(alpha, seed)
-        result = polystein.check(load_sample(draws, scores), iid=iid, rng=seed)
+        sample = load_sample(draws, scores)
+        with progress_bar("Checking") as progress:
+            result = polystein.check(sample, iid=iid, rng=seed, progress=progress)
         _conclude(result, alpha, seed, as_json, html)
 
 

@@ -145,8 +145,9 @@ class DrawMoments:
         if self._working is None:
             self._working = other._working
         found, ratio = other._moments, other._working.scale_in(self._working)
-        mean = self._working.of_draws(other._working.back(found.mean))
-        scatter = found.scatter * ratio**2
+        with np.errstate(over="ignore", invalid="ignore"):  # whoever uses the frame finds out
+            mean = self._working.of_draws(other._working.back(found.mean))
+            scatter = found.scatter * ratio**2
         self._moments.add(found.weight, found.weight_squares, mean, scatter)
         return self
 

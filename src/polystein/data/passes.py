@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
+from threading import Lock
 from typing import Protocol, Self
 
 import numpy as np
@@ -51,9 +52,14 @@ class Executor(Protocol):
     """Runs a pass over stretches of rows."""
 
     def run(
-        self, source: Source, rows: Sequence[Rows], accumulators: Sequence[Accumulator], tick: Tick
+        self,
+        source: Source,
+        rows: Sequence[Rows],
+        accumulators: Sequence[Accumulator],
+        tick: Tick,
+        size: int,
     ) -> None:
-        """Feed every block of the rows to every accumulator."""
+        """Feed every block, of at most `size` rows, to every accumulator."""
 
 
 class Tick:
@@ -61,12 +67,14 @@ class Tick:
 
     def __init__(self, progress: Progress | None = None, total: int = 0) -> None:
         self._progress, self._total, self._done = progress, total, 0
+        self._lock = Lock()
 
     def __call__(self, rows: int) -> None:
         """Count so many more rows."""
-        self._done += rows
-        if self._progress is not None:
-            self._progress(min(self._done, self._total), self._total)
+        with self._lock:
+            self._done += rows
+            if self._progress is not None:
+                self._progress(min(self._done, self._total), self._total)
 
 
 @dataclass(frozen=True)
@@ -74,11 +82,17 @@ class Serial:
     """One block after the other, in time order."""
 
     def run(
-        self, source: Source, rows: Sequence[Rows], accumulators: Sequence[Accumulator], tick: Tick
+        self,
+        source: Source,
+        rows: Sequence[Rows],
+        accumulators: Sequence[Accumulator],
+        tick: Tick,
+        size: int,
     ) -> None:
-        """Feed every block of the rows to every accumulator."""
-        with scratch.reused():
-            for block in _read_blocks(source, rows):
+        """Feed every block, of at most `size` rows, to every accumulator."""
+        # Of the thread's own: who reads the sums finds out.
+        with np.errstate(over="ignore", invalid="ignore"), scratch.reused():
+            for block in _read_blocks(source, rows, size):
                 for accumulator in accumulators:
                     accumulator.update(block)
                 tick(block.rows)
@@ -92,16 +106,21 @@ class Threads:
     count: int
 
     def run(
-        self, source: Source, rows: Sequence[Rows], accumulators: Sequence[Accumulator], tick: Tick
+        self,
+        source: Source,
+        rows: Sequence[Rows],
+        accumulators: Sequence[Accumulator],
+        tick: Tick,
+        size: int,
     ) -> None:
-        """Feed every block of the rows to every accumulator."""
+        """Feed every block, of at most `size` rows, to every accumulator."""
 
         def fold(part: list[Rows]) -> list[Accumulator]:
             own = [accumulator.zero() for accumulator in accumulators]
-            Serial().run(source, part, own, tick)
+            Serial().run(source, part, own, tick, size)
             return own
 
-        spans = list(_spans(rows, block_rows(source.layout.dimension)))
+        spans = list(_spans(rows, size, source.grain))
         bounds = np.linspace(0, len(spans), self.count + 1).astype(int)
         parts = [spans[low:high] for low, high in pairwise(bounds)]
         with ThreadPoolExecutor(self.count) as pool:
@@ -119,22 +138,30 @@ def run_pass(
     *accumulators: Accumulator,
     executor: Executor = SERIAL,
     tick: Tick | None = None,
+    most: int | None = None,
 ) -> None:
     """Read the chosen rows once, in time order, and feed all accumulators.
+
+    ``most`` is for what takes more memory than the rows themselves: no block has more rows.
 
     BLAS works on one thread meanwhile: its threads gain nothing on products of one block, and
     wait for each other where other programs are at work.
     """
-    with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):  # who reads finds out
-        executor.run(source, list(rows), accumulators, tick or Tick())
+    with one_blas_thread():
+        executor.run(source, list(rows), accumulators, tick or Tick(), _size(source, most))
 
 
 def visit_blocks(
-    source: Source, rows: Iterable[Rows], visit: Callable[[Block], object], tick: Tick | None = None
+    source: Source,
+    rows: Iterable[Rows],
+    visit: Callable[[Block], object],
+    tick: Tick | None = None,
+    *,
+    most: int | None = None,
 ) -> None:
     """Hand over the blocks of the chosen rows in time order, to what cannot be merged."""
     with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"), scratch.reused():
-        for block in _read_blocks(source, rows):
+        for block in _read_blocks(source, rows, _size(source, most)):
             visit(block)
             if tick is not None:
                 tick(block.rows)
@@ -152,25 +179,27 @@ def every_row(source: Source) -> Iterator[Rows]:
         yield Rows(chain, 0, length)
 
 
-def short_stretches(source: Source, rows: int) -> Iterator[Rows]:
-    """All rows, chain by chain, in stretches of at most this many rows."""
-    yield from _spans(every_row(source), max(1, rows))
-
-
-def _read_blocks(source: Source, rows: Iterable[Rows]) -> Iterator[Block]:
-    """The chosen rows in blocks that stay in cache, in time order."""
+def _size(source: Source, most: int | None) -> int:
+    """Most rows of a block."""
     size = block_rows(source.layout.dimension)
+    return size if most is None else max(1, min(size, most))
+
+
+def _read_blocks(source: Source, rows: Iterable[Rows], size: int) -> Iterator[Block]:
+    """The chosen rows in blocks of at most `size`, in time order."""
     waiting: list[Block] = []
     held = 0
     for stretch in rows:
-        for block in _read_spans(source, stretch, size):
-            # Rows that were gathered lie in memory that the next block will reuse.
-            if waiting and (held + block.rows > size or stretch.mask is not None):
+        if stretch.mask is not None:
+            if waiting:
                 yield _joined(waiting)
                 waiting, held = [], 0
-            if stretch.mask is not None:
-                yield block
-                continue
+            yield from _gathered_blocks(source, stretch, size)
+            continue
+        for block in _consecutive_blocks(source, stretch, size):
+            if held + block.rows > size and waiting:
+                yield _joined(waiting)
+                waiting, held = [], 0
             waiting.append(block)
             held += block.rows
     if waiting:
@@ -225,44 +254,56 @@ class WeightSums:
         return self
 
 
-def _read_spans(source: Source, stretch: Rows, size: int) -> Iterator[Block]:
+def _consecutive_blocks(source: Source, stretch: Rows, size: int) -> Iterator[Block]:
     """Blocks of at most `size` rows of one chain; what is stored together is read at once."""
-    if stretch.mask is None and stretch.stop - stretch.start <= size:
+    if stretch.stop - stretch.start <= size:
         if stretch.start < stretch.stop:
             yield source.read(stretch.chain, stretch.start, stretch.stop)
         return
-    for span in _spans([stretch], max(size, source.grain)):
-        for block in _selected(source, span):
-            for low in range(0, block.rows, size):
-                whole = low == 0 and block.rows <= size
-                yield block if whole else block.part(low, min(low + size, block.rows))
+    for span in _spans([stretch], size, source.grain):
+        block = source.read(span.chain, span.start, span.stop)
+        for low in range(0, block.rows, size):
+            yield block if block.rows <= size else block.part(low, min(low + size, block.rows))
 
 
-def _spans(rows: Iterable[Rows], size: int) -> Iterator[Rows]:
-    """Cut stretches into ones of which about `size` rows are chosen."""
-    for chain, start, stop, mask in rows:
-        if mask is None:
-            for low in range(start, stop, size):
-                yield Rows(chain, low, min(low + size, stop))
+def _gathered_blocks(source: Source, stretch: Rows, size: int) -> Iterator[Block]:
+    """Blocks of at most `size` rows out of those of one chain that a mask chose.
+
+    Each is gathered when it is asked for, in memory that the block before it had.
+    """
+    for chain, start, stop, mask in _spans([stretch], size, source.grain):
+        if mask is None or not mask.any():
             continue
-        # Blocks of rows chosen at random are nearly as full as those of consecutive rows; an
-        # eighth is left for chance, so that hardly any block has to be cut in two.
-        chosen = max(1, int(np.count_nonzero(mask)))
-        step = max(1, size * (stop - start) * 7 // (8 * chosen))
-        for low in range(start, stop, step):
-            high = min(low + step, stop)
-            yield Rows(chain, low, high, mask[low - start : high - start])
+        block, index = source.read(chain, start, stop), np.flatnonzero(mask)
+        for low in range(0, index.size, size):
+            chosen = index[low : low + size]
+            yield block.take(chosen)._replace(start=start + int(chosen[0]))
+
+
+def _spans(rows: Iterable[Rows], size: int, grain: int = 1) -> Iterator[Rows]:
+    """Cut stretches into ones of which about `size` rows are chosen, between groups of rows."""
+    for chain, start, stop, mask in rows:
+        step = size
+        if mask is not None:
+            # Blocks of rows chosen at random are nearly as full as those of consecutive rows; an
+            # eighth is left for chance, so that hardly any block has to be cut in two.
+            chosen = max(1, int(np.count_nonzero(mask)))
+            step = max(1, size * (stop - start) * 7 // (8 * chosen))
+        step = max(grain, step - step % grain)
+        for low, high in pairwise([start, *range(start - start % grain + step, stop, step), stop]):
+            if low < high:
+                part = None if mask is None else mask[low - start : high - start]
+                yield Rows(chain, low, high, part)
 
 
 def _selected(source: Source, stretch: Rows) -> Iterator[Block]:
-    """Read a stretch and keep the rows of its mask; nothing if none is kept."""
-    block = source.read(stretch.chain, stretch.start, stretch.stop)
+    """Read a stretch and keep the rows of its mask; nothing is read if none is kept."""
     if stretch.mask is None:
-        yield block
+        yield source.read(stretch.chain, stretch.start, stretch.stop)
         return
     index = np.flatnonzero(stretch.mask)
     if index.size:
-        yield block.take(index)
+        yield source.read(stretch.chain, stretch.start, stretch.stop).take(index)
 
 
 def _joined(blocks: list[Block]) -> Block:

@@ -9,13 +9,7 @@ import numpy as np
 from polystein._lib.arguments import one_of
 from polystein._lib.numerics import EPSILON, is_constant
 from polystein.data.coordinates import RAW, Frame, working_frame
-from polystein.data.passes import (
-    block_rows,
-    every_row,
-    first_block,
-    run_pass,
-    short_stretches,
-)
+from polystein.data.passes import block_rows, every_row, first_block, run_pass
 from polystein.data.sample import as_source
 from polystein.data.source import Block, Source
 from polystein.errors import DegenerateError, InputError
@@ -251,8 +245,8 @@ def _mean_and_spread(
     source: Source, stack: _Stack, parameters: int
 ) -> tuple[FloatArray, FloatArray]:
     """Mean and standard deviation (1/n) of every entry of xi; features that are 0 left in."""
-    rows = short_stretches(source, block_rows(parameters))
-    found = projected_moments(source, rows, stack, parameters, joint=False)
+    most = block_rows(parameters)
+    found = projected_moments(source, every_row(source), stack, parameters, joint=False, most=most)
     flat = is_constant(found.spread, found.mean)
     if np.any(flat & (found.mean != 0.0)):
         raise DegenerateError(_CONSTANT_FEATURE)
@@ -269,7 +263,7 @@ def _correlation(
     """
     size = mean.shape[0]
     sums = _Products(stack, mean, spread)
-    run_pass(source, short_stretches(source, block_rows(size)), sums)
+    run_pass(source, every_row(source), sums, most=block_rows(size))
     correlation = sums.products / sums.weight
     variances = (sums.squares / sums.weight - correlation**2) * sums.weight_squares
     variances /= sums.weight**2

@@ -11,10 +11,10 @@ import numpy as np
 
 from polystein._lib.arguments import integer, one_of, require_rule
 from polystein._lib.notes import Notes
-from polystein._lib.numerics import TINY, finite, is_constant
+from polystein._lib.numerics import TINY, finite, is_constant, kish_size
 from polystein._lib.random import Streams, seed_sequence
 from polystein.data.coordinates import RAW, DrawMoments, Frame
-from polystein.data.passes import Accumulator, Tick, effective_weights, every_row, run_pass
+from polystein.data.passes import Accumulator, Tick, WeightSums, every_row, run_pass
 from polystein.data.screen import PositiveWeights, RowKeys, refuse_repeats
 from polystein.data.source import Block, Source
 from polystein.data.split import TRAINING, Partition, Split
@@ -123,10 +123,6 @@ class SplitSampleTest:
             "standardise": self.standardise,
         }
 
-    def estimates(self) -> dict[str, Any]:
-        """The effective number of importance weights; empty if there are none."""
-        return {"weights_ess": effective_weights(self.source)} if self.source.weighted else {}
-
 
 class FirstLook:
     """What one pass over all rows says before training: repeats, lost weights, the frames."""
@@ -136,19 +132,27 @@ class FirstLook:
     ) -> None:
         self._source, self._moments = source, moments
         self._keys = RowKeys.of_first_coordinates() if repeats else None
-        self._weights = PositiveWeights(partition) if source.weighted else None
+        self._positive = PositiveWeights(partition) if source.weighted else None
+        self._weights = WeightSums() if source.weighted else None
         self._by_role = RoleMoments(source.layout.dimension, partition)
 
     def take(self, tick: Tick) -> None:
         """Read all rows once, if anything is to be looked at."""
         wanted: list[Accumulator] = [self._by_role] if self._moments else []
-        wanted += [part for part in (self._keys, self._weights) if part is not None]
+        further = (self._keys, self._positive, self._weights)
+        wanted += [part for part in further if part is not None]
         if wanted:
             run_pass(self._source, every_row(self._source), *wanted, tick=tick)
         if self._keys is not None:
             refuse_repeats(self._source, self._keys)
-        if self._weights is not None:
-            self._weights.require_enough()
+        if self._positive is not None:
+            self._positive.require_enough()
+
+    def estimates(self) -> dict[str, Any]:
+        """The effective number of importance weights; nothing if there are none."""
+        if self._weights is None:
+            return {}
+        return {"weights_ess": kish_size(self._weights.total, self._weights.squares)}
 
     def training_frame(self) -> Frame:
         """The frame that standardises the training rows."""
@@ -232,7 +236,7 @@ class SplitRound:
             dimension=self.test.source.layout.dimension,
             weights=None if weights is None else named,
             components=_components(witness, statistic[1:], chosen, tested.long_run.mean[1:]),
-            evidence=Evidence(estimates=self.test.estimates()),
+            evidence=Evidence(estimates=self.look.estimates()),
             ess=float(tested.long_run.ess[0]),
             n_train=partition.count(*TRAINING),
             n_gap=partition.count("gap"),

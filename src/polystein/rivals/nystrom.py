@@ -9,7 +9,7 @@ import numpy as np
 from polystein._lib.arguments import integer, is_integer
 from polystein._lib.numerics import EPSILON, finite
 from polystein._lib.random import Streams
-from polystein.data.passes import Tick, short_stretches, visit_blocks
+from polystein.data.passes import Tick, every_row, visit_blocks
 from polystein.data.sample import as_source
 from polystein.data.screen import require_shared_weight
 from polystein.data.source import Block, Source
@@ -159,9 +159,10 @@ def _wild_means(
         means[:] += factors @ landmarks.stein_kernel(block.draws, block.scores)
         weight += float(factors[0].sum())
 
-    # Stretches whose part of the kernel matrix stays in cache.
-    rows = short_stretches(source, max(LEAST_ROWS, BLOCK_ELEMENTS // landmarks.count))
-    visit_blocks(source, rows, visit, Tick(progress, source.layout.total))
+    # Blocks whose part of the kernel matrix stays in cache.
+    most = max(LEAST_ROWS, BLOCK_ELEMENTS // landmarks.count)
+    tick = Tick(progress, source.layout.total)
+    visit_blocks(source, every_row(source), visit, tick, most=most)
     return means / weight
 
 

@@ -243,10 +243,11 @@ def projected_moments(
     columns: int,
     *,
     joint: bool = True,
+    most: int | None = None,
 ) -> MeanAndCovariance:
     """Mean and covariance of the columns of a projection; only the variances unless `joint`."""
     accumulator = ProjectedColumns(projection, ColumnMoments(columns, joint=joint))
-    run_pass(source, rows, accumulator)
+    run_pass(source, rows, accumulator, most=most)
     return accumulator.moments.finalise()
 
 

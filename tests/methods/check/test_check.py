@@ -9,8 +9,9 @@ import pytest
 
 import polystein as ps
 from polystein._lib.notes import Notes
+from polystein.data.passes import Tick
 from polystein.errors import DegenerateError, InputError, ScaleError
-from polystein.methods.check.check import flips_arm, trained_arm
+from polystein.methods.check.check import both_arms
 from polystein.methods.check.families import BASIS
 from polystein.methods.split_sample import SplitSampleTest
 from polystein.report.text import found_words
@@ -52,7 +53,7 @@ def test_the_p_value_is_that_of_the_better_arm() -> None:
         sample, BASIS, "full", ps.BlockSplit(), ps.InitialSequence(), "greater", True
     )
     (rows,) = test.rounds(1, 3, Notes())
-    trained, flips = trained_arm(rows).arm, flips_arm(rows, False)
+    flips, (trained, *_) = both_arms(rows, Tick())
     assert trained is not None
     assert flips is not None
     result = ps.check(sample, rng=3)

@@ -7,24 +7,18 @@ import pytest
 
 import polystein as ps
 from polystein._lib.notes import Notes
-from polystein.data import passes
 from polystein.data.coordinates import Frame
-from polystein.data.passes import every_row, run_pass
 from polystein.data.source import Rows
-from polystein.data.split import TRAINING, Partition, StretchPartition
+from polystein.data.split import TRAINING
 from polystein.errors import DegenerateError
 from polystein.inference.columns import MeanAndCovariance
-from polystein.methods.check import witnesses as witnesses_module
 from polystein.methods.check.families import BASIS
 from polystein.methods.check.witnesses import (
     FOLDS,
-    MANY_STRETCHES,
     RIDGE,
     Member,
     TrainedWitnesses,
-    TrainingSums,
     cross_fitted_moments,
-    fit_witnesses,
     folds,
     nonnegative_weights,
 )
@@ -32,6 +26,7 @@ from polystein.methods.split_sample import SplitSampleTest
 from polystein.stein.basis import LinearAndBounded
 from polystein.stein.moments import stein_moments
 from tests.conftest import Array, arbitrary_rows, arbitrary_weights
+from tests.methods.check.training import chosen, stretches, trained_on
 from tests.reference import check as literal
 
 ORDER = 3

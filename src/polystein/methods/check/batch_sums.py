@@ -193,7 +193,7 @@ class BatchPass:
         self.diagonal += other.diagonal
         self.weights += other.weights
         for job, pairs in other.pairs.items():
-            self.pairs[job].sums += pairs.sums
+            self.pairs[job].merge(pairs)
         return self
 
 
@@ -219,6 +219,11 @@ class PairSums:
                 # The first product of a batch is written where it belongs.
                 np.matmul(*factors, out=self.sums[batch])
                 self._seen[batch] = True
+
+    def merge(self, other: PairSums) -> None:
+        """Add the sums of other rows."""
+        self.sums += other.sums
+        self._seen |= other._seen
 
     def without_diagonal(self) -> FloatArray:
         """The sums, with 0 where l = m: these are the diagonal's."""

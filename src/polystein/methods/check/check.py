@@ -38,8 +38,6 @@ from polystein.types import RNG, Array, Progress, ScoreFunction
 #: The sign flips' share of the level; the trained witnesses have the rest. Chosen on seeds that
 #: appear in no table.
 FLIPS_SHARE = 0.8
-#: How often each row is read: a first look, times, sums, and training or testing.
-PASSES = 4
 #: With fewer than this many autocorrelation times between them, test rows remember training rows.
 LEAST_GAP_TIMES = 1.0
 
@@ -120,7 +118,8 @@ def check(
     split: Split = RandomSplit(0.5) if iid else BlockSplit(0.5, gap="auto")
     variance: Variance = IID() if iid else InitialSequence()
     test = SplitSampleTest(source, BASIS, "full", split, variance, "greater", True)
-    notes, tick = test.notes(), Tick(progress, PASSES * source.layout.total)
+    # Rows are read for a first look, for times (of chains), for sums, and to train or to test.
+    notes, tick = test.notes(), Tick(progress, (3 if iid else 4) * source.layout.total)
     with one_blas_thread():
         (rows,) = test.rounds(1, rng, notes, tick)
         flips, trained = both_arms(rows, tick)
@@ -132,7 +131,7 @@ def check(
         )
     _note_few(rows, trained)
     notes.emit()
-    return _result(test, trained, arms, notes.messages)
+    return _result(rows, trained, arms)
 
 
 def _note_few(rows: SplitRound, trained: Trained) -> None:
@@ -229,10 +228,8 @@ def _judged(
     return Trained(arm, partition, float(tested.ess[leading]))
 
 
-def _result(
-    test: SplitSampleTest, trained: Trained, arms: tuple[Arm, ...], warnings: tuple[str, ...]
-) -> GofResult:
-    pvalue, partition = arms[0].pvalue, trained.partition
+def _result(rows: SplitRound, trained: Trained, arms: tuple[Arm, ...]) -> GofResult:
+    test, pvalue, partition = rows.test, arms[0].pvalue, trained.partition
     apart = trained.arm is not None
     return GofResult(
         statistic=max(0.0, float(upper_normal(pvalue))),
@@ -240,11 +237,11 @@ def _result(
         alternative="greater",
         method="check",
         dimension=test.source.layout.dimension,
-        evidence=Evidence(arms, estimates=test.estimates()),
+        evidence=Evidence(arms, estimates=rows.look.estimates()),
         ess=trained.ess if apart else math.nan,
         n_train=partition.count(*TRAINING) if apart else 0,
         n_gap=partition.count("gap") if apart else 0,
         n_test=partition.count("test") if apart else test.source.layout.total,
         settings={"split": repr(test.split), "variance": repr(test.variance)},
-        warnings=warnings,
+        warnings=rows.notes.messages,
     )

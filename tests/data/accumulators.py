@@ -1,0 +1,179 @@
+"""Every accumulator of the package, how it is made, and the numbers that it gives."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import polystein as ps
+from polystein.data.coordinates import RAW, DrawMoments
+from polystein.data.passes import WeightSums, every_row, run_pass
+from polystein.data.screen import LargestDeviations, PositiveWeights, RowKeys
+from polystein.data.source import Source
+from polystein.data.split import TRAINING, ForRoles, Partition
+from polystein.inference.columns import ColumnMoments
+from polystein.methods.check.batch_sums import BatchSums
+from polystein.methods.check.batches import cut
+from polystein.methods.check.witnesses import TrainingSums
+from polystein.methods.discrepancy import _Products, _Stack
+from polystein.methods.split_sample import RoleMoments, _Judged, _WithSum
+from polystein.stein.basis import Hermite, LinearAndBounded, Monomial
+from polystein.stein.expanded import EntryVariances
+from polystein.stein.moments import SteinMoments, SteinSums
+from polystein.stein.operator import operator_for
+from polystein.stein.witness import ChainColumns, PrimalWitness, ProjectedColumns, fit_matrices
+
+ORDER = 3
+
+
+class Given(NamedTuple):
+    """A source, the roles of its rows, and a witness in the frame of all rows."""
+
+    source: Source
+    partition: Partition
+    witness: PrimalWitness
+
+    @classmethod
+    def of(cls, source: Source, split: Any) -> Given:
+        moments = DrawMoments(source.layout.dimension)
+        run_pass(source, every_row(source), moments)
+        frame = moments.standard_frame()
+        witness = fit_matrices(source, every_row(source), Hermite(ORDER), frame=frame)
+        return cls(source, split.partition(source.layout, np.random.default_rng(0)), witness)
+
+
+class Case(NamedTuple):
+    """How an accumulator is made, and a list of the arrays that it comes to."""
+
+    make: Callable[[Given], Any]
+    read: Callable[[Any], list[Any]]
+
+
+def _frame(moments: DrawMoments) -> list[Any]:
+    frame = moments.standard_frame()
+    return [frame.centre, frame.scale]
+
+
+def _moments(sums: Any) -> list[Any]:
+    return list(sums.moments.finalise())
+
+
+def _stein(moments: SteinMoments) -> list[Any]:
+    mean = moments.finalise()
+    squares = [] if mean.squared_norms is None else [mean.squared_norms]
+    return [*mean.matrices, mean.score, mean.weight_squares, *squares]
+
+
+def _sums(structure: Any, basis: Any, given: Given) -> SteinSums:
+    answer = RAW if basis.closed_under_shifts else given.witness.frame
+    moments = SteinMoments.empty(basis, structure, norms=True, answer=answer)
+    return SteinSums(moments, given.source.log_scale)
+
+
+def _judged(variance: Any, given: Given) -> _Judged:
+    columns = 2 + ORDER
+    accumulator = variance.accumulator(given.source.layout.lengths, columns)
+    return _Judged(_WithSum(given.witness, np.arange(1.0, columns)), accumulator, slice(2))
+
+
+def _read_judged(judged: _Judged) -> list[Any]:
+    """What is kept of the columns is a set of rows."""
+    return [*judged.variance.finalise(), np.sort(np.concatenate(judged.parts), axis=0)]
+
+
+def _batch_pass(given: Given) -> Any:
+    batches = cut(given.source.layout, 1.0)
+    basis = LinearAndBounded(ORDER)
+    return BatchSums(given.source, given.witness.frame, basis, batches, (1, 2))._pass
+
+
+def _read_batches(sums: Any) -> list[Any]:
+    pairs = [pairs.sums for pairs in sums.pairs.values()]
+    return [sums.diagonal, sums.weights, *pairs, *_read_largest(sums.deviations)]
+
+
+def _read_largest(largest: LargestDeviations) -> list[Any]:
+    """Only the largest of all coordinates is asked for."""
+    return [largest._largest.max(), np.argmax(largest._largest), largest._total]
+
+
+def _training(given: Given) -> TrainingSums:
+    basis = LinearAndBounded(ORDER)
+    return TrainingSums(given.source, given.partition, basis, given.witness.frame)
+
+
+def _read_training(sums: TrainingSums) -> list[Any]:
+    folds = [array for fold in sums.folds if fold.weight > 0.0 for array in _stein(fold)]
+    return [*folds, *sums.entries.finalise()]
+
+
+def _products(given: Given) -> _Products:
+    stack = _Stack(Monomial(2), operator_for("full"), given.witness.frame)
+    size = 2 * 9 + 3
+    return _Products(stack, np.full(size, 0.1), np.full(size, 2.0))
+
+
+CASES: dict[str, Case] = {
+    "SteinSums": Case(partial(_sums, "full", Monomial(ORDER)), lambda a: _stein(a.moments)),
+    "SteinSums diagonal": Case(
+        partial(_sums, "diagonal", Monomial(ORDER)), lambda a: _stein(a.moments)
+    ),
+    "SteinSums hermite": Case(partial(_sums, "full", Hermite(2)), lambda a: _stein(a.moments)),
+    "ProjectedColumns": Case(
+        lambda g: ProjectedColumns(g.witness, ColumnMoments(1 + ORDER)), _moments
+    ),
+    "ProjectedColumns variances": Case(
+        lambda g: ProjectedColumns(g.witness, ColumnMoments(1 + ORDER, joint=False)), _moments
+    ),
+    "ChainColumns": Case(lambda g: ChainColumns(g.witness), lambda a: a.by_chain()),
+    "ChainColumns weighted": Case(
+        lambda g: ChainColumns(g.witness, weighted=True), lambda a: a.by_chain()
+    ),
+    "EntryVariances": Case(lambda g: EntryVariances(g.witness), _moments),
+    "DrawMoments": Case(lambda g: DrawMoments(3), _frame),
+    "RowKeys": Case(lambda g: RowKeys.of_first_coordinates(), lambda a: [a.repeats()]),
+    "PositiveWeights": Case(
+        lambda g: PositiveWeights(g.partition), lambda a: list(a._counts.values())
+    ),
+    "LargestDeviations": Case(lambda g: LargestDeviations(g.witness.frame, 3), _read_largest),
+    "WeightSums": Case(lambda g: WeightSums(), lambda a: [a.total, a.squares]),
+    "ForRoles": Case(
+        lambda g: ForRoles(g.partition, TRAINING, ChainColumns(g.witness)),
+        lambda a: a.accumulator.by_chain(),
+    ),
+    "ForRoles moments": Case(
+        lambda g: ForRoles(g.partition, ("test",), DrawMoments(3)),
+        lambda a: _frame(a.accumulator),
+    ),
+    "RoleMoments": Case(
+        lambda g: RoleMoments(3, g.partition),
+        lambda a: [*_frame(a.training), *_frame(a.others)],
+    ),
+    "_Judged iid": Case(partial(_judged, ps.IID()), _read_judged),
+    "_Judged sequence": Case(partial(_judged, ps.InitialSequence()), _read_judged),
+    "_Judged batches": Case(partial(_judged, ps.BatchMeans(length=3)), _read_judged),
+    "BatchPass": Case(_batch_pass, _read_batches),
+    "TrainingSums": Case(_training, _read_training),
+    "_Products": Case(_products, lambda a: [a.products, a.squares, a.weight, a.weight_squares]),
+}
+#: Accumulators of columns, not of blocks: `_Judged` feeds them.
+BEHIND_OTHERS = {"_ChainAccumulator", "_IIDAccumulator"}
+
+
+def accumulator_classes() -> set[str]:
+    """Names of all classes of the package that have what an accumulator must have."""
+    found = set()
+    for module in pkgutil.walk_packages(ps.__path__, "polystein."):
+        if module.name.endswith("__main__"):
+            continue
+        for value in vars(importlib.import_module(module.name)).values():
+            own = isinstance(value, type) and value.__module__.startswith("polystein.")
+            protocol = getattr(value, "_is_protocol", False)
+            if own and not protocol and all(hasattr(value, n) for n in ("zero", "update", "merge")):
+                found.add(value.__name__)
+    return found

@@ -1,0 +1,167 @@
+"""Every accumulator: on threads, merged in any order, cut anywhere and pickled, it is the same."""
+
+import pickle
+from itertools import permutations
+from typing import Any
+
+import numpy as np
+import pytest
+
+import polystein as ps
+from polystein.data.coordinates import working_frame
+from polystein.data.passes import SERIAL, Threads, every_row, run_pass
+from polystein.data.source import Block, Source
+from tests.data.accumulators import BEHIND_OTHERS, CASES, Given, accumulator_classes
+from tests.data.blocks import seen, small_blocks
+from tests.rows import arbitrary_rows
+from tests.sources import MinimalSource, WeightedSource
+
+LENGTHS = (90, 7, 200, 33, 4, 4, 4, 61)
+KINDS = ["rows", "chains", "weighted", "far"]
+
+every_kind = pytest.mark.parametrize("kind", KINDS)
+every_case = pytest.mark.parametrize("name", CASES)
+
+
+def source_of(kind: str) -> Source:
+    """Independent rows, ragged chains, chains with weights, and chains far from each other.
+
+    One draw stands out, one repeats, and one in ten of the weights is 0.
+    """
+    rows = sum(LENGTHS)
+    draws, scores = arbitrary_rows(rows, 3)
+    draws[123, 1], draws[350] = 40.0, draws[17]
+    if kind == "rows":
+        return ps.Sample(draws, scores)
+    if kind == "far":
+        # A part on a scale of its own, too, so that working frames differ from block to block.
+        draws[200:] += 1000.0
+        draws[350:] *= 30.0
+    ends = np.cumsum(LENGTHS)[:-1]
+    chains = list(zip(np.split(draws, ends), np.split(scores, ends), strict=True))
+    if kind != "weighted":
+        return ps.data.source.complete(MinimalSource(chains, time_ordered=True))
+    log_weights = np.random.default_rng(4).normal(300.0, 1.0, rows)
+    log_weights[::10] = -np.inf
+    names = ("a", "b", "c")
+    parts = np.split(log_weights, ends)
+    return ps.data.source.complete(WeightedSource(chains, parts, names, time_ordered=True))
+
+
+def given(kind: str) -> Given:
+    split: Any = ps.RandomSplit() if kind == "rows" else ps.BlockSplit(gap=1)
+    return Given.of(source_of(kind), split)
+
+
+def taken(name: str, on: Given, **options: Any) -> Any:
+    accumulator = CASES[name].make(on)
+    run_pass(on.source, every_row(on.source), accumulator, **options)
+    return accumulator
+
+
+def assert_same(name: str, found: Any, expected: Any, tolerance: float = 1e-12) -> None:
+    """Numbers equal to this part of the largest beside them."""
+    pairs = zip(CASES[name].read(found), CASES[name].read(expected), strict=True)
+    for value, wanted in pairs:
+        size = np.max(np.abs(wanted), initial=0.0, where=np.isfinite(wanted))
+        assert value == pytest.approx(wanted, rel=tolerance, abs=tolerance * float(size))
+
+
+def test_every_accumulator_is_among_the_cases() -> None:
+    tried = {name.split()[0] for name in CASES}
+    assert tried | BEHIND_OTHERS == accumulator_classes()
+
+
+def test_far_rows_have_different_working_frames() -> None:
+    blocks = seen(source_of("far"), every_row(source_of("far")), most=40)
+    scales = {str(working_frame(block.draws).scale) for block in blocks}
+    assert len(scales) > 3
+
+
+@every_kind
+@every_case
+@pytest.mark.parametrize("count", [2, 3, 50])
+def test_threads_give_the_answer_of_one(
+    name: str, kind: str, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small_blocks(monkeypatch, 40)
+    on = given(kind)
+    assert_same(name, taken(name, on, executor=Threads(count)), taken(name, on, executor=SERIAL))
+
+
+@every_kind
+@every_case
+@pytest.mark.parametrize("rows", [1, 7])
+def test_blocks_of_any_length_give_the_same(name: str, kind: str, rows: int) -> None:
+    on = given(kind)
+    assert_same(name, taken(name, on, most=rows), taken(name, on), tolerance=1e-11)
+
+
+def dealt(name: str, on: Given, blocks: list[Block]) -> list[Any]:
+    """Three accumulators, to which the blocks are dealt one after the other, and one without."""
+    parts = [CASES[name].make(on).zero() for _ in range(4)]
+    for number, block in enumerate(blocks):
+        parts[number % 3].update(block)
+    return parts
+
+
+@every_kind
+@every_case
+def test_parts_are_merged_in_any_order(name: str, kind: str) -> None:
+    on = given(kind)
+    whole, blocks = taken(name, on), seen(on.source, every_row(on.source), most=40)
+    for order in list(permutations(range(4)))[::5]:
+        parts = dealt(name, on, blocks)
+        first, *others = (parts[number] for number in order)
+        for other in others:
+            assert first.merge(other) is first
+        assert_same(name, first, whole)
+
+
+@every_kind
+@every_case
+def test_rows_may_come_after_a_merge(name: str, kind: str) -> None:
+    on = given(kind)
+    blocks = seen(on.source, every_row(on.source), most=40)
+    first, second = (CASES[name].make(on) for _ in range(2))
+    for accumulator, part in ((first, blocks[:3]), (second, blocks[3:7])):
+        for block in part:
+            accumulator.update(block)
+    first.merge(second)
+    for block in blocks[7:]:
+        first.update(block)
+    assert_same(name, first, taken(name, on))
+
+
+@every_kind
+@every_case
+def test_merging_leaves_the_other_alone(name: str, kind: str) -> None:
+    on = given(kind)
+    other = taken(name, on)
+    before = pickle.dumps(CASES[name].read(other))
+    merged = CASES[name].make(on).merge(other)
+    for block in seen(on.source, every_row(on.source), most=40):
+        merged.update(block)
+    assert pickle.dumps(CASES[name].read(other)) == before
+
+
+@every_kind
+@every_case
+def test_accumulators_survive_pickling(name: str, kind: str) -> None:
+    """Before, in the midst of and after a pass, and they go on as if nothing had happened."""
+    on = given(kind)
+    accumulator = pickle.loads(pickle.dumps(CASES[name].make(on)))
+    for block in seen(on.source, every_row(on.source), most=40):
+        accumulator.update(block)
+        accumulator = pickle.loads(pickle.dumps(accumulator))
+    assert_same(name, accumulator, taken(name, on))
+    assert_same(name, accumulator.zero().merge(accumulator), accumulator)
+
+
+@every_case
+def test_a_fresh_accumulator_has_no_rows(name: str) -> None:
+    """One that was made from one with rows is one that never had any."""
+    on = given("weighted")
+    fresh = taken(name, on).zero()
+    run_pass(on.source, every_row(on.source), fresh)
+    assert_same(name, fresh, taken(name, on), tolerance=0.0)

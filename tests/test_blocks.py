@@ -1,0 +1,197 @@
+"""How rows are cut into blocks changes no answer, and nothing of a block is kept in its memory."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import polystein as ps
+from polystein._lib import scratch
+from polystein.data.passes import Threads, every_row, run_pass
+from polystein.data.source import Block, Rows, Source, complete
+from tests.data.blocks import Recorder, joined, seen, small_blocks
+from tests.sources import MinimalSource, WeightedSource
+from tests.test_sources import FUNCTIONS, answer, chains
+
+SEQUENCE: dict[str, Any] = {"split": ps.BlockSplit(), "variance": ps.InitialSequence(), "rng": 1}
+BATCHES: dict[str, Any] = {"split": ps.ChainSplit(), "variance": ps.BatchMeans(), "rng": 1}
+FINER: dict[str, Any] = {"standardise": True, "rng": 1}
+#: Functions and options beyond those of `FUNCTIONS`, for chains.
+FURTHER: dict[str, tuple[Any, dict[str, Any]]] = {
+    "psd_test sequence": (ps.psd_test, {"order": 2, **SEQUENCE}),
+    "lambda_psd_test sequence": (ps.lambda_psd_test, {"order": 3, **SEQUENCE}),
+    "lambda_psd_test batches": (ps.lambda_psd_test, {"order": 3, **BATCHES}),
+    "lambda_psd_test random": (ps.lambda_psd_test, {"order": 3, "rng": 1}),
+    "psd_test bounded": (ps.psd_test, {"order": 3, "basis": "bounded-hermite", **FINER}),
+    **{
+        f"lambda_psd_test {resolution}": (
+            ps.lambda_psd_test,
+            {"order": 2, "resolution": resolution, "weights": ps.SoftThreshold(), **FINER},
+        )
+        for resolution in ("entry", "coordinate", "hierarchical")
+    },
+    "psd_bootstrap_test u": (
+        ps.psd_bootstrap_test,
+        {"order": 2, "estimator": "u", "n_bootstrap": 50, "rng": 1},
+    ),
+    "fssd_test guess": (ps.fssd_test, {"optimise": False, "rng": 1, "n_simulations": 100}),
+}
+LAYOUTS = {"long": (150, 200, 100), "short": (9,) * 50, "ragged": (1, 30, 260, 2, 5, 3, 120, 29)}
+
+
+def ragged(layout: str, *, weighted: bool) -> Source:
+    """Chains of these lengths, with weights or without."""
+    parts = [
+        (draws[:stop], scores[:stop])
+        for stop, (draws, scores) in zip(
+            LAYOUTS[layout], chains(len(LAYOUTS[layout]), 260), strict=True
+        )
+    ]
+    if not weighted:
+        return complete(MinimalSource(parts, time_ordered=True))
+    rng = np.random.default_rng(6)
+    log_weights = [rng.normal(300.0, 0.5, len(draws)) for draws, _ in parts]
+    return complete(WeightedSource(parts, log_weights, ("a", "b", "c"), time_ordered=True))
+
+
+def independent(*, weighted: bool) -> ps.Sample:
+    """Rows that may be split at random."""
+    (draws, scores), *_ = chains(1, 700, memory=0.0)
+    log_weights = np.random.default_rng(6).normal(300.0, 0.5, 700)
+    return ps.Sample(draws, scores, log_weights=log_weights if weighted else None)
+
+
+def assert_close(first: Any, second: Any) -> None:
+    """Equal words, and numbers equal to 1e-12."""
+    if isinstance(first, dict):
+        assert first.keys() == second.keys()
+        for key, value in first.items():
+            assert_close(value, second[key])
+    elif isinstance(first, list | tuple):
+        assert len(first) == len(second)
+        for one, other in zip(first, second, strict=True):
+            assert_close(one, other)
+    elif isinstance(first, float) and second is not None:
+        assert first == pytest.approx(second, rel=1e-12, abs=1e-12)
+    else:
+        assert first == second
+
+
+def cases(kind: str, weights: bool) -> dict[str, tuple[Any, dict[str, Any]]]:
+    """All functions that take rows of this kind."""
+    kinds = {kind, "weights"} if weights else {kind}
+    return {name: (f, options) for name, (f, options, of) in FUNCTIONS.items() if kinds <= of}
+
+
+ROWS, CHAINS = cases("rows", weights=False), {**cases("chains", weights=False), **FURTHER}
+UNWEIGHTED = {"fssd_test guess", "psd_bootstrap_test u"}
+WEIGHTED = {
+    **cases("chains", weights=True),
+    **{name: case for name, case in FURTHER.items() if name not in UNWEIGHTED},
+}
+
+
+def compared(monkeypatch: pytest.MonkeyPatch, case: Any, source: Source, rows: int) -> None:
+    """The answer with blocks of so many rows is that of one block."""
+    function, options = case
+    small_blocks(monkeypatch, 10**6)
+    expected = answer(function, source, options)
+    small_blocks(monkeypatch, rows)
+    assert_close(answer(function, source, options), expected)
+
+
+@pytest.mark.parametrize("rows", [1, 7])
+@pytest.mark.parametrize("name", ROWS)
+def test_independent_rows_may_be_cut_anywhere(
+    name: str, rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compared(monkeypatch, ROWS[name], independent(weighted=False), rows)
+
+
+@pytest.mark.parametrize("rows", [1, 7])
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("name", CHAINS)
+def test_chains_may_be_cut_and_joined_anywhere(
+    name: str, layout: str, rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compared(monkeypatch, CHAINS[name], ragged(layout, weighted=False), rows)
+
+
+@pytest.mark.parametrize("name", WEIGHTED)
+def test_weighted_chains_may_be_cut_and_joined_anywhere(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compared(monkeypatch, WEIGHTED[name], ragged("ragged", weighted=True), 7)
+
+
+# Memory of a block
+
+
+@pytest.fixture
+def spoilt(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Fill all memory of a block with NaN when the next one comes; count how often."""
+    blocks: list[int] = []
+
+    def next_block() -> None:
+        for buffer in scratch._POOL.buffers[scratch._POOL.held :]:
+            buffer.fill(np.nan)
+        scratch._POOL.taken = scratch._POOL.held
+        blocks.append(len(scratch._POOL.buffers))
+
+    monkeypatch.setattr(scratch, "next_block", next_block)
+    return blocks
+
+
+class Keeper(Recorder):
+    """An accumulator that must not be: it keeps rows that were gathered for one block."""
+
+    def update(self, block: Block) -> None:
+        self.blocks.append(block.take(np.arange(block.rows)))
+
+
+@pytest.mark.usefixtures("spoilt")
+def test_what_is_kept_of_a_block_is_spoilt() -> None:
+    """So that the tests below can fail."""
+    keeper, sample = Keeper(), independent(weighted=False)
+    run_pass(sample, every_row(sample), keeper, most=64)
+    assert np.isnan(joined(keeper.blocks)).any()
+    assert not np.isnan(joined(seen(sample, every_row(sample), most=64))).any()
+
+
+def spoilt_blocks(
+    monkeypatch: pytest.MonkeyPatch, spoilt: list[int], case: Any, source: Source
+) -> None:
+    """The answer of several blocks whose memory is spoilt is that of one block, to 1e-12."""
+    function, options = case
+    small_blocks(monkeypatch, 10**6)
+    expected = answer(function, source, options)
+    before = len(spoilt)
+    small_blocks(monkeypatch, 64)
+    assert_close(answer(function, source, options), expected)
+    # KSD alone holds all rows at once.
+    assert len(spoilt) > before + 5 or function in (ps.ksd,)
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_nothing_of_independent_rows_is_kept_in_the_memory_of_a_block(
+    name: str, monkeypatch: pytest.MonkeyPatch, spoilt: list[int]
+) -> None:
+    spoilt_blocks(monkeypatch, spoilt, ROWS[name], independent(weighted=False))
+
+
+@pytest.mark.parametrize("layout", ["short", "ragged"])
+@pytest.mark.parametrize("name", WEIGHTED)
+def test_nothing_of_chains_is_kept_in_the_memory_of_a_block(
+    name: str, layout: str, monkeypatch: pytest.MonkeyPatch, spoilt: list[int]
+) -> None:
+    spoilt_blocks(monkeypatch, spoilt, WEIGHTED[name], ragged(layout, weighted=True))
+
+
+def test_threads_do_not_write_into_each_others_memory() -> None:
+    """Rows that many threads gather at the same time come out as they are."""
+    draws = np.random.default_rng(0).standard_normal((60_000, 3))
+    sample = ps.Sample(draws, -draws)
+    mask = np.random.default_rng(1).random(60_000) < 0.4
+    for _ in range(5):
+        blocks = seen(sample, [Rows(0, 0, 60_000, mask)], executor=Threads(8), most=100)
+        assert np.array_equal(joined(blocks), draws[mask])
