@@ -173,7 +173,7 @@ def test_scores_beside_a_source_are_an_error() -> None:
 def test_a_source_without_a_layout_is_told_what_it_needs() -> None:
     lazy, _ = pair("rows")
     lazy.layout = (400, 3)  # type: ignore[assignment]
-    with pytest.raises(ps.InputError, match="`layout` of a source must be a Layout"):
+    with pytest.raises(ps.InputError, match=r"must be a polystein\.data\.source\.Layout"):
         ps.psd(lazy, order=1)
 
 

@@ -14,7 +14,7 @@ about from `PolysteinWarning`::
     PolysteinWarning (also a UserWarning)
     ├── DependenceWarning                      an i.i.d. method was given chains
     ├── LowESSWarning                          too few effective draws for the p-value
-    └── HeavyTailWarning                       the test column may have no variance
+    └── HeavyTailWarning                       the test column may have no finite variance
 
 Messages name the argument, say what was expected and what was given, and suggest a
 remedy if there is one.

@@ -161,8 +161,8 @@ CASES: dict[str, Case] = {
     "TrainingSums": Case(_training, _read_training),
     "_Products": Case(_products, lambda a: [a.products, a.squares, a.weight, a.weight_squares]),
 }
-#: Accumulators of columns, not of blocks: `_Judged` feeds them.
-BEHIND_OTHERS = {"_ChainAccumulator", "_IIDAccumulator"}
+#: These take columns or arrays instead of blocks, from accumulators above.
+BEHIND_OTHERS = {"_ChainAccumulator", "_IIDAccumulator", "ColumnMoments", "SteinMoments"}
 
 
 def accumulator_classes() -> set[str]:

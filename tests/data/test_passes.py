@@ -1,5 +1,6 @@
 """The loop over rows: every chosen row once, in time order, in blocks."""
 
+import time
 from typing import Any
 
 import numpy as np
@@ -192,13 +193,21 @@ def test_progress_never_goes_beyond_the_total() -> None:
     Tick()(5)
 
 
-def test_counts_of_many_threads_are_not_lost() -> None:
+def test_progress_is_told_by_one_thread_at_a_time() -> None:
+    """In the order of the counts, none of which is lost."""
     told: list[int] = []
-    tick = Tick(lambda done, total: told.append(done), 10**9)
-    sample = ps.Sample(*arbitrary_rows(20_000, 2))
-    executor = Threads(8)
-    run_pass(sample, every_row(sample), executor=executor, tick=tick, most=4)
-    assert told == list(range(4, 20_001, 4))
+    at_once: list[int] = []
+
+    def progress(done: int, total: int) -> None:
+        at_once.append(done)
+        time.sleep(0.001)
+        told.append(done)
+        assert at_once.pop() == done
+
+    sample = ps.Sample(*arbitrary_rows(400, 2))
+    tick = Tick(progress, 400)
+    run_pass(sample, every_row(sample), executor=Threads(8), tick=tick, most=4)
+    assert told == list(range(4, 401, 4))
 
 
 def test_check_reports_progress() -> None:

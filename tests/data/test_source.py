@@ -80,7 +80,7 @@ def test_a_source_has_scores_of_its_own() -> None:
 def test_a_layout_of_another_kind_is_refused() -> None:
     source = minimal_source()
     source.layout = (400, 3)
-    message = r"`layout` of a source must be a Layout\(.*\); got \(400, 3\)"
+    message = r"`layout` of a source must be a polystein.data.source.Layout\(.*\); got \(400, 3\)"
     with pytest.raises(InputError, match=message):
         as_source(source, None)
 
@@ -124,3 +124,85 @@ def test_rows_without_weights_weigh_one() -> None:
 def test_coordinates_without_names_are_numbered() -> None:
     assert coordinate_names(ps.Sample(DRAWS, SCORES)) == ("x[0]", "x[1]", "x[2]")
     assert coordinate_names(ps.Sample(DRAWS, SCORES, names=["b", "a", "c"])) == ("b", "a", "c")
+
+
+# What a source gives out
+
+
+class Faulty(MinimalSource):
+    """A source whose blocks are not what its layout says."""
+
+    def __init__(self, fault: Any, **attributes: Any) -> None:
+        rows = np.random.default_rng(0).standard_normal((60, 3))
+        super().__init__([(rows, -rows)], time_ordered=False)
+        self._fault = fault
+        self.__dict__.update(attributes)
+
+    def read(self, chain: int, start: int, stop: int) -> Block:
+        block: Block = self._fault(super().read(chain, start, stop))
+        return block
+
+
+def with_nan(block: Block) -> Block:
+    block.scores[-1, 1] = np.nan
+    return block
+
+
+@pytest.mark.parametrize(
+    ("fault", "attributes", "message"),
+    [
+        (
+            lambda b: b.part(0, 20),
+            {},
+            r"draws of rows 0:60 of chain 0 must have the shape \(60, 3\)",
+        ),
+        (lambda b: b._replace(scores=b.scores[:, 0]), {}, "scores of rows .* must have the shape"),
+        (with_nan, {}, "scores of rows 0:60 of chain 0 must be finite; got nan"),
+        (lambda b: b, {"weighted": True}, "`weights` of rows .* if and only if"),
+        (lambda b: b._replace(weights=np.ones(60)), {}, "`weights` of rows .* if and only if"),
+        (
+            lambda b: b._replace(weights=np.full(60, -1.0)),
+            {"weighted": True},
+            "must not be negative; got -1.0",
+        ),
+    ],
+)
+@pytest.mark.parametrize("function", [ps.psd, ps.psd_test, ps.psd_bootstrap_test])
+def test_faulty_blocks_are_errors(
+    function: Any, fault: Any, attributes: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        function(Faulty(fault, **attributes), order=1)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int64])
+def test_blocks_of_other_precisions_are_converted(dtype: Any) -> None:
+    def rounded(block: Block) -> Block:
+        return block._replace(draws=np.rint(block.draws).astype(dtype))
+
+    rows = np.rint(np.random.default_rng(0).standard_normal((60, 3)))
+    scores = -np.random.default_rng(0).standard_normal((60, 3))
+    assert ps.psd(Faulty(rounded), order=2) == ps.psd(rows, scores, order=2)
+
+
+def test_a_source_may_use_its_memory_again() -> None:
+    rows = np.random.default_rng(0).standard_normal((40, 300, 3))
+    memory = np.empty((300, 3))
+
+    class Reusing(MinimalSource):
+        def read(self, chain: int, start: int, stop: int) -> Block:
+            memory[: stop - start] = rows[chain, start:stop]
+            return Block(memory[: stop - start], -memory[: stop - start], None, chain, start)
+
+    source = Reusing([(part, -part) for part in rows], time_ordered=True)
+    assert ps.psd(source, order=2) == ps.psd(rows, -rows, order=2)
+
+
+@pytest.mark.parametrize(
+    "layout", [Layout((), 2, False), Layout((3, 0), 2, True), Layout((3,), 0, True)]
+)
+def test_an_empty_layout_is_refused(layout: Layout) -> None:
+    source = Faulty(lambda block: block)
+    source.layout = layout
+    with pytest.raises(InputError, match="at least one chain"):
+        ps.psd(source, order=1)

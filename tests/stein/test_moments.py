@@ -43,7 +43,7 @@ def test_weighted_moments_are_the_literal_means(structure: Any) -> None:
 
 
 def test_no_rows_is_an_error() -> None:
-    with pytest.raises(InputError, match="`update` must have been given draws"):
+    with pytest.raises(InputError, match="there must be draws of positive weight"):
         ps.SteinMoments(2).finalise()
 
 

@@ -166,7 +166,7 @@ def test_a_fresh_accumulator_is_of_the_same_kind_without_rows() -> None:
     draws, scores = arbitrary_rows(20, 3)
     moments = SteinMoments.empty(Hermite(2), "diagonal", norms=True)
     moments.add(Block(draws, scores, None, 0, 0))
-    fresh = moments.fresh()
+    fresh = moments.zero()
     assert (fresh.weight, moments.weight) == (0.0, 20.0)
     assert fresh.basis == moments.basis == Hermite(2)
     assert fresh.merge(moments).finalise().norm() == moments.finalise().norm()
@@ -207,7 +207,7 @@ def test_a_fresh_accumulator_of_a_pickled_one_takes_the_same_detour() -> None:
     draws, scores = arbitrary_rows(60, 3)
     sample = ps.Sample(draws + 1e6, scores)
     moments = stein_moments(sample, every_row(sample), Monomial(4))
-    fresh = pickle.loads(pickle.dumps(moments)).fresh().update(sample)
+    fresh = pickle.loads(pickle.dumps(moments)).zero().update(sample)
     assert moments.working.scale is not None
     assert fresh.working.scale is not None
     assert_moments(fresh.finalise(), moments.finalise().matrices, moments.finalise().score)

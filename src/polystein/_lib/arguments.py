@@ -50,6 +50,13 @@ def one_of(value: object, choices: object, argument: str) -> None:
         raise InputError(f"`{argument}` must be {', '.join(most)} or {last}; got {value!r}")
 
 
+def boolean(value: object, argument: str) -> bool:
+    """Return True or False, or name the argument that is neither."""
+    if type(value).__name__ not in ("bool", "bool_"):
+        raise InputError(f"`{argument}` must be True or False; got {value!r}")
+    return bool(value)
+
+
 def require_rule(value: object, method: str, argument: str, examples: str) -> None:
     """Raise an error if the value is not a rule, or is a class instead of an instance."""
     # A string has a method `partition` of its own.

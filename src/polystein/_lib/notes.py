@@ -39,9 +39,9 @@ class Notes:
 
 def warn_caller(warning: PolysteinWarning) -> None:
     """Emit a warning that points at the line outside the package that made the call."""
-    frame, level = sys._getframe(), 1
-    while frame.f_back and _inside(frame.f_globals.get("__name__", "")):
-        frame, level = frame.f_back, level + 1
+    caller, level = sys._getframe(), 1
+    while caller.f_back and _inside(caller.f_globals.get("__name__", "")):
+        caller, level = caller.f_back, level + 1
     warnings.warn(warning, stacklevel=level)
 
 

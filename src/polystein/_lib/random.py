@@ -18,14 +18,17 @@ class Streams:
     """
 
     def __init__(self, rng: RNG) -> None:
-        self._split, self._weights, self._resampling = seed_sequence(rng).spawn(3)
+        self._spawn(seed_sequence(rng))
 
     @classmethod
     def of(cls, seed: np.random.SeedSequence) -> Streams:
         """Streams from a seed sequence that nobody else uses, and that need not be copied."""
         result = cls.__new__(cls)
-        result._split, result._weights, result._resampling = seed.spawn(3)
+        result._spawn(seed)
         return result
+
+    def _spawn(self, seed: np.random.SeedSequence) -> None:
+        self._split, self._weights, self._resampling = seed.spawn(3)
 
     @cached_property
     def split(self) -> np.random.Generator:

@@ -66,5 +66,5 @@ def empty(*shape: int) -> FloatArray:
 
 
 def empty_like(array: FloatArray) -> FloatArray:
-    """The same, of the shape of another array."""
+    """An array like that of `empty`, of the shape of another array."""
     return empty(*array.shape)

@@ -40,14 +40,9 @@ class Frame:
         """Draws and scores in this frame; the inputs are left alone."""
         if self.scale is None:
             return draws, scores
-        with np.errstate(over="ignore"):  # whoever sums them finds out
+        with np.errstate(over="ignore"):  # infinity is reported where rows are summed
             scaled = np.multiply(scores, self.scale, out=empty_like(scores))
             return self.of_draws(draws), scaled
-
-    @property
-    def dimension(self) -> int:
-        """Number of coordinates of a frame that scales them."""
-        return 0 if self.scale is None else self.scale.size
 
     def of_draws(self, draws: FloatArray) -> FloatArray:
         """The draws alone in this frame."""
@@ -145,7 +140,8 @@ class DrawMoments:
         if self._working is None:
             self._working = other._working
         found, ratio = other._moments, other._working.scale_in(self._working)
-        with np.errstate(over="ignore", invalid="ignore"):  # whoever uses the frame finds out
+        # Infinity is reported where the frame is used.
+        with np.errstate(over="ignore", invalid="ignore"):
             mean = self._working.of_draws(other._working.back(found.mean))
             scatter = found.scatter * ratio**2
         self._moments.add(found.weight, found.weight_squares, mean, scatter)

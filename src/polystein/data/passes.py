@@ -76,6 +76,11 @@ class Tick:
             if self._progress is not None:
                 self._progress(min(self._done, self._total), self._total)
 
+    def finish(self) -> None:
+        """Say that everything is done, also what turned out not to be needed."""
+        if self._progress is not None:
+            self._progress(self._total, self._total)
+
 
 @dataclass(frozen=True)
 class Serial:
@@ -90,13 +95,12 @@ class Serial:
         size: int,
     ) -> None:
         """Feed every block, of at most `size` rows, to every accumulator."""
-        # Of the thread's own: who reads the sums finds out.
-        with np.errstate(over="ignore", invalid="ignore"), scratch.reused():
-            for block in _read_blocks(source, rows, size):
-                for accumulator in accumulators:
-                    accumulator.update(block)
-                tick(block.rows)
-                scratch.next_block()
+
+        def feed(block: Block) -> None:
+            for accumulator in accumulators:
+                accumulator.update(block)
+
+        _visit(_read_blocks(source, rows, size), feed, tick)
 
 
 @dataclass(frozen=True)
@@ -147,6 +151,8 @@ def run_pass(
     BLAS works on one thread meanwhile: its threads gain nothing on products of one block, and
     wait for each other where other programs are at work.
     """
+    # What can only be read from the first row to the last cannot be read by several threads.
+    executor = SERIAL if source.sequential else executor
     with one_blas_thread():
         executor.run(source, list(rows), accumulators, tick or Tick(), _size(source, most))
 
@@ -160,11 +166,17 @@ def visit_blocks(
     most: int | None = None,
 ) -> None:
     """Hand over the blocks of the chosen rows in time order, to what cannot be merged."""
-    with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"), scratch.reused():
-        for block in _read_blocks(source, rows, _size(source, most)):
+    with one_blas_thread():
+        _visit(_read_blocks(source, rows, _size(source, most)), visit, tick or Tick())
+
+
+def _visit(blocks: Iterable[Block], visit: Callable[[Block], object], tick: Tick) -> None:
+    """Hand over one block after the other; the memory of the last one is used again."""
+    # Overflow becomes infinity, which is reported where sums are used.
+    with np.errstate(over="ignore", invalid="ignore"), scratch.reused():
+        for block in blocks:
             visit(block)
-            if tick is not None:
-                tick(block.rows)
+            tick(block.rows)
             scratch.next_block()
 
 

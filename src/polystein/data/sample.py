@@ -121,7 +121,7 @@ def as_source(draws: Array | Source, scores: Array | ScoreFunction | None) -> So
                 f"`scores` must not be given with a {type(draws).__name__}, which has its own; "
                 f"got {type(scores).__name__}"
             )
-        return complete(draws)
+        return draws if isinstance(draws, Sample) else complete(draws)
     if scores is None:
         raise InputError(
             "`scores` must be an array of the shape of `draws` or a callable; got None. "
@@ -207,7 +207,17 @@ def _validated_facts(facts: Mapping[str, Any] | Facts | None) -> Facts:
     if not isinstance(facts, Mapping) or not set(facts) <= set(known):
         got = sorted(map(str, facts)) if isinstance(facts, Mapping) else repr(facts)
         raise InputError(f"`facts` must be a mapping with keys among {known}; got {got}")
-    return Facts(**facts)
+    made = Facts(**facts)
+    words: object = made.warnings
+    listed = isinstance(words, Sequence) and not isinstance(words, str)
+    if not listed or not all(isinstance(word, str) for word in made.warnings):
+        raise InputError(f"`facts['warnings']` must be a sequence of strings; got {words!r}")
+    if not isinstance(made.sampler_statistics, Mapping):
+        raise InputError(
+            "`facts['sampler_statistics']` must be a mapping from names to arrays; got "
+            f"{made.sampler_statistics!r}"
+        )
+    return replace(made, warnings=tuple(made.warnings))
 
 
 def _with_swapped_axes(facts: Facts, shape: tuple[int, ...]) -> Facts:
@@ -310,4 +320,5 @@ def _validated_log_weights(
             "`log_weights` must be finite or -inf, with at least one finite value; "
             f"got a largest value of {top}"
         )
-    return np.subtract(values, top), top
+    with np.errstate(over="ignore"):  # a weight that is too small for a float64 is 0
+        return np.subtract(values, top), top

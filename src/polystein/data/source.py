@@ -7,12 +7,14 @@ draws takes any of them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from copy import copy
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from polystein._lib.arrays import to_numpy
 from polystein._lib.scratch import empty
 from polystein.errors import InputError
 from polystein.types import Array, FloatArray
@@ -153,7 +155,8 @@ class Source(Protocol):
     log_scale: float = 0.0
     #: Rows that are stored together: a read within one such group costs the whole group.
     grain: int = 1
-    #: Whether rows can be read only from the first to the last.
+    #: Whether rows can be read only from the first to the last. Every pass does that, and begins
+    #: again at the first row.
     sequential: bool = False
     facts: Facts = Facts()
 
@@ -165,10 +168,32 @@ _REQUIRED = ("layout", "read")
 _OPTIONAL = ("names", "weighted", "log_scale", "grain", "sequential", "facts")
 
 
-class CompleteSource:
-    """Another source with all optional attributes, and possibly with another layout."""
+def is_source(value: object) -> bool:
+    """Whether the value serves rows in blocks."""
+    return all(hasattr(value, name) for name in _REQUIRED)
 
-    layout: Layout
+
+def complete(source: Source) -> Source:
+    """A source of somebody else's with every attribute there, whose blocks are validated."""
+    return source if isinstance(source, CheckedSource) else CheckedSource(source)
+
+
+def in_time_order(source: Source) -> Source:
+    """The same rows, taken as chains in time order."""
+    if source.layout.time_ordered:
+        return source
+    ordered = copy(source)
+    ordered.layout = source.layout._replace(time_ordered=True)
+    return ordered
+
+
+class CheckedSource:
+    """Another source, all of whose blocks are what the layout says, in memory of their own.
+
+    A block that is too short, that holds NaN or that has lost its weights would give a wrong
+    answer without a word.
+    """
+
     names: tuple[str, ...] | None
     weighted: bool
     log_scale: float
@@ -176,42 +201,58 @@ class CompleteSource:
     sequential: bool
     facts: Facts
 
-    def __init__(self, source: Source, layout: Layout | None = None) -> None:
-        self.source = source
-        self.layout = source.layout if layout is None else layout
+    def __init__(self, source: Source) -> None:
+        self.source, self.layout = source, _validated_layout(source.layout)
         for name in _OPTIONAL:
             setattr(self, name, getattr(source, name, getattr(Source, name)))
 
     def read(self, chain: int, start: int, stop: int) -> Block:
-        """Rows ``start:stop`` of a chain."""
-        return self.source.read(chain, start, stop)
+        """Rows ``start:stop`` of a chain, validated."""
+        block = self.source.read(chain, start, stop)
+        where = f"rows {start}:{stop} of chain {chain}"
+        shape = (stop - start, self.layout.dimension)
+        draws = _validated(block.draws, shape, f"draws of {where}")
+        scores = _validated(block.scores, shape, f"scores of {where}")
+        if self.weighted != (block.weights is not None):
+            raise InputError(
+                f"`weights` of {where} must be there if and only if the source is `weighted`, "
+                f"which is {self.weighted}; got {type(block.weights).__name__}"
+            )
+        weights = None
+        if block.weights is not None:
+            weights = _validated(block.weights, shape[:1], f"weights of {where}")
+            if weights.min() < 0.0:
+                raise InputError(f"weights of {where} must not be negative; got {weights.min()}")
+        return Block(draws, scores, weights, chain, start)
 
     def __repr__(self) -> str:
-        return f"{type(self.source).__name__}({self.layout}{', weighted' * self.weighted})"
+        weighted = ", weighted" if self.weighted else ""
+        return f"{type(self.source).__name__}({self.layout}{weighted})"
 
 
-def is_source(value: object) -> bool:
-    """Whether the value serves rows in blocks."""
-    return all(hasattr(value, name) for name in _REQUIRED)
-
-
-def complete(source: Source) -> Source:
-    """The source with all optional attributes: itself, if it lacks none."""
-    if not isinstance(source.layout, Layout):
+def _validated_layout(layout: Layout) -> Layout:
+    if not isinstance(layout, Layout):
         raise InputError(
-            f"`layout` of a source must be a Layout(lengths, dimension, time_ordered); "
-            f"got {source.layout!r}"
+            "`layout` of a source must be a polystein.data.source.Layout(lengths, dimension, "
+            f"time_ordered); got {layout!r}"
         )
-    if all(hasattr(source, name) for name in _OPTIONAL):
-        return source
-    return CompleteSource(source)
+    if not layout.lengths or min(*layout.lengths, layout.dimension) < 1:
+        raise InputError(
+            "`layout` of a source must have at least one chain, chains of at least one row and "
+            f"at least one coordinate; got {layout!r}"
+        )
+    return layout
 
 
-def in_time_order(source: Source) -> Source:
-    """The same rows, taken as chains in time order."""
-    if source.layout.time_ordered:
-        return source
-    return CompleteSource(source, source.layout._replace(time_ordered=True))
+def _validated(values: Array, shape: tuple[int, ...], what: str) -> FloatArray:
+    """A copy in double precision of the right shape without NaN and infinity."""
+    array = np.array(to_numpy(values))
+    if array.shape != shape:
+        raise InputError(f"{what} must have the shape {shape}; got {array.shape}")
+    with np.errstate(over="ignore", invalid="ignore"):
+        if not np.isfinite(array.sum()) and not np.isfinite(array).all():
+            raise InputError(f"{what} must be finite; got {array[~np.isfinite(array)][0]}")
+    return array
 
 
 def coordinate_names(source: Source) -> tuple[str, ...]:

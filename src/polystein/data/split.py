@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polystein._lib.arguments import is_finite_number, is_integer
+from polystein.data.passes import Accumulator
 from polystein.data.source import Block, Layout, Rows, chosen_rows
 from polystein.errors import InputError
 from polystein.types import Role
@@ -59,7 +60,7 @@ class ForRoles:
 
     partition: Partition
     roles: tuple[Role, ...]
-    accumulator: Any
+    accumulator: Accumulator
 
     def zero(self) -> ForRoles:
         """An accumulator of the same kind without rows."""

@@ -31,7 +31,7 @@ def autocovariances(chains: list[FloatArray]) -> FloatArray:
     longest = max(chain.shape[0] for chain in chains)
     size = next_fast_len(2 * longest, real=True)
     power = np.zeros((size // 2 + 1, chains[0].shape[1]))
-    for together in _stacks(chains):
+    for together in _stacks(chains, size):
         spectrum = rfft(together, size, axis=1)
         power += np.sum(spectrum.real**2 + spectrum.imag**2, axis=0)
     total = sum(chain.shape[0] for chain in chains)
@@ -39,11 +39,12 @@ def autocovariances(chains: list[FloatArray]) -> FloatArray:
     return result
 
 
-def _stacks(chains: list[FloatArray]) -> Iterator[FloatArray]:
+def _stacks(chains: list[FloatArray], size: int) -> Iterator[FloatArray]:
     """Chains of equal length, as many at once as are worth one transform."""
     for _, alike in groupby(chains, key=len):
         rest = list(alike)
-        at_once = max(1, _NUMBERS_AT_ONCE // max(1, rest[0].size))
+        # Each chain is padded to `size` rows.
+        at_once = max(1, _NUMBERS_AT_ONCE // (size * rest[0].shape[1]))
         for low in range(0, len(rest), at_once):
             yield np.stack(rest[low : low + at_once])
 

@@ -93,7 +93,7 @@ class ColumnMoments:
         self.weight_squares += weight_squares
         return self
 
-    def fresh(self) -> ColumnMoments:
+    def zero(self) -> ColumnMoments:
         """An accumulator of the same kind without rows."""
         return ColumnMoments(self.mean.size, joint=self._joint)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from polystein._lib.arguments import one_of
+from polystein._lib.arguments import is_finite_number, one_of
 from polystein._lib.numerics import EPSILON, is_constant
 from polystein.data.coordinates import RAW, Frame, working_frame
 from polystein.data.passes import block_rows, every_row, first_block, run_pass
@@ -178,7 +178,7 @@ def o_psd(
     >>> bool(good < 0.03 < 0.4 < shifted)
     True
     """
-    if shrinkage is not None and not 0.0 <= shrinkage <= 1.0:
+    if shrinkage is not None and not (is_finite_number(shrinkage) and 0.0 <= shrinkage <= 1.0):
         raise InputError(f"`shrinkage` must be in [0, 1]; got {shrinkage!r}")
     basis = Monomial(order)
     source = as_source(draws, scores)

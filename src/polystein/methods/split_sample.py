@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from polystein._lib.arguments import integer, one_of, require_rule
+from polystein._lib.arguments import boolean, integer, one_of, require_rule
 from polystein._lib.notes import Notes
 from polystein._lib.numerics import TINY, finite, is_constant, kish_size
 from polystein._lib.random import Streams, seed_sequence
@@ -60,6 +60,7 @@ class SplitSampleTest:
             self.variance, "accumulator", "variance", "IID(), InitialSequence() or BatchMeans()"
         )
         one_of(self.alternative, Alternative, "alternative")
+        boolean(self.standardise, "standardise")
 
     def rounds(
         self, repeats: int, rng: RNG, notes: Notes, tick: Tick | None = None

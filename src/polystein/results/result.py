@@ -82,6 +82,11 @@ class GofResult:
     settings: Mapping[str, Any] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        """Refuse a p-value that is none: NaN must never pass for "not rejected"."""
+        if not 0.0 <= self.pvalue <= 1.0:
+            raise InputError(f"`pvalue` must be between 0 and 1; got {self.pvalue!r}")
+
     def rejected(self, alpha: float = DEFAULT_LEVEL) -> bool:
         """Whether H0 is rejected at the level: the p-value is at most `alpha`."""
         if not (is_finite_number(alpha) and 0.0 < alpha < 1.0):

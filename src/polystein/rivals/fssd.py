@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 from scipy.optimize import minimize
 
-from polystein._lib.arguments import integer
+from polystein._lib.arguments import boolean, integer
 from polystein._lib.notes import Notes
 from polystein._lib.numerics import finite
 from polystein._lib.random import Streams
@@ -133,8 +133,7 @@ def fssd_test(
     J = integer(n_locations, "n_locations", least=1)
     steps = integer(max_steps, "max_steps", least=1)
     simulations = integer(n_simulations, "n_simulations", least=1)
-    if not isinstance(optimise, bool | np.bool_):
-        raise InputError(f"`optimise` must be True or False; got {optimise!r}")
+    boolean(optimise, "optimise")
     split = RandomSplit(train, weights=2 / 3)
     source, streams = as_source(draws, scores), Streams(rng)
     notes = Notes(source.facts.warnings)

@@ -1,4 +1,4 @@
-"""Pairs of rows in square blocks: the n x n Stein kernel matrix is never held whole."""
+"""Pairs of rows in square tiles: the n x n Stein kernel matrix is never held whole."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from polystein.rivals.independent import require_rows
 from polystein.rivals.kernels import RadialKernel
 from polystein.types import RNG, FloatArray, MultiplierLength, Progress
 
-# A block of 128 x 128 numbers takes 128 kB: the few that are worked on at once stay in
+# A tile of 128 x 128 numbers takes 128 kB: the few that are worked on at once stay in
 # a core's second-level cache, and still fill a matrix product.
-BLOCK_SIDE = 128
+TILE_SIDE = 128
 
 
 class SteinRows(NamedTuple):
@@ -98,38 +98,38 @@ def quadratic_forms(
     factors: FloatArray,
     progress: Progress | None = None,
     *,
-    side: int = BLOCK_SIDE,
+    side: int = TILE_SIDE,
 ) -> FloatArray:
     """Sum over j, k of F_j F_k h(x_j, x_k), of shape (kernels, columns of the factors F).
 
-    `factors` has the shape (n, count). The matrix is symmetric: blocks above its
+    `factors` has the shape (n, count). The matrix is symmetric: tiles above its
     diagonal count twice. Each is made, meets all factors in one matrix product, and
     is then discarded.
     """
     forms = np.zeros((len(kernels), factors.shape[1]))
-    blocks = list(_upper_blocks(rows.draws.shape[0], side))
+    tiles = list(_upper_tiles(rows.draws.shape[0], side))
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        for done, (first, second) in enumerate(blocks, 1):
-            of = _block_pairs(rows, first, second)
+        for done, (first, second) in enumerate(tiles, 1):
+            of = _tile_pairs(rows, first, second)
             times = 1.0 if first == second else 2.0
             for form, kernel in zip(forms, kernels, strict=True):
                 products = stein_kernel(kernel, of) @ factors[second]
                 form += times * np.einsum("jb,jb->b", factors[first], products)
             if progress is not None:
-                progress(done, len(blocks))
+                progress(done, len(tiles))
     finite(float(np.sum(np.abs(forms))), "the kernel Stein discrepancy")
     return forms
 
 
-def _upper_blocks(total: int, side: int) -> Iterator[tuple[slice, slice]]:
-    """Blocks on and above the diagonal."""
+def _upper_tiles(total: int, side: int) -> Iterator[tuple[slice, slice]]:
+    """Tiles on and above the diagonal."""
     strips = [slice(low, min(low + side, total)) for low in range(0, total, side)]
     for number, first in enumerate(strips):
         for second in strips[number:]:
             yield first, second
 
 
-def _block_pairs(rows: SteinRows, first: slice, second: slice) -> Pairs:
+def _tile_pairs(rows: SteinRows, first: slice, second: slice) -> Pairs:
     """Pairs of two strips; a row is at distance 0 from itself, whatever the rounding."""
     of = pairs(rows.take(first), rows.take(second))
     if first == second:

@@ -136,7 +136,7 @@ def _add_entries(state: ColumnMoments, witness: PrimalWitness, block: Block) -> 
     weight = float(weights.sum())
     if weight == 0.0:
         return
-    with np.errstate(over="ignore", invalid="ignore"):  # `add` finds out
+    with np.errstate(over="ignore", invalid="ignore"):  # infinity is reported by `add`
         first, second = entry_means(witness, block, weights / weight)
         spread = second - first**2
         # What cancellation leaves of an entry that does not vary is rounding error.

@@ -262,7 +262,7 @@ class SteinMoments:
         with np.errstate(over="ignore", invalid="ignore"):
             return path.moments(self._operator, self._score, matrices)
 
-    def fresh(self) -> Self:
+    def zero(self) -> Self:
         """An accumulator of the same kind without rows."""
         norms = self._norms is not None
         return self.empty(self._basis, self._structure, norms=norms, answer=self._answer)
@@ -280,7 +280,7 @@ class SteinMoments:
     def finalise(self) -> SteinMean:
         """Averages over all rows so far, in the frame of the answer."""
         if not self._weight > 0.0:
-            raise InputError("`update` must have been given draws of positive weight first")
+            raise InputError("there must be draws of positive weight to average; got none")
         score, matrices = self._sums_in(self._answer)
         return SteinMean(
             [matrix / self._weight for matrix in matrices],
@@ -327,7 +327,7 @@ class SteinSums:
 
     def zero(self) -> SteinSums:
         """An accumulator of the same kind without rows."""
-        return SteinSums(self.moments.fresh(), self.log_scale)
+        return SteinSums(self.moments.zero(), self.log_scale)
 
     def update(self, block: Block) -> None:
         """Take the rows of a block."""
@@ -341,7 +341,7 @@ class SteinSums:
 
 def merge_all(sums: Sequence[SteinMoments]) -> SteinMoments:
     """All rows of several accumulators, which are left as they are."""
-    together = sums[0].fresh()
+    together = sums[0].zero()
     for part in sums:
         together.merge(part)
     return together

@@ -228,7 +228,7 @@ def diagonal_entries(scores: FloatArray, terms: Iterable[Term]) -> Iterator[Floa
 
 
 def diagonal_columns(scores: FloatArray, terms: Sequence[Term]) -> FloatArray:
-    """The same side by side, of shape (rows, (1 + Q) d)."""
+    """s and the diagonals of Phi_i for all terms side by side, of shape (rows, (1 + Q) d)."""
     rows, dimension = scores.shape
     columns = empty(rows, 1 + len(terms), dimension)
     for i, entry in enumerate(diagonal_entries(scores, terms)):

@@ -260,7 +260,7 @@ class ProjectedColumns:
 
     def zero(self) -> ProjectedColumns:
         """An accumulator of the same kind without rows."""
-        return ProjectedColumns(self.projection, self.moments.fresh())
+        return ProjectedColumns(self.projection, self.moments.zero())
 
     def update(self, block: Block) -> None:
         """Take the rows of a block."""

@@ -54,7 +54,8 @@ class BatchSums:
         self.deviations = LargestDeviations(frame, source.layout.dimension)
         self._jobs = self._pair_jobs(orders if source.layout.dimension > 1 else ())
         fitting = self._fitting(self._jobs)
-        self._pass = BatchPass(frame, basis, batches, fitting, self.deviations)
+        dimension = source.layout.dimension
+        self._pass = BatchPass(frame, basis, batches, dimension, fitting, self.deviations)
         self._pairs = self._pass.pairs
 
     def take(self, *others: Accumulator, tick: Tick | None = None) -> BatchSums:
@@ -115,7 +116,8 @@ class BatchSums:
         """Sum pairs that did not fit, as many as do: those wanted next."""
         jobs = self._fitting(self._jobs[self._jobs.index(wanted) :])
         self._pairs = self._pass.pairs = {}  # their memory is needed
-        again = BatchPass(self.frame, self.basis, self._unjoined, jobs, None)
+        dimension = self.source.layout.dimension
+        again = BatchPass(self.frame, self.basis, self._unjoined, dimension, jobs, None)
         run_pass(self.source, every_row(self.source), again)
         self._pairs = again.pairs
 
@@ -148,20 +150,24 @@ class BatchPass:
         frame: Frame,
         basis: Basis,
         batches: Batches,
+        dimension: int,
         jobs: list[PairJob],
         deviations: LargestDeviations | None,
     ) -> None:
-        self._frame, self._basis, self._batches, self._jobs = frame, basis, batches, jobs
+        self._frame, self._basis, self._batches = frame, basis, batches
+        self._dimension, self._jobs = dimension, jobs
         #: None where pairs are all that is summed: the rest has been summed before.
         self.deviations = deviations
-        self.diagonal = np.zeros((batches.count, (1 + basis.order) * frame.dimension))
+        self.diagonal = np.zeros((batches.count, (1 + basis.order) * dimension))
         self.weights = np.zeros(batches.count)
-        self.pairs = {job: PairSums(job, batches.count, frame.dimension) for job in jobs}
+        self.pairs = {job: PairSums(job, batches.count, dimension) for job in jobs}
 
     def zero(self) -> BatchPass:
         """An accumulator of the same kind without rows."""
         deviations = None if self.deviations is None else self.deviations.zero()
-        return BatchPass(self._frame, self._basis, self._batches, self._jobs, deviations)
+        return BatchPass(
+            self._frame, self._basis, self._batches, self._dimension, self._jobs, deviations
+        )
 
     def update(self, block: Block) -> None:
         """Take the rows of a block."""

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import stdtr
 
+from polystein._lib.arguments import boolean
 from polystein._lib.numerics import TINY
 from polystein._lib.threads import one_blas_thread
 from polystein.data.passes import Tick
@@ -113,7 +114,7 @@ def check(
     True
     """
     source = as_source(draws, scores)
-    if not iid:
+    if not boolean(iid, "iid"):
         source = in_time_order(source)
     split: Split = RandomSplit(0.5) if iid else BlockSplit(0.5, gap="auto")
     variance: Variance = IID() if iid else InitialSequence()
@@ -123,6 +124,7 @@ def check(
     with one_blas_thread():
         (rows,) = test.rounds(1, rng, notes, tick)
         flips, trained = both_arms(rows, tick)
+        tick.finish()
     arms = combined(flips, trained.arm, FLIPS_SHARE)
     if not arms:
         raise DegenerateError(
@@ -192,8 +194,9 @@ def trained_arm(rows: SplitRound, sums: TrainingSums, time: float, tick: Tick) -
     source, partition = rows.test.source, rows.partition
     if partition.awaits_gap:
         partition = partition.with_gap(math.ceil(TRAINING_GAP_TIMES * time))
-        gap = partition.count("gap") / len(source.layout.lengths)
-        if gap < LEAST_GAP_TIMES * time:
+        gaps = {stretch.chain: stretch.stop - stretch.start for stretch in partition.rows("gap")}
+        shortest = min(gaps.get(chain, 0) for chain in range(len(source.layout.lengths)))
+        if shortest < LEAST_GAP_TIMES * time:
             return Trained(None, partition, partition.count("test") / time)
     witnesses = fit_witnesses(source, sums, rows.frame, time, tick)
     return _judged(rows, partition, witnesses, tick)

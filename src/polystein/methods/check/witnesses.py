@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice, pairwise
@@ -166,10 +167,9 @@ class TrainingSums:
 
     def zero(self) -> TrainingSums:
         """An accumulator of the same kind without rows."""
-        result = object.__new__(TrainingSums)
-        result.__dict__.update(self.__dict__)
-        result.folds = [moments.fresh() for moments in self.folds]
-        result.entries = self.entries.fresh()
+        result = copy(self)
+        result.folds = [moments.zero() for moments in self.folds]
+        result.entries = self.entries.zero()
         return result
 
     def update(self, block: Block) -> None:
