@@ -19,11 +19,11 @@ from polystein.data.split import TRAINING, ForRoles, Partition
 from polystein.inference.columns import ColumnMoments
 from polystein.methods.check.batch_sums import BatchSums
 from polystein.methods.check.batches import cut
-from polystein.methods.check.witnesses import TrainingSums
+from polystein.methods.check.trained_witnesses import TrainingSums
 from polystein.methods.discrepancy import _Products, _Stack
 from polystein.methods.split_sample import RoleMoments, _Judged, _WithSum
 from polystein.stein.basis import Hermite, LinearAndBounded, Monomial
-from polystein.stein.expanded import EntryVariances
+from polystein.stein.expanded_features import EntryVariances
 from polystein.stein.moments import SteinMoments, SteinSums
 from polystein.stein.operator import operator_for
 from polystein.stein.witness import ChainColumns, PrimalWitness, ProjectedColumns, fit_matrices

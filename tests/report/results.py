@@ -3,7 +3,7 @@
 import math
 from typing import Any
 
-from polystein.methods.wild import STATISTIC_NAME
+from polystein.methods.wild_bootstrap import STATISTIC_NAME
 from polystein.results.evidence import Arm, Component, Evidence, Part
 from polystein.results.result import GofResult
 

@@ -12,8 +12,8 @@ from polystein._lib.random import Streams
 from polystein.data.passes import every_row
 from polystein.data.sample import Sample
 from polystein.errors import DegenerateError, DependenceWarning, InputError
-from polystein.rivals.finite_set import FiniteSet, PowerCriterion
 from polystein.rivals.fssd import exceedances, statistic_and_spectrum
+from polystein.rivals.fssd_features import FiniteSet, PowerCriterion
 from tests.conftest import arbitrary_rows, row_numbers
 from tests.reference import fssd as literal
 from tests.rivals.rows import plausible_rows

@@ -9,7 +9,7 @@ import pytest
 import polystein as ps
 from polystein.errors import DegenerateError, InputError, ScaleError
 from polystein.inference.multipliers import multipliers
-from polystein.methods.wild import resampling_seed
+from polystein.methods.wild_bootstrap import resampling_seed
 from tests.conftest import arbitrary_rows, arbitrary_weights
 from tests.reference import kernels as literal
 from tests.rivals.rows import plausible_rows

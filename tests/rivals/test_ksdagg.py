@@ -8,7 +8,7 @@ import pytest
 import polystein as ps
 from polystein.errors import InputError
 from polystein.inference.multipliers import multipliers
-from polystein.methods.wild import resampling_seed
+from polystein.methods.wild_bootstrap import resampling_seed
 from polystein.rivals.ksdagg import EXPONENTS
 from tests.conftest import Array, arbitrary_rows
 from tests.reference import kernels as literal

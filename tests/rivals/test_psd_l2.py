@@ -9,7 +9,7 @@ import pytest
 import polystein as ps
 from polystein.errors import DegenerateError, InputError, ScaleError
 from polystein.inference.multipliers import multipliers
-from polystein.methods.wild import dependence_length, resampling_seed
+from polystein.methods.wild_bootstrap import dependence_length, resampling_seed
 from polystein.rivals import psd_l2
 from tests.conftest import arbitrary_rows, arbitrary_weights
 from tests.reference import psd_l2 as literal

@@ -12,7 +12,7 @@ from polystein.data.screen import forbid_duplicates, require_shared_weight
 from polystein.data.source import Block, Source
 from polystein.errors import DegenerateError, InputError
 from polystein.inference.multipliers import Multipliers, multipliers
-from polystein.methods.wild import (
+from polystein.methods.wild_bootstrap import (
     bootstrap_result,
     chosen_estimator,
     dependence_length,

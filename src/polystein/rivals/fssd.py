@@ -20,11 +20,11 @@ from polystein.data.split import TRAINING, RandomSplit, count_of
 from polystein.errors import DegenerateError, InputError
 from polystein.inference.columns import ColumnMoments
 from polystein.inference.pvalues import monte_carlo_pvalue
-from polystein.methods.wild import STATISTIC_NAME
+from polystein.methods.wild_bootstrap import STATISTIC_NAME
 from polystein.results.evidence import Evidence
 from polystein.results.result import GofResult
-from polystein.rivals.finite_set import FiniteSet, PowerCriterion
-from polystein.rivals.independent import (
+from polystein.rivals.fssd_features import FiniteSet, PowerCriterion
+from polystein.rivals.preconditions import (
     forbid_repeats,
     median_of_rows,
     note_dependence,

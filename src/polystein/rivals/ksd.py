@@ -9,12 +9,12 @@ from polystein._lib.numerics import finite
 from polystein.data.sample import as_source
 from polystein.data.screen import require_shared_weight
 from polystein.data.source import Source
-from polystein.methods.wild import bootstrap_result, chosen_estimator
+from polystein.methods.wild_bootstrap import bootstrap_result, chosen_estimator
 from polystein.results.evidence import Evidence
 from polystein.results.result import GofResult
-from polystein.rivals.independent import forbid_repeats
+from polystein.rivals.kernel_pairs import SteinSample, Wild, quadratic_forms
 from polystein.rivals.kernels import IMQKernel, Kernel, fixed_kernel
-from polystein.rivals.pairs import SteinSample, Wild, quadratic_forms
+from polystein.rivals.preconditions import forbid_repeats
 from polystein.types import RNG, Array, Estimator, MultiplierLength, Progress, ScoreFunction
 
 _IMQ = IMQKernel()

@@ -14,12 +14,12 @@ from polystein._lib.numerics import TINY, finite
 from polystein.data.sample import as_source
 from polystein.data.source import Source
 from polystein.errors import InputError
-from polystein.methods.wild import bootstrap_result
+from polystein.methods.wild_bootstrap import bootstrap_result
 from polystein.results.evidence import Arm, Evidence, Part
 from polystein.results.result import GofResult
-from polystein.rivals.independent import forbid_repeats
+from polystein.rivals.kernel_pairs import SteinSample, Wild, quadratic_forms
 from polystein.rivals.kernels import GaussianKernel, IMQKernel, Kernel, median_distance
-from polystein.rivals.pairs import SteinSample, Wild, quadratic_forms
+from polystein.rivals.preconditions import forbid_repeats
 from polystein.types import RNG, Array, FloatArray, MultiplierLength, Progress, ScoreFunction
 
 Family: TypeAlias = Literal["imq", "gaussian"]

@@ -15,12 +15,12 @@ from polystein.data.screen import require_shared_weight
 from polystein.data.source import Block, Source
 from polystein.errors import InputError
 from polystein.inference.multipliers import Multipliers, multipliers
-from polystein.methods.wild import bootstrap_result, dependence_length, drawn_multipliers
+from polystein.methods.wild_bootstrap import bootstrap_result, dependence_length, drawn_multipliers
 from polystein.results.evidence import Evidence
 from polystein.results.result import GofResult
-from polystein.rivals.independent import forbid_repeats
+from polystein.rivals.kernel_pairs import held_rows, pairs, stein_kernel, stein_rows
 from polystein.rivals.kernels import IMQKernel, Kernel, RadialKernel, fixed_kernel
-from polystein.rivals.pairs import held_rows, pairs, stein_kernel, stein_rows
+from polystein.rivals.preconditions import forbid_repeats
 from polystein.types import RNG, Array, FloatArray, MultiplierLength, Progress, ScoreFunction
 
 _IMQ = IMQKernel()

@@ -17,7 +17,7 @@ from polystein.data.screen import require_shared_weight
 from polystein.data.source import Block, Source
 from polystein.errors import DegenerateError, InputError
 from polystein.inference.multipliers import Multipliers, multipliers
-from polystein.methods.wild import (
+from polystein.methods.wild_bootstrap import (
     bootstrap_result,
     dependence_length,
     drawn_multipliers,
@@ -25,7 +25,7 @@ from polystein.methods.wild import (
 )
 from polystein.results.evidence import Evidence
 from polystein.results.result import GofResult
-from polystein.rivals.independent import forbid_repeats, require_rows
+from polystein.rivals.preconditions import forbid_repeats, require_rows
 from polystein.types import RNG, Array, FloatArray, MultiplierLength, ScoreFunction
 
 MonomialBasis: TypeAlias = Literal["full", "interaction-free"]

@@ -19,10 +19,10 @@ from polystein.data.source import Block, Source
 from polystein.errors import DegenerateError, InputError
 from polystein.inference.columns import ColumnMoments
 from polystein.inference.multipliers import multipliers
-from polystein.methods.wild import bootstrap_result, drawn_multipliers
+from polystein.methods.wild_bootstrap import bootstrap_result, drawn_multipliers
 from polystein.results.evidence import Evidence
 from polystein.results.result import GofResult
-from polystein.rivals.independent import (
+from polystein.rivals.preconditions import (
     forbid_repeats,
     median_of_rows,
     note_dependence,
@@ -112,10 +112,9 @@ def rfsd_test(
     the L1 norm, and depends on the unit. With locations from nu itself the published
     rates do not come out. As the dimension grows one row comes to decide both a feature
     and its second moment, and the p-value settles at P(chi^2 >= 1) = 0.32 for draws of
-    any kind: at n = 1000 draws from N(0, I) are rejected at level 0.05 in 5.5 % (d = 2),
-    4 % (d = 8) and 1 % (d = 16) of 200 cases, and never from d = 32 on. The published
-    runs lowered the level with the dimension besides. That is no part of this function
-    but of the experiments: docs/reproduction/verdict.md has sizes beside levels.
+    any kind, so that nothing is rejected in high dimension. The published runs lowered the
+    level with the dimension besides. That is no part of this function but of the
+    experiments: docs/reproduction/verdict.md has sizes beside levels.
 
     **calibration="wild-bootstrap"**. The locations come from nu, and the null law from
     the wild bootstrap at the same locations: each row's features are multiplied by a

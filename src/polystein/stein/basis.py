@@ -61,8 +61,21 @@ class _Ordered:
     least: ClassVar[int] = 0
     closed_under_shifts: ClassVar[bool] = False
 
+    #: What the functions' names begin with, before their numbers.
+    letter: ClassVar[str] = ""
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "order", integer(self.order, "order", least=self.least))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The letter with a number for each function: ``H1``, ``H2``, ..."""
+        return tuple(f"{self.letter}{k}" for k in range(1, self.order + 1))
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """``shape`` for each of them."""
+        return ("shape",) * self.order
 
 
 @dataclass(frozen=True)
@@ -110,15 +123,7 @@ class Hermite(_Ordered):
         The paper's Q.
     """
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names ``H1``, ``H2``, ... of the polynomials."""
-        return tuple(f"H{k}" for k in range(1, self.order + 1))
-
-    @property
-    def words(self) -> tuple[str, ...]:
-        """``shape`` for each of them."""
-        return ("shape",) * self.order
+    letter = "H"
 
     def terms(self, draws: FloatArray) -> Iterator[Term]:
         """Yield h_k by their recurrence, with h_k' = sqrt(k) h_(k-1)."""
@@ -143,15 +148,7 @@ class BoundedHermite(_Ordered):
         The paper's Q.
     """
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names ``G1``, ``G2``, ... of the functions."""
-        return tuple(f"G{k}" for k in range(1, self.order + 1))
-
-    @property
-    def words(self) -> tuple[str, ...]:
-        """``shape`` for each of them."""
-        return ("shape",) * self.order
+    letter = "G"
 
     def terms(self, draws: FloatArray) -> Iterator[Term]:
         """Yield g_k by their recurrence, with g_k' = sqrt(k) g_(k-1) - x g_k / 2."""

@@ -1,8 +1,8 @@
 """Finer weights than one for each order: the multi-resolution extension of Section 4.4.
 
 The weights of coordinates, or of entries, are those of orders on a longer list of
-features (`polystein.stein.expanded`). A rule finds lambda from their moments, as for orders.
-Then lambda is folded into the matrices, A_i -> lambda o A_i, so that test rows cost no more than
+features (`polystein.stein.expanded_features`). A rule finds lambda from their moments, as for
+orders. Then lambda is folded into the matrices, A_i -> lambda o A_i, so that test rows cost no more than
 with one weight for each order. All of this needs a standardised frame, because weights compare
 coordinates.
 """
@@ -20,7 +20,7 @@ from polystein.data.source import Rows, Source
 from polystein.errors import InputError
 from polystein.inference.columns import MeanAndCovariance
 from polystein.stein.basis import Basis
-from polystein.stein.expanded import (
+from polystein.stein.expanded_features import (
     CoordinateFeatures,
     CoordinateSums,
     EntryFeatures,

@@ -11,10 +11,10 @@ from polystein.data.coordinates import Frame
 from polystein.methods.check import batch_sums, check
 from polystein.methods.check.batch_sums import BatchSums
 from polystein.methods.check.batches import Stretch, cut
+from polystein.methods.check.chain_memory import memory_in_batches
 from polystein.methods.check.check import join_what_agrees
 from polystein.methods.check.families import BASIS
-from polystein.methods.check.memory import memory_in_batches
-from polystein.methods.check.sign_flips import FEWEST_BATCHES
+from polystein.methods.check.flips_arm import FEWEST_BATCHES
 from tests.conftest import Array
 from tests.methods.check.sums import ORDERS, GivenSums, literal_families
 from tests.reference import check as literal

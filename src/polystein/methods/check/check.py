@@ -21,10 +21,10 @@ from polystein.inference.variance import IID, InitialSequence, Variance
 from polystein.methods.check.arms import TEST_ROWS, TRAINED, combined
 from polystein.methods.check.batch_sums import BatchSums
 from polystein.methods.check.batches import cut
+from polystein.methods.check.chain_memory import Times, memory_in_batches, slowest_times
 from polystein.methods.check.families import BASIS, PAIR_ORDERS, order_of
-from polystein.methods.check.memory import Times, memory_in_batches, slowest_times
-from polystein.methods.check.sign_flips import FEWEST_BATCHES, flip_signs
-from polystein.methods.check.witnesses import TrainedWitnesses, TrainingSums, fit_witnesses
+from polystein.methods.check.flips_arm import FEWEST_BATCHES, flip_signs
+from polystein.methods.check.trained_witnesses import TrainedWitnesses, TrainingSums, fit_witnesses
 from polystein.methods.split_sample import (
     TRAINING_GAP_TIMES,
     SplitRound,

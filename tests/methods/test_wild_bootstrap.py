@@ -9,7 +9,7 @@ import pytest
 import polystein as ps
 from polystein.data import passes
 from polystein.errors import InputError
-from polystein.methods.wild import (
+from polystein.methods.wild_bootstrap import (
     LARGEST_CORRELATION,
     dependence_length,
     lag_one_autocorrelation,

@@ -12,8 +12,8 @@ from polystein.data.coordinates import RAW, Frame
 from polystein.data.passes import every_row
 from polystein.data.source import Rows
 from polystein.data.split import StretchPartition
-from polystein.methods.check import memory
-from polystein.methods.check.memory import Times, last_rows, memory_in_batches, slowest_times
+from polystein.methods.check import chain_memory as memory
+from polystein.methods.check.chain_memory import Times, last_rows, memory_in_batches, slowest_times
 from tests.conftest import Array, arbitrary_weights
 from tests.inference.walks import walks
 from tests.methods.check.sums import literal_families, random_sums

@@ -8,8 +8,8 @@ from polystein._lib.notes import Notes
 from polystein.data import passes
 from polystein.data.passes import every_row
 from polystein.errors import InputError
-from polystein.rivals import independent
-from polystein.rivals.independent import (
+from polystein.rivals import preconditions as independent
+from polystein.rivals.preconditions import (
     forbid_repeats,
     median_of_rows,
     note_dependence,

@@ -14,9 +14,9 @@ from polystein.data.screen import require_shared_weight
 from polystein.data.source import Source
 from polystein.errors import DegenerateError
 from polystein.inference.multipliers import multipliers
-from polystein.methods.wild import dependence_length, resampling_seed
-from polystein.rivals.independent import require_rows
+from polystein.methods.wild_bootstrap import dependence_length, resampling_seed
 from polystein.rivals.kernels import RadialKernel
+from polystein.rivals.preconditions import require_rows
 from polystein.types import RNG, FloatArray, MultiplierLength, Progress
 
 # A tile of 128 x 128 numbers takes 128 kB: the few that are worked on at once stay in

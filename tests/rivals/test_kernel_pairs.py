@@ -6,9 +6,8 @@ import pytest
 import polystein as ps
 from polystein.errors import DegenerateError, InputError
 from polystein.inference.multipliers import multipliers
-from polystein.methods.wild import resampling_seed
-from polystein.rivals.kernels import IMQKernel, Kernel
-from polystein.rivals.pairs import (
+from polystein.methods.wild_bootstrap import resampling_seed
+from polystein.rivals.kernel_pairs import (
     SteinSample,
     Wild,
     held_rows,
@@ -18,6 +17,7 @@ from polystein.rivals.pairs import (
     stein_kernel,
     stein_rows,
 )
+from polystein.rivals.kernels import IMQKernel, Kernel
 from tests.conftest import arbitrary_rows, arbitrary_weights
 from tests.reference import kernels as literal
 from tests.rivals.kernels import KERNELS

@@ -9,7 +9,7 @@ import polystein as ps
 from polystein.data.coordinates import Frame
 from polystein.data.source import Rows
 from polystein.stein.basis import basis_for
-from polystein.stein.expanded import (
+from polystein.stein.expanded_features import (
     CoordinateFeatures,
     CoordinateSums,
     EntryFeatures,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from polystein.rivals.finite_set import REGULARISER, FiniteSet, PowerCriterion
+from polystein.rivals.fssd_features import REGULARISER, FiniteSet, PowerCriterion
 from tests.conftest import Array, arbitrary_rows
 from tests.reference import fssd as literal
 

@@ -11,8 +11,8 @@ from polystein.data import passes
 from polystein.data.coordinates import Frame
 from polystein.data.source import Rows
 from polystein.data.split import TRAINING
-from polystein.methods.check import witnesses
-from polystein.methods.check.witnesses import FOLDS, MANY_STRETCHES, TrainingSums, folds
+from polystein.methods.check import trained_witnesses as witnesses
+from polystein.methods.check.trained_witnesses import FOLDS, MANY_STRETCHES, TrainingSums, folds
 from polystein.stein.basis import LinearAndBounded
 from polystein.stein.moments import SteinMoments
 from tests.conftest import arbitrary_rows, arbitrary_weights

@@ -13,7 +13,7 @@ from polystein.data.split import TRAINING
 from polystein.errors import DegenerateError
 from polystein.inference.columns import MeanAndCovariance
 from polystein.methods.check.families import BASIS
-from polystein.methods.check.witnesses import (
+from polystein.methods.check.trained_witnesses import (
     FOLDS,
     RIDGE,
     Member,

@@ -9,11 +9,12 @@ from scipy.stats import binomtest
 import polystein as ps
 from polystein.data.coordinates import DrawMoments, Frame
 from polystein.data.passes import every_row, run_pass
-from polystein.methods.check import batch_sums, sign_flips
+from polystein.methods.check import batch_sums
+from polystein.methods.check import flips_arm as sign_flips
 from polystein.methods.check.batch_sums import BatchSums
 from polystein.methods.check.batches import cut
 from polystein.methods.check.families import BASIS, FEWEST_FOR_SPREADS
-from polystein.methods.check.sign_flips import FEWEST_BATCHES, NUMBER_OF_FLIPS, flip_signs
+from polystein.methods.check.flips_arm import FEWEST_BATCHES, NUMBER_OF_FLIPS, flip_signs
 from polystein.results.evidence import Arm
 from tests.conftest import Array, arbitrary_rows
 from tests.methods.check.sums import ORDERS, SHARES, GivenSums, literal_families, random_sums
