@@ -1,9 +1,9 @@
 """Finer weights than one for each order: the multi-resolution extension of Section 4.4.
 
-The weights of coordinates, or of entries, are those of orders on a longer list of
-features (`polystein.stein.expanded_features`). A rule finds lambda from their moments, as for
-orders. Then lambda is folded into the matrices, A_i -> lambda o A_i, so that test rows cost no more than
-with one weight for each order. All of this needs a standardised frame, because weights compare
+The weights of coordinates, or of entries, are those of orders on a longer list of features
+(`polystein.stein.expanded_features`). A rule finds lambda from their moments, as for orders. Then
+lambda is folded into the matrices, A_i -> lambda o A_i, so that test rows cost no more than with
+one weight for each order. All of this needs a standardised frame, because weights compare
 coordinates.
 """
 
