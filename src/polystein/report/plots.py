@@ -13,7 +13,6 @@ from scipy.special import ndtri
 from polystein._lib.files import write_whole
 from polystein.errors import InputError, MissingExtraError
 from polystein.report.text import headings, p_words
-from polystein.results.evidence import Explanation
 from polystein.results.result import DEFAULT_LEVEL, GofResult
 
 if TYPE_CHECKING:
@@ -139,15 +138,22 @@ def _draw_shares(axes: Axes, results: Mapping[str, GofResult], alpha: float) -> 
 
 
 def _feature_order(results: Mapping[str, GofResult]) -> list[str]:
-    """Labels of all features, that of the score first, as it has the lowest order."""
-    names = dict.fromkeys(_label(row) for result in results.values() for row in result.explain())
+    """Labels of all features in the order of the test, that of the score first."""
+    names: dict[str, None] = {}
+    for result in results.values():
+        names |= dict.fromkeys(_label(one.name, one.words) for one in result.components)
+        names |= dict.fromkeys(part.words for part in result.evidence.parts)
     return sorted(names, key=lambda label: "location" not in label)
 
 
-def _label(row: Explanation) -> str:
-    """A feature's name and what it looks at; for a part, only what it looks at."""
-    return row.words if row.weight is None else f"{row.name}: {row.words}"
+def _label(name: str, words: str) -> str:
+    """A feature's name and what it looks at; parts, of which there are many, have only words."""
+    return f"{name}: {words}"
 
 
 def _share(result: GofResult, label: str) -> float:
-    return sum(abs(row.share) for row in result.explain() if _label(row) == label)
+    return sum(
+        abs(row.share)
+        for row in result.explain()
+        if label == (row.words if row.weight is None else _label(row.name, row.words))
+    )
