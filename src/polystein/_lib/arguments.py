@@ -6,6 +6,8 @@ import math
 import numbers
 from typing import get_args
 
+import numpy as np
+
 from polystein.errors import InputError
 
 
@@ -52,7 +54,7 @@ def one_of(value: object, choices: object, argument: str) -> None:
 
 def boolean(value: object, argument: str) -> bool:
     """Return True or False, or name the argument that is neither."""
-    if type(value).__name__ not in ("bool", "bool_"):
+    if not isinstance(value, bool | np.bool_):
         raise InputError(f"`{argument}` must be True or False; got {value!r}")
     return bool(value)
 
