@@ -55,7 +55,7 @@ def test_check_reads_each_independent_row_four_times_at_most(d: int, rows: int) 
 def test_rows_looked_at_for_their_memory_are_read_four_times_at_most(
     most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(memory, "MOST_ROWS", most)
+    monkeypatch.setattr(chain_memory, "MOST_ROWS", most)
     sample = CountingSample(chains(2, 1000, 3, 0.5), normal_score)
     ps.check(sample, rng=0)
     assert most_reads(sample) <= 4
