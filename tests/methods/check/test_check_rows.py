@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 import polystein as ps
 from polystein.data import passes
 from polystein.errors import DegenerateError
-from polystein.methods.check import batch_sums
+from polystein.methods.check import batch_sums, chain_memory
 from tests.conftest import Array
 from tests.sources import CountingSample, MinimalSource
 from tests.statistical.samplers import autoregressive
