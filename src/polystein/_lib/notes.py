@@ -21,9 +21,8 @@ class Notes:
         self._items: list[PolysteinWarning] = []
 
     def add(self, warning: PolysteinWarning) -> None:
-        """Keep a warning for later; one that several splits give is kept once."""
-        first = str(warning).split()[:4]
-        if not any(str(item).split()[:4] == first for item in self._items):
+        """Keep a warning for later; a warning that several splits give alike is kept once."""
+        if _key(warning) not in map(_key, self._items):
             self._items.append(warning)
 
     @property
@@ -47,3 +46,8 @@ def warn_caller(warning: PolysteinWarning) -> None:
 
 def _inside(module: str) -> bool:
     return module == "polystein" or module.startswith("polystein.")
+
+
+def _key(warning: PolysteinWarning) -> tuple[type, list[str]]:
+    """What two splits say alike: the kind of warning and its first words, before any numbers."""
+    return type(warning), str(warning).split()[:4]
