@@ -27,8 +27,6 @@ from polystein.types import FloatArray, Progress
 BLOCK_ELEMENTS = 24_576
 # A matrix product over fewer rows than columns spends its time on its output.
 ROWS_PER_COLUMN = 2
-# However few rows a mask chooses, at most this many blocks' rows are read at once.
-_SPARSEST = 16
 # Longer blocks of few columns gain nothing: the fixed cost of a block is negligible by then.
 MOST_ROWS = 8_192
 
@@ -302,7 +300,7 @@ def _spans(rows: Iterable[Rows], size: int, grain: int = 1) -> Iterator[Rows]:
             # Blocks of rows chosen at random are nearly as full as those of consecutive rows; an
             # eighth is left for chance, so that hardly any block has to be cut in two.
             chosen = max(1, int(np.count_nonzero(mask)))
-            step = max(1, min(_SPARSEST * size, size * (stop - start) * 7 // (8 * chosen)))
+            step = max(1, size * (stop - start) * 7 // (8 * chosen))
         step = max(grain, step - step % grain)
         for low, high in pairwise([start, *range(start - start % grain + step, stop, step), stop]):
             if low < high:
