@@ -73,7 +73,7 @@ class Null(NamedTuple):
 SWEEPS = 1000
 MACHINE = experiment2.cells(1000, SWEEPS)[0]
 #: Where the references of both arms are strained: measured to be told, not promised to be right.
-STRAINED = {"replicates": 2000, "low": 0.0, "high": 0.12}
+STRAINED = {"replicates": 2000, "low": 0.0, "high": 1.0}
 NULLS = {
     **{
         f"N(0, I), d={d}": Null(normal, {"n": 1000, "d": d}, milliseconds(1000, d))
@@ -140,8 +140,9 @@ def markdown() -> list[str]:
     lines = ["| draws from the target | rejected | of | bounds | holds |", "|---|---|---|---|---|"]
     for label, row in STUDY.stored().items():
         rate, null = float(row["rate"]), NULLS[label]
-        bounds = f"{null.low:g} to {null.high:g}"
-        verdict = "yes" if holds(label, rate) else "no"
+        bounds, verdict = f"{null.low:g} to {null.high:g}", "yes" if holds(label, rate) else "no"
+        if null.high == 1.0:
+            bounds = verdict = ""
         lines.append(
             f"| {label} | {rate:.4f} | {int(row['replicates']):,} | {bounds} | {verdict} |"
         )
