@@ -27,6 +27,8 @@ from polystein.types import FloatArray, Progress
 BLOCK_ELEMENTS = 24_576
 # A matrix product over fewer rows than columns spends its time on its output.
 ROWS_PER_COLUMN = 2
+# Up to so many blocks it does not matter how full they are.
+_FEW_BLOCKS = 16
 # Longer blocks of few columns gain nothing: the fixed cost of a block is negligible by then.
 MOST_ROWS = 8_192
 
@@ -296,7 +298,7 @@ def _spans(rows: Iterable[Rows], size: int, grain: int = 1) -> Iterator[Rows]:
     """Cut stretches into ones of which about `size` rows are chosen, between groups of rows."""
     for chain, start, stop, mask in rows:
         step = size
-        if mask is not None:
+        if mask is not None and stop - start > _FEW_BLOCKS * size:
             # Blocks of rows chosen at random are nearly as full as those of consecutive rows; an
             # eighth is left for chance, so that hardly any block has to be cut in two.
             chosen = max(1, int(np.count_nonzero(mask)))

@@ -10,6 +10,9 @@ from polystein._lib.numerics import finite, kish_size
 from polystein._lib.scratch import empty_like
 from polystein.types import FloatArray
 
+# Columns whose spread is below this part of their mean may be constant but for rounding.
+_NEARLY_CONSTANT = 1e-10
+
 
 class MeanAndCovariance(NamedTuple):
     """Mean of some columns, their covariance (1/n), and the effective number of rows.
@@ -25,9 +28,7 @@ class MeanAndCovariance(NamedTuple):
     @property
     def variance(self) -> FloatArray:
         """The variance of each column."""
-        if self.covariance.ndim == 1:
-            return self.covariance
-        return np.diagonal(self.covariance)
+        return _variances(self.covariance)
 
     @property
     def spread(self) -> FloatArray:
@@ -59,18 +60,22 @@ class ColumnMoments:
         mean = shares @ columns
         with np.errstate(over="ignore", invalid="ignore"):
             deviations = np.subtract(columns, mean, out=empty_like(columns))
-            # A long sum rounds. The mean of the deviations is what the mean is off by.
-            remainder = shares @ deviations
-            mean += remainder
-            deviations -= remainder
-            weighted = deviations if weights is None else weights[:, None] * deviations
-            scatter = (
-                deviations.T @ weighted
-                if self._joint
-                else np.einsum("ij,ij->j", deviations, weighted)
-            )
+            scatter = self._scatter(deviations, weights)
+            if np.any(_variances(scatter) <= weight * (_NEARLY_CONSTANT * mean) ** 2):
+                # A long sum rounds. The mean of the deviations is what the mean is off by.
+                remainder = shares @ deviations
+                mean += remainder
+                deviations -= remainder
+                scatter = self._scatter(deviations, weights)
         squares = weight if weights is None else float(weights @ weights)
         return self.add(weight, squares, mean, scatter)
+
+    def _scatter(self, deviations: FloatArray, weights: FloatArray | None) -> FloatArray:
+        weighted = deviations if weights is None else weights[:, None] * deviations
+        if self._joint:
+            return deviations.T @ weighted
+        sums: FloatArray = np.einsum("ij,ij->j", deviations, weighted)
+        return sums
 
     def merge(self, other: ColumnMoments) -> Self:
         """Add another accumulator's rows."""
@@ -101,3 +106,8 @@ class ColumnMoments:
         """Mean and covariance over all rows so far."""
         effective = kish_size(self.weight, self.weight_squares)
         return MeanAndCovariance(self.mean, self.scatter / self.weight, effective)
+
+
+def _variances(covariance: FloatArray) -> FloatArray:
+    """The variances of a covariance matrix, or of variances alone."""
+    return covariance if covariance.ndim == 1 else np.diagonal(covariance)

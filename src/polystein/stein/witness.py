@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -73,9 +74,21 @@ class PrimalWitness(_OfBasis):
 
     def contract(self, scores: FloatArray, terms: Iterable[Term]) -> FloatArray:
         """Features of rows that are seen in the frame already, by their basis terms."""
-        pairs = zip(terms, self.A, strict=True)
-        columns = [self.operator.contract(scores, term, matrix) for term, matrix in pairs]
-        return np.stack([*columns, scores @ self.b], axis=1)
+        columns: FloatArray = scores @ self._score_columns
+        for i, (term, matrix) in enumerate(zip(terms, self.A, strict=True)):
+            columns[:, i] += self.operator.contract(scores, term, matrix)
+        return columns
+
+    @cached_property
+    def _score_columns(self) -> FloatArray:
+        """What each feature takes of the score: b for the last one, nothing for the others.
+
+        BLAS adds up a product with several columns in another order than one with a single
+        column, and the cross-entropy search can depend on the last digit.
+        """
+        columns = np.zeros((self.b.size, len(self.A) + 1))
+        columns[:, -1] = self.b
+        return columns
 
     def scaled(self, factors: list[FloatArray]) -> PrimalWitness:
         """lambda o A_i and lambda o b, with one factor for each row of A_i or for each entry."""
