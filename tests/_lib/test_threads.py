@@ -62,9 +62,17 @@ class Noted(Recorder):
 
 
 @pytest.mark.parametrize("executor", [SERIAL, Threads(2)], ids=repr)
-def test_passes_use_one_thread(executor: Executor) -> None:
+def test_passes_use_one_thread(executor: Executor, monkeypatch: pytest.MonkeyPatch) -> None:
     noted, sample = Noted(), ps.Sample(*arbitrary_rows(30, 2))
+    monkeypatch.setattr("polystein.data.passes._WORTH_A_LIMIT", 60)
     run_pass(sample, every_row(sample), noted, executor=executor, most=10)
     visit_blocks(sample, every_row(sample), noted.update, most=10)
     assert noted.found == [{1}] * 6
     assert blas_threads() == {2}
+
+
+def test_a_pass_over_few_numbers_leaves_threads_alone() -> None:
+    """Setting a limit takes longer than the pass."""
+    noted, sample = Noted(), ps.Sample(*arbitrary_rows(30, 2))
+    run_pass(sample, every_row(sample), noted)
+    assert noted.found == [{2}]

@@ -53,16 +53,18 @@ def next_block() -> None:
 
 def empty(*shape: int) -> FloatArray:
     """An array that the next block will overwrite; outside `reused`, an array of its own."""
-    if _POOL.depth == 0:
+    pool = _POOL.__dict__  # of this thread
+    taken = pool["taken"]
+    if pool["depth"] == 0:
         return np.empty(shape)
-    size = math.prod(shape)
-    if _POOL.taken == len(_POOL.buffers):
-        _POOL.buffers.append(np.empty(size))
-    elif _POOL.buffers[_POOL.taken].size < size:
-        _POOL.buffers[_POOL.taken] = np.empty(size)
-    buffer = _POOL.buffers[_POOL.taken]
-    _POOL.taken += 1
-    return buffer[:size].reshape(shape)
+    buffers, size = pool["buffers"], math.prod(shape)
+    if taken == len(buffers):
+        buffers.append(np.empty(size))
+    elif buffers[taken].size < size:
+        buffers[taken] = np.empty(size)
+    pool["taken"] = taken + 1
+    array: FloatArray = buffers[taken][:size].reshape(shape)
+    return array
 
 
 def empty_like(array: FloatArray) -> FloatArray:

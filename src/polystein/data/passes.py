@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from itertools import pairwise
 from threading import Lock
@@ -27,6 +28,8 @@ from polystein.types import FloatArray, Progress
 BLOCK_ELEMENTS = 24_576
 # A matrix product over fewer rows than columns spends its time on its output.
 ROWS_PER_COLUMN = 2
+# BLAS uses one thread for the products of fewer numbers than this anyway.
+_WORTH_A_LIMIT = 2**17
 # Up to so many blocks it does not matter how full they are.
 _FEW_BLOCKS = 16
 # Longer blocks of few columns gain nothing: the fixed cost of a block is negligible by then.
@@ -155,7 +158,7 @@ def run_pass(
     """
     # What can only be read from the first row to the last cannot be read by several threads.
     executor = SERIAL if source.sequential else executor
-    with one_blas_thread():
+    with _few_blas_threads(source):
         executor.run(source, list(rows), accumulators, tick or Tick(), _size(source, most))
 
 
@@ -168,8 +171,14 @@ def visit_blocks(
     most: int | None = None,
 ) -> None:
     """Hand over the blocks of the chosen rows in time order, to what cannot be merged."""
-    with one_blas_thread():
+    with _few_blas_threads(source):
         _visit(_read_blocks(source, rows, _size(source, most)), visit, tick or Tick())
+
+
+def _few_blas_threads(source: Source) -> AbstractContextManager[None]:
+    """One thread for BLAS, where a pass takes longer than saying so."""
+    numbers = source.layout.total * source.layout.dimension
+    return one_blas_thread() if numbers >= _WORTH_A_LIMIT else nullcontext()
 
 
 def _visit(blocks: Iterable[Block], visit: Callable[[Block], object], tick: Tick) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -135,7 +136,7 @@ class FirstLook:
         self._keys = RowKeys.of_first_coordinates() if repeats else None
         self._positive = PositiveWeights(partition) if source.weighted else None
         self._weights = WeightSums() if source.weighted else None
-        self._by_role = RoleMoments(source.layout.dimension, partition)
+        self._partition = partition
 
     def take(self, tick: Tick) -> None:
         """Read all rows once, if anything is to be looked at."""
@@ -148,6 +149,10 @@ class FirstLook:
             refuse_repeats(self._source, self._keys)
         if self._positive is not None:
             self._positive.require_enough()
+
+    @cached_property
+    def _by_role(self) -> RoleMoments:
+        return RoleMoments(self._source.layout.dimension, self._partition)
 
     def estimates(self) -> dict[str, Any]:
         """The effective number of importance weights; nothing if there are none."""
