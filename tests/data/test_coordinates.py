@@ -77,16 +77,6 @@ def test_blocks_are_seen_in_a_frame() -> None:
     assert (seen.chain, seen.start) == (3, 7)
 
 
-def test_a_part_of_a_frame_sees_its_coordinates_alike() -> None:
-    draws, scores = arbitrary_rows(20, 3)
-    part = slice(1, 3)
-    for frame in FRAMES:
-        whole = frame.apply(draws, scores)
-        found = frame.part(part).apply(draws[:, part], scores[:, part])
-        for expected, values in zip(whole, found, strict=True):
-            assert np.array_equal(values, expected[:, part])
-
-
 @pytest.mark.parametrize("frame", FRAMES)
 def test_draws_can_be_seen_alone_and_put_back(frame: Frame) -> None:
     draws, scores = arbitrary_rows(20, 3)

@@ -69,13 +69,6 @@ class Frame:
         draws, scores = self.apply(block.draws, block.scores)
         return block._replace(draws=draws, scores=scores)
 
-    def part(self, columns: slice) -> Frame:
-        """The frame of some of the coordinates."""
-        return Frame(
-            None if self.centre is None else self.centre[columns],
-            None if self.scale is None else self.scale[columns],
-        )
-
     def __reduce__(self) -> str | tuple[type[Frame], tuple[FloatArray | None, FloatArray | None]]:
         # The raw frame is recognised by identity, also after pickling.
         return "RAW" if self is RAW else (Frame, (self.centre, self.scale))
