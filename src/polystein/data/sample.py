@@ -19,11 +19,13 @@ from polystein._lib.arrays import (
     to_numpy,
 )
 from polystein._lib.notes import warn_caller
+from polystein.data.axes import LEAST_LENGTH, rearranged
 from polystein.data.source import Block, Facts, Layout, Source, complete, is_source
 from polystein.errors import DependenceWarning, InputError
 from polystein.types import Array, FloatArray, ScoreFunction
 
-#: From this many chains on, more chains than draws per chain look like swapped axes.
+#: From this many chains on, more chains than draws per chain look like swapped axes. From
+#: `LEAST_LENGTH` chains on the draws themselves tell.
 MANY_CHAINS = 20
 #: Most rows that a score function is given, or that are searched for NaN, at a time.
 ROWS_AT_ONCE = 65_536
@@ -222,7 +224,7 @@ def _validated_facts(facts: Mapping[str, Any] | Facts | None) -> Facts:
 
 def _with_swapped_axes(facts: Facts, shape: tuple[int, ...]) -> Facts:
     """(draw, chain, d), as some ensemble samplers give it, looks like many short chains."""
-    if len(shape) < 3 or shape[0] < MANY_CHAINS or shape[0] <= shape[1]:
+    if len(shape) < 3 or not MANY_CHAINS <= shape[0] < LEAST_LENGTH or shape[0] <= shape[1]:
         return facts
     warning = DependenceWarning(
         f"`draws` have the shape (chain, draw, d) = {shape}, with more chains than draws in each. "
@@ -240,7 +242,8 @@ def _validated_scores(scores: Array | ScoreFunction, draws: Array, shape: tuple[
     result = _validated_array(scores, "scores")
     if tuple(result.shape) != shape:
         raise InputError(
-            f"`scores` must have the shape of `draws`, {shape}; got {tuple(result.shape)}"
+            f"`scores` must have the shape of `draws`, {shape}; got {tuple(result.shape)}."
+            + rearranged("scores", tuple(result.shape), shape)
         )
     return result
 
