@@ -294,7 +294,8 @@ def _gathered_blocks(source: Source, stretch: Rows, size: int) -> Iterator[Block
 
     Each is gathered when it is asked for, in memory that the block before it had.
     """
-    for chain, start, stop, mask in _spans([stretch], size, source.grain):
+    short = stretch.stop - stretch.start <= size
+    for chain, start, stop, mask in [stretch] if short else _spans([stretch], size, source.grain):
         if mask is None or not mask.any():
             continue
         block, index = source.read(chain, start, stop), np.flatnonzero(mask)

@@ -132,6 +132,8 @@ def as_source(draws: Array | Source, scores: Array | ScoreFunction | None) -> So
 
 def _validated_array(value: Array, argument: str) -> Array:
     """Return an array of real numbers, or raise an error that names the dtype."""
+    if type(value) is np.ndarray and value.dtype == np.float64:
+        return value
     if isinstance(value, np.ma.MaskedArray):
         raise InputError(f"`{argument}` must be a plain array; got a masked array")
     value = _unlabelled(value, argument)

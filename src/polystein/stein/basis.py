@@ -107,7 +107,8 @@ class Monomial(_Ordered):
         for i in range(1, self.order + 1):
             yield Term(values, float(i), previous)
             if i < self.order:
-                previous, values = values, values * draws
+                power = np.multiply(values, draws, out=empty_like(draws))
+                previous, values = values, power
 
 
 @dataclass(frozen=True)
