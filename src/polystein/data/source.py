@@ -151,7 +151,8 @@ class Source(Protocol):
     """Where rows come from.
 
     A source must have ``layout`` and ``read``. Other attributes that are missing get the
-    values below.
+    values below. One of arrays may have ``read_chains(first, last, start, stop)`` as well: the
+    same rows of several chains, which saves a call for each of many short chains.
     """
 
     layout: Layout
