@@ -55,6 +55,46 @@ def test_statistics_are_the_loops(columns: int, monkeypatch: pytest.MonkeyPatch)
         assert found.position == int(np.argmax(squares)) == 5
 
 
+def single(sums: Array) -> Any:
+    return sums.astype(np.float32)
+
+
+def test_sums_in_single_precision_have_the_same_statistics_but_for_rounding() -> None:
+    sums = batch_sums(40, 1100)
+    sums[:, 700] += 3.0
+    sums[:, 5] = 0.0
+    signs = random_signs(99, 40, np.random.default_rng(1))
+    double = flipped_statistics([sums], signs)
+    for parts in ([single(sums)], [sums[:, :300], single(sums[:, 300:])]):
+        found = flipped_statistics(parts, signs)
+        assert found.total == pytest.approx(double.total, rel=1e-5)
+        assert found.largest == pytest.approx(double.largest, rel=1e-5)
+        assert found.total.dtype == found.largest.dtype == np.float64
+        assert found.position == double.position == 700
+    assert signs.dtype == np.float64
+
+
+def test_patterns_of_signs_that_repeat_tie_in_single_precision() -> None:
+    """A pattern and its opposite are the same; few batches have few patterns."""
+    sums, signs = single(batch_sums(8, 700)), random_signs(499, 8, np.random.default_rng(1))
+    same = np.flatnonzero(np.abs(signs.sum(axis=1)) == 8.0)
+    assert same.size > 2
+    found = flipped_statistics([sums], signs)
+    for values in (found.total, found.largest):
+        assert values[same] == pytest.approx(np.full(same.size, values[0]), rel=1e-12)
+
+
+@pytest.mark.parametrize("scale", [1e-37, 1e-30, 1e30])
+def test_single_precision_has_a_range_of_its_own(scale: float) -> None:
+    sums = batch_sums(40, 30)
+    signs = random_signs(19, 40, np.random.default_rng(1))
+    with np.errstate(all="raise", under="ignore"):
+        found = flipped_statistics([single(scale * sums)], signs)
+    assert found.total == pytest.approx(flipped_statistics([sums], signs).total, rel=1e-4)
+    # What is too small for it counts as zero.
+    assert not flipped_statistics([single(1e-42 * sums)], signs).total.any()
+
+
 def test_sums_that_are_all_zero_have_statistics_of_zero() -> None:
     found = flipped_statistics([np.zeros((9, 3))], random_signs(19, 9, np.random.default_rng(1)))
     assert found.total.tolist() == found.largest.tolist() == [0.0] * 20
@@ -102,6 +142,16 @@ def test_correlations_of_neighbours_are_the_loop() -> None:
     assert correlation == pytest.approx([literal.lag_one(column) for column in sums.T], rel=1e-12)
     assert correlation[3] == 0.0
     assert centred.mean(axis=0) == pytest.approx(np.zeros(5), abs=1e-14)
+
+
+def test_correlations_in_single_precision() -> None:
+    """A column that varies only by rounding counts as uncorrelated there, too."""
+    sums = np.cumsum(batch_sums(40, 5), axis=0)
+    sums[:, 3] = 0.7 * (1.0 + 1e-8 * np.arange(40))
+    _, correlation = neighbour_correlations(single(sums), np.ones(39, dtype=bool))
+    wanted = [literal.lag_one(column) for column in sums.T]
+    wanted[3] = 0.0
+    assert correlation == pytest.approx(wanted, rel=1e-4)
 
 
 def test_batches_across_a_border_are_no_neighbours() -> None:

@@ -24,6 +24,10 @@ from polystein.types import FloatArray
 
 # Statistics whose relative difference is at most this are equal up to rounding.
 STILL = 1e-9
+# So are columns in single precision whose spread is below this part of their largest entry.
+_STILL_IN_SINGLE = 1e-4
+# With so many batches no pattern of signs comes twice among a few hundred flips.
+_FEWEST_IN_SINGLE = 32
 # Columns whose flips are summed at once: their products stay in a core's cache.
 _COLUMNS_AT_ONCE = 512
 
@@ -45,14 +49,23 @@ def random_signs(flips: int, batches: int, rng: np.random.Generator) -> FloatArr
 
 
 def flipped_statistics(parts: Iterable[FloatArray], signs: FloatArray) -> FlippedStatistics:
-    """Sum and maximum of t^2 over a family, whose batch sums come in parts."""
+    """Sum and maximum of t^2 over a family, whose batch sums come in parts.
+
+    Sums in single precision are flipped in single precision, the draws as they are like every
+    flip: what rounding does to one it does to all, and ranks among flips stay fair. Few batches
+    are flipped in double precision, for patterns of signs repeat there and must tie.
+    """
+    few = signs.shape[1] < _FEWEST_IN_SINGLE
     total, largest = np.zeros(signs.shape[0]), np.zeros(signs.shape[0])
     memory = np.empty((_COLUMNS_AT_ONCE, signs.shape[0]))
     position, offset = 0, 0
     for part in parts:
+        precision = np.dtype(np.float64) if few else part.dtype
+        if memory.dtype != precision:
+            memory, signs = memory.astype(precision), signs.astype(precision)
         for columns in in_chunks(part):
             # Only a chunk is scaled at a time: it stays in cache until its flips are summed.
-            unit = unit_columns(columns)
+            unit = unit_columns(columns.astype(precision, copy=False))
             squares = np.matmul(unit.T, signs.T, out=memory[: unit.shape[1]])
             np.multiply(squares, squares, out=squares)
             highest = squares.max(axis=0)
@@ -82,7 +95,9 @@ def tamed(part: FloatArray) -> FloatArray:
     """A copy scaled by each column's largest entry: squares neither overflow nor underflow."""
     largest = np.maximum(part.max(axis=0), -part.min(axis=0))
     finite(float(largest.max()), "a batch sum")
-    scale = np.divide(1.0, largest, out=np.zeros_like(largest), where=largest > TINY)
+    scale = np.divide(
+        1.0, largest, out=np.zeros_like(largest), where=largest > np.finfo(part.dtype).tiny
+    )
     result: FloatArray = part * scale
     return result
 
@@ -97,7 +112,7 @@ def neighbour_correlations(
     after = centred[1:] if neighbours.all() else centred[1:] * neighbours[:, None]
     products = np.einsum("bj,bj->j", after, centred[:-1])
     # A column that varies only by rounding counts as uncorrelated.
-    moving = squares > STILL**2
+    moving = squares > (STILL if part.dtype == np.float64 else _STILL_IN_SINGLE) ** 2
     return centred, np.divide(products, squares, out=np.zeros_like(squares), where=moving)
 
 
