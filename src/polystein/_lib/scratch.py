@@ -20,13 +20,13 @@ SMALL = 2**14
 
 
 class _Pool(threading.local):
-    """Buffers of one thread, and how many of them are taken.
+    """Arrays of one thread, each on a buffer of its own, and how many of them are taken.
 
     The first ``held`` belong to blocks of passes around this one.
     """
 
     def __init__(self) -> None:
-        self.buffers: list[FloatArray] = []
+        self.arrays: list[FloatArray] = []
         self.taken = self.held = 0
         self.depth = 0
 
@@ -45,7 +45,7 @@ class reused:
         _POOL.depth -= 1
         _POOL.taken, _POOL.held = _POOL.held, self._around
         if _POOL.depth == 0:
-            _POOL.buffers = []
+            _POOL.arrays = []
 
 
 def next_block() -> None:
@@ -59,14 +59,20 @@ def empty(*shape: int) -> FloatArray:
     pool = _POOL.__dict__  # of this thread
     if size <= SMALL or pool["depth"] == 0:
         return np.empty(shape)
-    taken, buffers = pool["taken"], pool["buffers"]
-    if taken == len(buffers):
-        buffers.append(np.empty(size))
-    elif buffers[taken].size < size:
-        buffers[taken] = np.empty(size)
+    taken, arrays = pool["taken"], pool["arrays"]
     pool["taken"] = taken + 1
-    array: FloatArray = buffers[taken][:size].reshape(shape)
+    if taken == len(arrays):
+        arrays.append(_view(np.empty(size), shape))
+    elif arrays[taken].shape != shape:
+        buffer = arrays[taken].base
+        arrays[taken] = _view(buffer if buffer.size >= size else np.empty(size), shape)
+    array: FloatArray = arrays[taken]
     return array
+
+
+def _view(buffer: FloatArray, shape: tuple[int, ...]) -> FloatArray:
+    """The beginning of a buffer in some shape."""
+    return buffer[: math.prod(shape)].reshape(shape)
 
 
 def empty_like(array: FloatArray) -> FloatArray:
