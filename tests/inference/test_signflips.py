@@ -115,6 +115,49 @@ def test_the_position_is_the_place_that_was_given(place: int) -> None:
     assert found.position == 100 + place
 
 
+def single(sums: Array) -> Any:
+    return sums.astype(np.float32)
+
+
+def test_sums_in_single_precision_have_the_same_statistics_but_for_rounding() -> None:
+    sums = batch_sums(40, 1100)
+    sums[:, 700] += 3.0
+    sums[:, 5] = 0.0
+    signs = random_signs(100, 40, np.random.default_rng(1), unflipped_first=True)
+    double = added([sums], signs)
+    for parts in ([single(sums)], [sums[:, :300], single(sums[:, 300:])]):
+        found = added(parts, signs)
+        assert found.total == pytest.approx(double.total, rel=1e-5)
+        assert found.largest == pytest.approx(double.largest, rel=1e-5)
+        assert found.total.dtype == found.largest.dtype == np.float64
+        assert found.position == double.position == 700
+    assert signs.dtype == np.float64
+
+
+def test_patterns_of_signs_that_repeat_tie_in_single_precision() -> None:
+    """A pattern and its opposite are the same; few batches have few patterns."""
+    sums, signs = (
+        single(batch_sums(8, 700)),
+        random_signs(500, 8, np.random.default_rng(1), unflipped_first=True),
+    )
+    same = np.flatnonzero(np.abs(signs.sum(axis=1)) == 8.0)
+    assert same.size > 2
+    found = added([sums], signs)
+    for values in (found.total, found.largest):
+        assert values[same] == pytest.approx(np.full(same.size, values[0]), rel=1e-12)
+
+
+@pytest.mark.parametrize("scale", [1e-37, 1e-30, 1e30])
+def test_single_precision_has_a_range_of_its_own(scale: float) -> None:
+    sums = batch_sums(40, 30)
+    signs = random_signs(20, 40, np.random.default_rng(1), unflipped_first=True)
+    with np.errstate(all="raise", under="ignore"):
+        found = added([single(scale * sums)], signs)
+    assert found.total == pytest.approx(added([sums], signs).total, rel=1e-4)
+    # What is too small for it counts as zero.
+    assert not added([single(1e-42 * sums)], signs).total.any()
+
+
 def test_sums_that_are_all_zero_have_statistics_of_zero() -> None:
     signs = random_signs(20, 9, np.random.default_rng(1), unflipped_first=True)
     found = added([np.zeros((9, 3))], signs)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from polystein._lib.arrays import (
 )
 from polystein._lib.notes import warn_caller
 from polystein.data.axes import LEAST_LENGTH, rearranged
-from polystein.data.source import Block, Facts, Layout, Source, complete, is_source
+from polystein.data.source import Block, Facts, Layout, Run, Source, complete, is_source
 from polystein.errors import DependenceWarning, InputError
 from polystein.types import Array, FloatArray, ScoreFunction
 
@@ -111,6 +112,22 @@ class Sample:
         draws, scores = self.draws[(*rows, ...)], self.scores[(*rows, ...)]
         return Block(to_numpy(draws), to_numpy(scores), weights, chain, start)
 
+    def read_chains(self, first: int, last: int, start: int, stop: int) -> Block:
+        """Rows ``start:stop`` of each of the chains ``first:last``, one chain after the other."""
+        rows = slice(first, last), slice(start, stop)
+        weights = None if self.log_weights is None else np.exp(self.log_weights[rows].reshape(-1))
+        draws, scores = (
+            to_numpy(as_rows(array[(*rows, ...)])) for array in (self.draws, self.scores)
+        )
+        ends = range(0, len(draws) + 1, stop - start)
+        runs = zip(range(first, last), repeat(start), ends, ends[1:], strict=False)
+        return Block(draws, scores, weights, first, start, tuple(map(Run._make, runs)))
+
+    def __init_subclass__(cls) -> None:
+        """A subclass that reads rows in its own way is asked for one chain at a time."""
+        if "read" in cls.__dict__ and "read_chains" not in cls.__dict__:
+            cls.read_chains = None  # type: ignore[assignment]
+
     def __repr__(self) -> str:
         return f"Sample({self.layout}{', weighted' if self.weighted else ''})"
 
@@ -134,6 +151,8 @@ def as_source(draws: Array | Source, scores: Array | ScoreFunction | None) -> So
 
 def _validated_array(value: Array, argument: str) -> Array:
     """Return an array of real numbers, or raise an error that names the dtype."""
+    if type(value) is np.ndarray and value.dtype == np.float64:
+        return value
     if isinstance(value, np.ma.MaskedArray):
         raise InputError(f"`{argument}` must be a plain array; got a masked array")
     value = _unlabelled(value, argument)

@@ -27,6 +27,8 @@ from polystein.types import FloatArray
 STILL = 1e-9
 # Skewness of batch sums of no more than so many standard errors is taken for chance.
 CHANCE_ERRORS = 2.0
+# With so many batches no pattern of signs comes twice among a few hundred flips.
+_FEWEST_IN_SINGLE = 32
 # Columns whose flips are summed at once: their products stay in a core's cache.
 _COLUMNS_AT_ONCE = 512
 # So many standard errors from a level, a p-value will stay on its side.
@@ -49,14 +51,17 @@ def random_signs(
 class FlippedStatistics:
     """Sum and maximum of t^2 over the features of a family, for each of several patterns of signs.
 
-    Features are added group by group.
+    Features are added group by group. Sums in single precision are flipped in single precision,
+    the draws as they are like every flip: what rounding does to one it does to all, and ranks
+    among flips stay fair. Few batches are flipped in double precision, for patterns of signs
+    repeat there and must tie.
     """
 
     def __init__(self, patterns: int) -> None:
         self.total, self.largest = np.zeros(patterns), np.zeros(patterns)
         #: Which feature has the largest t^2 under the first pattern.
         self.position = 0
-        self._memory = np.empty((_COLUMNS_AT_ONCE, patterns))
+        self._patterns = patterns
 
     def add(
         self,
@@ -72,10 +77,14 @@ class FlippedStatistics:
         If the first pattern is that of the draws as they are, its t are cautious for skewness.
         t^2 is multiplied by a factor for each pattern of signs, if there are any.
         """
+        few = signs.shape[1] < _FEWEST_IN_SINGLE
+        precision = np.dtype(np.float64) if few else sums.dtype
+        signs = signs.astype(precision, copy=False)
+        memory = np.empty((min(_COLUMNS_AT_ONCE, sums.shape[1]), self._patterns), precision)
         for low, columns in enumerate_chunks(sums):
             # Only a chunk is scaled at a time: it stays in cache until its flips are summed.
-            unit = unit_columns(columns)
-            squares = np.matmul(unit.T, signs.T, out=self._memory[: unit.shape[1]])
+            unit = unit_columns(columns.astype(precision, copy=False))
+            squares = np.matmul(unit.T, signs.T, out=memory[: unit.shape[1]])
             if unflipped_first:
                 # Flips are symmetric; the draws as they are need not be.
                 squares[:, 0] = _cautious(unit)
@@ -118,7 +127,9 @@ def tamed(part: FloatArray) -> FloatArray:
     """A copy scaled by each column's largest entry: squares neither overflow nor underflow."""
     largest = np.maximum(part.max(axis=0), -part.min(axis=0))
     finite(float(largest.max()), "a batch sum")
-    scale = np.divide(1.0, largest, out=np.zeros_like(largest), where=largest > TINY)
+    scale = np.divide(
+        1.0, largest, out=np.zeros_like(largest), where=largest > np.finfo(part.dtype).tiny
+    )
     result: FloatArray = part * scale
     return result
 

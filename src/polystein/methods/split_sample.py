@@ -325,7 +325,7 @@ def concluded(results: Sequence[GofResult], notes: Notes) -> GofResult:
     """The result, or that of the median statistic with a p-value for all splits together."""
     notes.emit()
     if len(results) == 1:
-        return replace(results[0], warnings=notes.messages)
+        return replace(results[0], warnings=notes.messages) if notes.messages else results[0]
     pvalues = np.array([result.pvalue for result in results])
     middle = sorted(results, key=lambda result: result.statistic)[len(results) // 2]
     return replace(

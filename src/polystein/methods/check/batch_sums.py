@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polystein._lib.numerics import kish_size
-from polystein._lib.scratch import empty
+from polystein._lib.scratch import empty_like
 from polystein.data.coordinates import Frame
 from polystein.data.passes import Accumulator, Tick, every_row, run_pass
 from polystein.data.screen import LargestDeviations
@@ -26,6 +27,11 @@ from polystein.types import FloatArray
 PAIR_NUMBERS = 2**25
 # So few segments of a block are summed one by one.
 _FEW = 8
+# More sums over pairs than this are kept in single precision ...
+_MANY_SUMS = 2**22
+# ... if the largest score of a block lies between these: their products with standardised draws
+# and their squares stay far from the limits of single precision.
+_LEAST_SCORE, _MOST_SCORE = 1e-12, 1e12
 
 
 class PairJob(NamedTuple):
@@ -198,7 +204,7 @@ class BatchPass:
             _add(self.weights, segments.batch, _segment_sums(seen.weights, segments))
         parts = []
         for values in (seen.draws, seen.scores):
-            squares = np.multiply(values, values, out=empty(*values.shape))
+            squares = np.multiply(values, values, out=empty_like(values))
             parts.append(_weighted_sums(squares, seen.weights, segments))
         _add(self.squares, segments.batch, np.concatenate(parts, axis=1))
         _add(self.draws, segments.batch, _weighted_sums(seen.draws, seen.weights, segments))
@@ -221,11 +227,19 @@ class BatchPass:
 
 
 class PairSums:
-    """Sums over the batches of s_l phi_m, for the score coordinates l of a job."""
+    """Sums over the batches of s_l phi_m, for the score coordinates l of a job.
+
+    Many sums are kept in single precision, which halves their memory and the time of their
+    flips. Flips rank sums that are rounded alike, and need no more digits than that. Scores of
+    a size at which single precision could overflow or underflow are summed in double precision.
+    """
 
     def __init__(self, job: PairJob, batches: int, dimension: int) -> None:
         self._job = job
-        self.sums = np.zeros((batches, job.high - job.low, dimension))
+        shape = (batches, job.high - job.low, dimension)
+        self.sums: NDArray[Any] = np.zeros(
+            shape, dtype=np.float32 if math.prod(shape) > _MANY_SUMS else np.float64
+        )
         self._seen = np.zeros(batches, dtype=np.bool_)
 
     def add(self, seen: Block, values: FloatArray, segments: Segments) -> None:
@@ -233,7 +247,10 @@ class PairSums:
         scores = seen.scores[:, self._job.low : self._job.high]
         if seen.weights is not None:
             scores = scores * seen.weights[:, None]
-        product = empty(*self.sums.shape[1:])
+        if self.sums.dtype == np.float32 and not _LEAST_SCORE < np.abs(scores).max() < _MOST_SCORE:
+            self.sums = self.sums.astype(np.float64)
+        scores, values = (rows.astype(self.sums.dtype, copy=False) for rows in (scores, values))
+        product = np.empty(self.sums.shape[1:], dtype=self.sums.dtype)
         for low, high, batch in zip(*(part.tolist() for part in segments), strict=True):
             factors = scores[low:high].T, values[low:high]
             if self._seen[batch]:
@@ -245,6 +262,8 @@ class PairSums:
 
     def merge(self, other: PairSums) -> None:
         """Add the sums of other rows."""
+        if self.sums.dtype != other.sums.dtype:
+            self.sums = self.sums.astype(np.float64)
         self.sums += other.sums
         self._seen |= other._seen
 
