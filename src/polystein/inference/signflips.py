@@ -44,7 +44,8 @@ def random_signs(
     """
     signs = np.ones((patterns, batches))
     flipped = signs[1:] if unflipped_first else signs
-    flipped -= 2.0 * rng.integers(0, 2, size=flipped.shape)
+    bits = rng.integers(0, 2, size=flipped.shape, dtype=np.int8)
+    flipped -= 2 * bits
     return signs
 
 

@@ -54,7 +54,7 @@ from polystein.results.result import GofResult
 from polystein.types import RNG, Array, Progress, ScoreFunction
 
 #: Levels that people use. Where a p-value is near one of them, it is worth more flips.
-USUAL_LEVELS = (0.1, 0.05, 0.01, 0.005, 0.001)
+USUAL_LEVELS = (0.05, 0.01, 0.005, 0.001)
 
 
 def check(
@@ -106,7 +106,7 @@ def check(
     The p-value is the smallest of the arms', each divided by its share of the level: 0.76
     for sign flips, 0.19 for trained witnesses and 0.05 for the agreement of chains, or 0.8 and
     0.2 for independent rows. The p-value of the sign flips is a multiple of 1/500. It is
-    refined, to 1/20,000 at the most, where it is near 0.1, 0.05, 0.01, 0.005 or 0.001.
+    refined, to 1/20,000 at the most, where it is near 0.05, 0.01, 0.005 or 0.001.
 
     Sign flips judge each family of features on batches that are longer than its memory, and
     leave out coordinates that are worth fewer than 100 draws. Trained witnesses abstain if
