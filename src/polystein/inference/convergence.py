@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.fft import irfft, next_fast_len, rfft
 from scipy.special import ndtri
 
+from polystein.inference.memory import group_starts
 from polystein.types import FloatArray
 
 #: With fewer draws in a chain, half of it has no variance.
@@ -22,7 +23,7 @@ FEWEST_DRAWS = 4
 #: The quantiles whose effective sample sizes are those of the tails.
 TAILS = (0.05, 0.95)
 #: The variance of fewer batches than this is too uncertain to divide by.
-FEWEST_BATCHES = 16
+FEWEST_BATCHES, FEWEST_CHAINS = 16, 8
 #: Blom's offset, for the normal scores of ranks.
 _BLOM = 3.0 / 8.0
 #: Columns are worked on together up to so many numbers, which stay in a core's cache.
@@ -266,7 +267,7 @@ def _rhat_of_halves(
     centred: FloatArray, rows: FloatArray, chains: NDArray[np.intp], variances: FloatArray
 ) -> FloatArray:
     """sqrt((B/W + n - 1)/n) of half chains; W is what the variance leaves beside the means'."""
-    starts = _group_starts(chains, 2, at_most=True)
+    starts = _half_starts(chains)
     counts = np.add.reduceat(rows, starts).astype(np.float64)
     means = np.add.reduceat(centred, starts) / counts[:, None]
     share = counts / counts.sum()
@@ -282,36 +283,44 @@ def _rhat_of_halves(
 def _long_run_variances(
     centred: FloatArray, rows: FloatArray, chains: NDArray[np.intp]
 ) -> FloatArray:
-    """Largest variance of batch means, times their length, over batches of growing length."""
-    largest, size = np.zeros(centred.shape[1]), 1
-    while True:
-        starts = _group_starts(chains, size)
-        if size > 1 and starts.size < FEWEST_BATCHES:
-            return largest
-        groups = np.add.reduceat(centred, starts)
-        counts = np.add.reduceat(rows, starts)
-        freedom = max(1, starts.size - 1) / starts.size
-        np.maximum(largest, np.mean(groups**2 / counts[:, None], axis=0) / freedom, out=largest)
-        if starts.size <= np.unique(chains).size:
-            return largest
-        size *= 2
+    """Variance of batch means, times their length: the largest over batches of growing length.
 
-
-def _group_starts(
-    chains: NDArray[np.intp], size: int, *, at_most: bool = False
-) -> NDArray[np.intp]:
-    """Where each group of `size` neighbouring batches of a chain starts.
-
-    What is left over at the end of a chain joins the group before it. With ``at_most`` every
-    chain is cut into `size` groups instead, or into as many as it has batches.
+    If it still grows, by a factor r on average, what longer batches would have is exp(2 (r - 1))
+    times that of the last but one, to first order the lugsail's 2 V_2L - V_L.
     """
-    borders = np.flatnonzero(np.concatenate([[True], chains[1:] != chains[:-1]]))
-    lengths = np.diff(np.append(borders, chains.size))
-    starts = []
-    for border, length in zip(borders.tolist(), lengths.tolist(), strict=True):
-        if at_most:
-            cuts = [length * k // size for k in range(size)] if length >= size else range(length)
-        else:
-            cuts = [size * k for k in range(max(1, length // size))]
-        starts += [border + cut for cut in cuts]
-    return np.array(starts, dtype=np.intp)
+    found: list[FloatArray] = []
+    for starts in _lengthening(chains):
+        groups, counts = np.add.reduceat(centred, starts), np.add.reduceat(rows, starts)
+        freedom = max(1, starts.size - 1) / starts.size
+        found.append(np.mean(groups**2 / counts[:, None], axis=0) / freedom)
+    largest: FloatArray = np.max(found, axis=0)
+    if len(found) == 1:
+        return largest
+    # Where variances still grow at the end, batches are shorter than the memory.
+    last, before = found[-1], found[-2]
+    varying = before > 0.0
+    growth = float(np.mean(last[varying] / before[varying])) if varying.any() else 1.0
+    beyond = np.exp(2.0 * (min(growth, 2.0) - 1.0)) / growth if growth > 1.0 else 1.0
+    return largest * max(1.0, float(beyond))
+
+
+def _lengthening(chains: NDArray[np.intp]) -> Iterator[NDArray[np.intp]]:
+    """Where batches start as they are, and joined two by two again and again while many are left.
+
+    Whole chains come last if there are several: they are few, but independent.
+    """
+    size, whole = 1, np.unique(chains).size
+    while (starts := group_starts(chains, size)).size >= FEWEST_BATCHES or size == 1:
+        yield starts
+        if starts.size <= whole:
+            return
+        size *= 2
+    if whole >= FEWEST_CHAINS:
+        yield group_starts(chains, chains.size)
+
+
+def _half_starts(chains: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Where the halves of every chain start; a chain of one batch has no halves."""
+    borders = np.flatnonzero(np.diff(chains, prepend=-1))
+    lengths = np.diff(borders, append=chains.size)
+    return np.unique(np.concatenate([borders, borders + lengths // 2]))

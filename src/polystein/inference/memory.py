@@ -100,32 +100,38 @@ def joinings(rows: FloatArray, chains: NDArray[np.intp]) -> list[Joining]:
     as they are.
     """
     borders = np.flatnonzero(np.diff(chains, prepend=-1))
-    counts = np.diff(borders, append=chains.size)
+    typical = float(np.median(np.diff(borders, append=chains.size)))
     found: list[Joining] = []
     together = 1
-    while not found or np.median(counts // together) >= FEWEST_A_CHAIN:
-        starts = np.concatenate(
-            [
-                low + together * np.arange(max(1, count // together))
-                for low, count in zip(borders.tolist(), counts.tolist(), strict=True)
-            ]
-        )
+    while not found or typical // together >= FEWEST_A_CHAIN:
+        starts = group_starts(chains, together)
         found.append(Joining(starts, np.add.reduceat(rows, starts), chains[starts]))
         together *= 2
     return found
+
+
+def group_starts(chains: NDArray[np.intp], together: int) -> NDArray[np.intp]:
+    """Where each group of so many neighbouring batches of a chain starts.
+
+    What is left over at the end of a chain joins the group before it.
+    """
+    borders = np.flatnonzero(np.diff(chains, prepend=-1))
+    own = np.arange(chains.size) - np.repeat(borders, np.diff(borders, append=chains.size))
+    left = np.repeat(np.append(borders[1:], chains.size), np.diff(borders, append=chains.size))
+    whole = own + together <= left - (np.arange(chains.size) - own)
+    return np.flatnonzero((own % together == 0) & (whole | (own == 0)))
 
 
 class Memory(NamedTuple):
     """What is remembered by features that are judged together.
 
     ``level`` is the joining whose batches are long enough, ``deflation`` is V_L/V there, at most
-    1, and ``rows`` is the memory M. ``settled`` is False if V_L still grows at the longest.
+    1, and ``rows`` is the memory M.
     """
 
     level: int
     deflation: float
     rows: float
-    settled: bool = True
 
 
 def pooled_memory(curves: FloatArray, levels: Sequence[Joining], first: int = 0) -> Memory:
@@ -144,11 +150,11 @@ def pooled_memory(curves: FloatArray, levels: Sequence[Joining], first: int = 0)
     # The longest batches have none of twice their length.
     usable = min(level, len(levels) - 2)
     lugsail = 2.0 * (means[usable + 1] + LUGSAIL_ERRORS * errors[usable + 1]) - means[usable]
-    deflation = float(min(1.0, means[usable] / max(lugsail, TINY)))
+    deflation = float(means[usable] / max(lugsail, means[usable]))
     # The memory is no bound: it is as likely to be too long as to be too short.
-    plain = float(min(1.0, means[usable] / max(2.0 * means[usable + 1] - means[usable], TINY)))
+    plain = float(means[usable] / max(2.0 * means[usable + 1] - means[usable], means[usable]))
     length = float(np.mean(levels[usable].rows))
-    return Memory(usable, deflation, length * (1.0 - plain), level == usable)
+    return Memory(usable, deflation, length * (1.0 - plain))
 
 
 def _error(level: Joining) -> float:

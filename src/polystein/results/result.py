@@ -47,7 +47,7 @@ class GofResult:
     evidence : Evidence
         The parts of a test that has several, and quantities that were estimated.
     ess : float
-        Effective number of test rows.
+        Effective number of test rows; of `check` on chains, the least of draws and scores.
     n_train, n_gap, n_test : int
         Numbers of training rows, of rows dropped between, and of test rows.
     statistic_name : str

@@ -7,7 +7,7 @@ around the median, and judges sums over stretches of chains (`polystein.inferenc
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -100,6 +100,13 @@ class ThinnedRows:
         self._values[other._held] = other._values[other._held]
         self._held |= other._held
         return self
+
+    def chains(self, what: Literal["draws", "scores"]) -> list[FloatArray]:
+        """The kept rows of draws or of scores, chain by chain."""
+        dimension = self._layout.dimension
+        part = slice(dimension) if what == "draws" else slice(dimension, None)
+        borders = np.searchsorted(self._places, self._offsets[1:-1])
+        return np.split(self._values[:, part], borders)
 
     def bounds(self) -> Bounds:
         """Median, spread and variance of every column of draws and scores."""

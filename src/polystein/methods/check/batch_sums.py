@@ -10,14 +10,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from polystein._lib.numerics import kish_size
+from polystein._lib.numerics import TINY, kish_size
 from polystein._lib.scratch import empty_like
 from polystein.data.coordinates import Frame
 from polystein.data.passes import Accumulator, Tick, every_row, run_pass
 from polystein.data.screen import LargestDeviations
 from polystein.data.source import Block, Source
 from polystein.inference.memory import Joining, joinings
-from polystein.methods.check.batches import Batches, Segments
+from polystein.methods.check.batches import Batches, Segments, chains_are_batches
 from polystein.stein.basis import Basis, Term
 from polystein.stein.operator import diagonal_entries
 from polystein.types import FloatArray
@@ -77,14 +77,30 @@ class BatchSums:
 
     @cached_property
     def joinings(self) -> list[Joining]:
-        """The batches as they are, and joined to longer ones."""
-        return joinings(self.sizes, self.batches.chain_of)
+        """The batches as they are, and joined to longer ones if rows remember those before."""
+        found = joinings(self.sizes, self.batches.chain_of)
+        return found if self.source.layout.time_ordered else found[:1]
 
     @property
+    def memory_is_known(self) -> bool:
+        """Whether batches are independent, or chains long enough to tell how long they remember."""
+        layout = self.source.layout
+        whole = not layout.time_ordered or chains_are_batches(layout)
+        return whole or len(self.joinings) > 1
+
+    @cached_property
     def sizes(self) -> FloatArray:
-        """Rows in each batch, or the sum of their importance weights."""
-        rows = self.batches.rows.astype(np.float64)
-        return self._pass.weights if self.source.weighted else rows
+        """Rows in each batch; with importance weights, effective rows in the sense of Kish."""
+        if not self.source.weighted:
+            return self.batches.rows.astype(np.float64)
+        return self._pass.weights * self.weight_scale
+
+    @cached_property
+    def weight_scale(self) -> float:
+        """What makes importance weights sum to their effective number, sum w / sum w^2."""
+        if not self.source.weighted:
+            return 1.0
+        return float(self._pass.weights.sum()) / max(self._pass.squared_weights, TINY)
 
     def effective_count(self, joining: Joining) -> float:
         """Kish's effective number of batches; their number if there are no importance weights."""
@@ -175,7 +191,7 @@ class BatchPass:
         self.diagonal = np.zeros((batches.count, (1 + basis.order) * dimension))
         self.draws = np.zeros((batches.count, dimension))
         self.squares = np.zeros((batches.count, 2 * dimension))
-        self.weights = np.zeros(batches.count)
+        self.weights, self.squared_weights = np.zeros(batches.count), 0.0
         self.pairs = {job: PairSums(job, batches.count, dimension) for job in jobs}
 
     def zero(self) -> BatchPass:
@@ -202,6 +218,7 @@ class BatchPass:
     def _add_diagonal(self, seen: Block, terms: list[Term], segments: Segments) -> None:
         if seen.weights is not None:
             _add(self.weights, segments.batch, _segment_sums(seen.weights, segments))
+            self.squared_weights += float(seen.weights @ seen.weights)
         parts = []
         for values in (seen.draws, seen.scores):
             squares = np.multiply(values, values, out=empty_like(values))
@@ -221,6 +238,7 @@ class BatchPass:
         self.draws += other.draws
         self.squares += other.squares
         self.weights += other.weights
+        self.squared_weights += other.squared_weights
         for job, pairs in other.pairs.items():
             self.pairs[job].merge(pairs)
         return self

@@ -19,8 +19,10 @@ FEWEST_ROWS = 4
 MOST_BATCHES = 250
 #: A chain of four is cut into 64 batches, which halve five times.
 MOST_BATCHES_OF_CHAINS = 256
-#: From so many chains on the batches are chains, which are independent whatever they remember.
+#: From so many chains on the batches are chains, which are independent whatever they remember ...
 MANY_CHAINS = 32
+#: ... and from so many on if they are too short to tell how long they remember.
+MANY_SHORT_CHAINS, SHORT_CHAIN = 16, 64
 
 
 class Stretch(NamedTuple):
@@ -46,7 +48,7 @@ def cut(layout: Layout, *, chains: bool) -> Batches:
     ``chains`` says whether rows depend on those before them. A chain too short for two
     stretches is one, and many chains share the batches.
     """
-    whole = chains and len(layout.lengths) >= MANY_CHAINS
+    whole = chains and chains_are_batches(layout)
     most = MOST_BATCHES_OF_CHAINS if chains else MOST_BATCHES
     stretches: list[tuple[int, int, int]] = []
     for chain, rows in enumerate(layout.lengths):
@@ -58,6 +60,13 @@ def cut(layout: Layout, *, chains: bool) -> Batches:
     return Batches(
         tuple(Stretch(*stretch, k * batches // total) for k, stretch in enumerate(stretches))
     )
+
+
+def chains_are_batches(layout: Layout) -> bool:
+    """Whether there are so many chains, or so many short ones, that they are the batches."""
+    count = len(layout.lengths)
+    short = min(layout.lengths) < SHORT_CHAIN
+    return count >= MANY_CHAINS or (short and count >= MANY_SHORT_CHAINS)
 
 
 @dataclass(frozen=True, eq=False)

@@ -35,7 +35,7 @@ from polystein.methods.check.arms import (
     combined,
 )
 from polystein.methods.check.batch_sums import BatchSums
-from polystein.methods.check.batches import MANY_CHAINS, cut
+from polystein.methods.check.batches import chains_are_batches, cut
 from polystein.methods.check.chain_convergence import ChainConvergence, chain_convergence
 from polystein.methods.check.families import BASIS, PAIR_ORDERS, order_of
 from polystein.methods.check.flips_arm import flip_signs
@@ -154,7 +154,7 @@ def _rules(source: Source, iid: bool) -> tuple[Split, Variance]:
     """How rows are split, and how the variance over test rows is estimated."""
     if iid:
         return RandomSplit(0.5), IID()
-    many = len(source.layout.lengths) >= MANY_CHAINS
+    many = chains_are_batches(source.layout)
     # The variance of chains is estimated by batches of their own (`batches_of_tests`).
     return ChainSplit(0.5) if many else BlockSplit(0.5, gap="auto"), BatchMeans()
 
@@ -186,7 +186,7 @@ def _judged(rows: SplitRound, thinned: ThinnedRows | None, tick: Tick) -> _Found
     found += flip_signs(sums, names, rng, left_out=left_out, levels=levels)
     diagnostics = None
     if convergence is not None:
-        diagnostics = diagnosed(source, convergence.draws, convergence.scores)
+        diagnostics = diagnosed(source, convergence.draws, convergence.scores, thinned)
     return _Found(*combined(found, shares), trained, diagnostics)
 
 
@@ -231,9 +231,8 @@ def _note_slow(notes: Notes, names: Sequence[str]) -> None:
         shown = ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
         notes.add(
             LowESSWarning(
-                f"{shown} moved so slowly that the sign flips left "
-                f"{'them' if len(names) > 1 else 'it'} out: worth fewer than 100 independent "
-                "draws. Run the sampler longer"
+                f"the sign flips left {shown} out: too slow, or too different from chain to "
+                "chain, to be judged. Look at the chains, and run the sampler longer"
             )
         )
 
@@ -243,7 +242,7 @@ def _result(rows: SplitRound, found: _Found, *, iid: bool) -> GofResult:
     layout, partition = rows.test.source.layout, found.trained.partition
     pvalue = found.arms[0].pvalue if found.arms else 1.0
     estimates = rows.look.estimates()
-    independent = estimates.get("weights_ess", float(layout.total)) if iid else math.inf
+    independent = estimates.get("weights_ess", float(layout.total) if iid else math.inf)
     missing = [one for one in found.abstained if one.name != AGREEMENT]
     return GofResult(
         statistic=max(0.0, float(upper_normal(pvalue))),
@@ -252,7 +251,7 @@ def _result(rows: SplitRound, found: _Found, *, iid: bool) -> GofResult:
         method="check",
         dimension=layout.dimension,
         evidence=Evidence(found.arms, estimates=estimates, abstained=found.abstained),
-        ess=found.trained.ess if found.diagnostics is None else _least_ess(found.diagnostics),
+        ess=found.trained.ess if iid else min(independent, _least_ess(found.diagnostics)),
         n_train=partition.count(*TRAINING),
         n_gap=partition.count("gap"),
         n_test=partition.count("test"),
@@ -263,6 +262,8 @@ def _result(rows: SplitRound, found: _Found, *, iid: bool) -> GofResult:
     )
 
 
-def _least_ess(diagnostics: Diagnostics) -> float:
-    """The smallest effective number of draws or scores."""
+def _least_ess(diagnostics: Diagnostics | None) -> float:
+    """The smallest effective number of draws or scores of chains."""
+    if diagnostics is None:
+        return math.inf
     return min(diagnostics.draws.worst_known().ess, diagnostics.scores.worst_known().ess)

@@ -56,6 +56,10 @@ def flip_signs(
     ``left_out`` says which coordinates are too slow to be judged. The flips go on while the
     p-value is near one of the ``levels``.
     """
+    if not sums.memory_is_known:
+        return [Abstention(FLIPS, _SHORT)]
+    if left_out.all():
+        return [Abstention(FLIPS, _ALL_SLOW)]
     every = [_Flips(family, sums, left_out) for family in families(sums)]
     slow = [Abstention(f"{FLIPS} of {one.family.words}", _SLOW) for one in every if one.slow]
     judged = [one for one in every if one.groups]
@@ -64,7 +68,7 @@ def flip_signs(
         one.flip(signs)
     judged = [one for one in judged if one.moves]
     if not judged:
-        few = f"there are fewer than {FEWEST_BATCHES} independent batches of rows"
+        few = f"there are fewer than {FEWEST_BATCHES} independent batches of rows. Take more draws"
         return [Abstention(FLIPS, few), *slow]
     extreme, patterns = _continued(judged, sums, rng, levels)
     parts = [part for one in judged for part in one.parts(names)]
@@ -73,6 +77,11 @@ def flip_signs(
     return [Arm(FLIPS, ALL_ROWS, extreme / patterns, shared), *slow]
 
 
+_SHORT = "the chains are too short to tell how long they remember. Run them longer"
+_ALL_SLOW = (
+    "every coordinate is too slow, or too different from chain to chain. Look at the chains, and "
+    "run them longer"
+)
 _SLOW = "some features remember for longer than the longest batches. Run the chains longer"
 
 

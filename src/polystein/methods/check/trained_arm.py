@@ -11,6 +11,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import stdtr
 
 from polystein._lib.numerics import TINY
@@ -39,6 +40,7 @@ from polystein.methods.check.trained_witnesses import (
 )
 from polystein.methods.split_sample import SplitRound, judged_columns, z_statistics
 from polystein.results.evidence import Abstention, Arm, Part
+from polystein.types import FloatArray
 
 #: Test rows stay so many memories away from training rows; nearer than one is too near.
 GAP_MEMORIES, LEAST_GAP_MEMORIES = 3.0, 1.0
@@ -76,19 +78,31 @@ def training_memory(rows: SplitRound, sums: BatchSums) -> Training:
     for stretch in rows.partition.rows("witness", "weights"):
         stops[stretch.chain] = stretch.stop
     batches = sums.batches.before(stops)
-    if not batches.size:
+    if not batches.size or not sums.memory_is_known:
         return Training(0.0, 0.0, 0.0)
     sizes, chains = sums.sizes[batches], sums.batches.chain_of[batches]
-    diagonal = sums.diagonal[batches]
     levels = joinings(sizes, chains)
-    families = (diagonal[:, 0], diagonal[:, 1], diagonal[:, 2:].reshape(len(batches), -1))
     memories = [
         speed.memory.rows
-        for columns in families
+        for columns in _scores_and_spreads(rows, sums, batches)
         for speed in speeds(variance_curves(tamed(columns), levels), levels)
     ]
-    slowest = of_means(diagonal[:, 0], sums.squares[batches, 1], sizes, chains).ess.min()
+    slowest = of_means(sums, "scores", batches).ess.min()
     return Training(max(memories), float(sizes.sum()), float(slowest))
+
+
+def _scores_and_spreads(
+    rows: SplitRound, sums: BatchSums, batches: NDArray[np.intp]
+) -> tuple[FloatArray, FloatArray]:
+    """Sums of s and of s x + 1 with x centred at its mean over training rows.
+
+    The sums are of rows centred at the mean over all rows, test rows among them.
+    """
+    scores, spreads = sums.diagonal[batches, 0], sums.diagonal[batches, 1]
+    everywhere, training = sums.frame, rows.frame
+    if everywhere.centre is None or everywhere.scale is None or training.centre is None:
+        return scores, spreads
+    return scores, spreads + scores * ((everywhere.centre - training.centre) / everywhere.scale)
 
 
 class Trained(NamedTuple):
@@ -103,7 +117,8 @@ def trained_arm(rows: SplitRound, sums: TrainingSums, training: Training, tick: 
     """Train the witnesses and judge them on the test rows, unless these depend on training rows."""
     partition = rows.partition
     if training.ess < LEAST_TRAINING_ESS:
-        return Trained(Abstention(TRAINED, _TOO_SLOW), partition)
+        few = training.rows < LEAST_TRAINING_ESS
+        return Trained(Abstention(TRAINED, _TOO_FEW if few else _TOO_SLOW), partition)
     if partition.awaits_gap:
         partition = partition.with_gap(math.ceil(GAP_MEMORIES * training.memory))
         if _shortest_gap(rows, partition) < LEAST_GAP_MEMORIES * training.memory:
@@ -121,7 +136,9 @@ _TOO_SLOW = (
     "a coordinate moves so slowly that later rows cannot be tested apart from earlier ones. Run "
     "the chains longer"
 )
-_TOO_FEW = "the chains leave too few test rows to estimate their variance. Run them longer"
+_TOO_FEW = (
+    "the chains are too short to train on a part of them and to test another. Run them longer"
+)
 
 
 def _shortest_gap(rows: SplitRound, partition: Partition) -> int:

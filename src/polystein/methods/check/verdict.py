@@ -8,7 +8,12 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from polystein.data.source import Source
-from polystein.inference.convergence import MeansConvergence, ranked_convergence
+from polystein.inference.convergence import (
+    MeansConvergence,
+    RankedConvergence,
+    ranked_convergence,
+)
+from polystein.methods.check.agreement import ThinnedRows
 from polystein.results.diagnostics import (
     Convergence,
     Diagnostics,
@@ -17,6 +22,7 @@ from polystein.results.diagnostics import (
     sampler_diagnostics,
 )
 from polystein.results.evidence import Abstention
+from polystein.types import FloatArray
 
 #: Chains with a larger R-hat have not converged, and draws worth fewer are too few, to conclude
 #: from a large p-value that nothing was found.
@@ -30,18 +36,37 @@ _SUSPECT_RHAT, _SUSPECT_ESS = 1.03, 2.0 * LEAST_ESS
 
 
 def diagnosed(
-    source: Source, of_draws: MeansConvergence, of_scores: MeansConvergence
+    source: Source,
+    of_draws: MeansConvergence,
+    of_scores: MeansConvergence,
+    thinned: ThinnedRows | None = None,
 ) -> Diagnostics:
     """The diagnostics of chains, known well enough for a verdict.
 
-    If rows are in memory, every coordinate is ranked on evenly spaced rows. The worst ones
-    are ranked on all rows if they are near the bounds. Otherwise R-hat and ESS of means decide.
+    If rows are in memory, every coordinate is ranked on evenly spaced rows. Those near the
+    bounds are then ranked on all rows. Of other sources the ``thinned`` rows are ranked, and the
+    worse of ranks and means decides. Ranks know no importance weights.
     """
+    if thinned is not None and not RowsOf(source, "draws").in_memory:
+        of_draws = _worse(of_draws, ranked_convergence(thinned.chains("draws")))
+        of_scores = _worse(of_scores, ranked_convergence(thinned.chains("scores")))
     draws = Convergence.of(source, "draws", of_draws)
     scores = Convergence.of(source, "scores", of_scores)
+    if source.weighted:
+        return Diagnostics(draws, scores, sampler_diagnostics(source.facts))
     for convergence in (draws, scores):
         rank_suspects(convergence)
     return Diagnostics(draws, scores, sampler_diagnostics(source.facts))
+
+
+def _worse(means: MeansConvergence, ranked: RankedConvergence) -> MeansConvergence:
+    """The larger R-hat, and the ESS of ranks where it is too small.
+
+    Ranks of a part of the rows have a smaller ESS than those of all.
+    """
+    ess = np.fmin(ranked.ess_bulk, ranked.ess_tail)
+    few = np.where(ess < LEAST_ESS, ess, np.inf)
+    return MeansConvergence(np.fmax(means.rhat, ranked.rhat), np.fmin(means.ess, few))
 
 
 def rank_suspects(convergence: Convergence) -> None:
@@ -70,12 +95,9 @@ def _step(rows: RowsOf) -> int:
     return max(1, min(layout.total // FEWEST_ROWS, min(layout.lengths) // FEWEST_ROWS_OF_CHAIN))
 
 
-def _beyond(values: np.typing.NDArray[np.float64], bound: float) -> list[int]:
-    """The place of the largest value, if it is above the bound; NaN is not."""
-    if np.isnan(values).all():
-        return []
-    place = int(np.nanargmax(values))
-    return [place] if values[place] > bound else []
+def _beyond(values: FloatArray, bound: float) -> list[int]:
+    """The places of values above the bound; NaN is not."""
+    return np.flatnonzero(values > bound).tolist()
 
 
 def doubts(
