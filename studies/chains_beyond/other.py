@@ -43,7 +43,7 @@ def lines() -> Iterator[Line]:
     power = frozenset({"power"})
     for name, shift, factor in (("mean +0.1", 0.1, 1.0), ("all x 1.1", 0.0, 1.1)):
         draw = partial(faulty_ar, shift=shift, factor=factor)
-        yield Line(f"AR(0.9), {name}, 4 x 1000, d=8", "power", draw, power)
+        yield Line(f"AR(0.9), {name}, 4 x 1000, d=8", "power", draw, power, replicates=1000)
     by_name = {line.name: line for line in correct.lines()}
     for name in ("AR(0.5), 4 x 1000, d=8", "AR(0.9), 4 x 1000, d=8", walkers(by_name)):
         draw = partial(swapped, line=by_name[name])

@@ -76,8 +76,8 @@ MACHINE = experiment2.cells(1000, SWEEPS)[0]
 STRAINED = {"replicates": 2000, "low": 0.0, "high": 1.0}
 NULLS = {
     **{
-        f"N(0, I), d={d}": Null(normal, {"n": 1000, "d": d}, milliseconds(1000, d))
-        for d in (2, 16, 128)
+        f"N(0, I), d={d}": Null(normal, {"n": 1000, "d": d}, milliseconds(1000, d), replicates)
+        for d, replicates in ((2, 5000), (16, 5000), (128, 2000))
     },
     "Student-t(5), d=16": Null(heavy_tails, {"n": 1000, "d": 16}, milliseconds(1000, 16)),
     "log Exp(1), d=16": Null(

@@ -205,7 +205,17 @@ def chains(rho: float, scale: float = 1.0) -> np.ndarray:
 def test_check_allows_for_autocorrelation(run: Run) -> None:
     np.savez("chains.npz", draws=chains(0.8), scores=-chains(0.8))
     assert run("check", "chains.npz").code == 0
-    assert run("check", "chains.npz", "--iid").code == 1
+    # The same rows as if they were independent.
+    np.savez("rows.npz", draws=chains(0.8).reshape(-1, 2), scores=-chains(0.8).reshape(-1, 2))
+    assert run("check", "rows.npz", "--iid").code == 1
+
+
+def test_check_does_not_take_chains_for_independent_rows(run: Run) -> None:
+    np.savez("chains.npz", draws=chains(0.8), scores=-chains(0.8))
+    done = run("check", "chains.npz", "--iid")
+    assert (done.code, done.out) == (2, "")
+    assert "`iid=True` is for independent rows" in done.err
+    assert "draws.reshape(-1, 2)" in done.err
 
 
 def test_check_rejects_a_faulty_sampler(run: Run) -> None:
@@ -221,7 +231,8 @@ def test_check_rejects_a_faulty_sampler(run: Run) -> None:
 def test_check_shows_a_bar_on_a_terminal(
     run: Run, options: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    np.savez("chains.npz", draws=chains(0.5), scores=-chains(0.5))
+    draws = chains(0.5).reshape(-1, 2) if options else chains(0.5)
+    np.savez("chains.npz", draws=draws, scores=-draws)
     plain = run("check", "chains.npz", "--json", *options)
     assert "Checking" not in plain.err
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)

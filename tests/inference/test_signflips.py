@@ -138,10 +138,11 @@ def test_patterns_of_signs_that_repeat_tie_in_single_precision() -> None:
     """A pattern and its opposite are the same; few batches have few patterns."""
     sums, signs = (
         single(batch_sums(8, 700)),
-        random_signs(500, 8, np.random.default_rng(1), unflipped_first=True),
+        random_signs(2_000, 8, np.random.default_rng(1), unflipped_first=True),
     )
     same = np.flatnonzero(np.abs(signs.sum(axis=1)) == 8.0)
     assert same.size > 2
+    assert len(set(signs[same, 0].tolist())) == 2
     found = added([sums], signs)
     for values in (found.total, found.largest):
         assert values[same] == pytest.approx(np.full(same.size, values[0]), rel=1e-12)

@@ -29,12 +29,11 @@ class Rules(NamedTuple):
 
 
 class Memory(NamedTuple):
-    """The level, V_L/V there, the memory in rows, and whether V_L stopped growing."""
+    """The level, V_L/V there, and the memory in rows."""
 
     level: int
     deflation: float
     rows: float
-    settled: bool
 
 
 def batches_by_chain(chains: Sequence[int]) -> Groups:
@@ -54,10 +53,10 @@ def joined(chains: Sequence[int], together: int) -> Groups:
 
 
 def levels(chains: Sequence[int], fewest_a_chain: int) -> list[Groups]:
-    """One, two, four ... together, while the middle one of the chains has enough groups."""
+    """One, two, four ... together, while a chain with the median number of batches has enough."""
     result, together = [joined(chains, 1)], 2
     lengths = [len(batches) for batches in batches_by_chain(chains)]
-    while median(length // together for length in lengths) >= fewest_a_chain:
+    while median(lengths) // together >= fewest_a_chain:
         result.append(joined(chains, together))
         together *= 2
     return result
@@ -110,7 +109,7 @@ def pooled(
     """The first level that V_L is flat after, by the mean over features of V_L/V_first."""
     varying = [j for j in range(table.shape[1]) if table[first, j] > 0.0]
     if len(joinings) - first < 2 or not varying:
-        return Memory(first, 1.0, 0.0, True)
+        return Memory(first, 1.0, 0.0)
     mean, error = [], []
     for row, groups in zip(table, joinings, strict=True):
         ratios = [float(row[j] / table[first, j]) for j in varying]
@@ -135,7 +134,6 @@ def pooled(
         level,
         min(1.0, short / careful) if careful > 0.0 else 1.0,
         math.fsum(rows) / len(rows) * (1.0 - share),
-        flat == level,
     )
 
 

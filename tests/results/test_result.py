@@ -210,10 +210,22 @@ def test_every_result_can_be_pickled(name: str) -> None:
 
 
 def test_an_effective_number_that_is_not_known_is_null() -> None:
-    slow = real("check flips alone")
-    assert math.isnan(slow.ess)
-    assert slow.to_dict()["ess"] is None
-    assert math.isnan(GofResult.from_dict(slow.to_dict()).ess)
+    unknown = bare()
+    assert math.isnan(unknown.ess)
+    assert unknown.to_dict()["ess"] is None
+    assert math.isnan(GofResult.from_dict(unknown.to_dict()).ess)
+
+
+def test_arms_that_abstain_are_what_their_names_say() -> None:
+    """So that results without some arms, or without any, are sent through all faces above."""
+    judged = {
+        name: [arm.name for arm in real(name).evidence.arms]
+        for name in ("check flips alone", "check trained alone", "check without arms")
+    }
+    assert list(judged.values()) == [["sign flips"], ["trained witnesses"], []]
+    nobody = real("check without arms")
+    assert (nobody.pvalue, nobody.verdict) == (1.0, "inconclusive")
+    assert 0.0 < nobody.ess < 100.0
 
 
 @pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan, np.float64("nan")])

@@ -45,6 +45,10 @@ class GivenSums:
         self._diagonal, self._pairs = diagonal, pairs
 
     @property
+    def memory_is_known(self) -> bool:
+        return len(set(self.chains.tolist())) == self.count or len(self.joinings) > 1
+
+    @property
     def joinings(self) -> list[Joining]:
         return joinings(self.sizes, self.chains)
 

@@ -172,7 +172,10 @@ def test_the_effective_number_of_batches_is_that_of_their_weights(of_chains: boo
     places = cut(sample.layout, chains=of_chains)
     held = weights_held(places.stretches, weights)
     sums = taken(sample, frame, places, order=1, pairs=())
-    assert sums.sizes == pytest.approx(held, rel=1e-10)
+    # Together they are as many as Kish counts rows, each batch by its share of the weight.
+    kish = float(np.sum(weights)) ** 2 / float(np.sum(weights**2))
+    assert sums.sizes == pytest.approx(kish * np.array(held) / sum(held), rel=1e-10)
+    assert sums.sizes == pytest.approx(sums.weight_scale * np.array(held), rel=1e-10)
     for joining in sums.joinings:
         own = joining.rows
         expected = sum(own) ** 2 / sum(weight**2 for weight in own)
@@ -180,6 +183,7 @@ def test_the_effective_number_of_batches_is_that_of_their_weights(of_chains: boo
         assert sums.effective_count(joining) == pytest.approx(expected, rel=1e-10)
     sample, (frame, *_) = chains(2, 61, 2)
     sums = taken(sample, frame, places, order=1, pairs=())
+    assert sums.weight_scale == 1.0
     assert sums.sizes.tolist() == places.rows.tolist()
     for joining in sums.joinings:
         assert sums.effective_count(joining) == joining.count

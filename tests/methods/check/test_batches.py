@@ -11,10 +11,13 @@ from polystein.data.source import Block, Layout, Run, complete
 from polystein.methods.check.batches import (
     FEWEST_ROWS,
     MANY_CHAINS,
+    MANY_SHORT_CHAINS,
     MOST_BATCHES,
     MOST_BATCHES_OF_CHAINS,
+    SHORT_CHAIN,
     Batches,
     Stretch,
+    chains_are_batches,
     cut,
 )
 from tests.reference import check as literal
@@ -32,11 +35,12 @@ of_chains = pytest.mark.parametrize("chains", [False, True])
 @given(st.lists(st.integers(1, 3_000), min_size=1, max_size=40), st.booleans())
 def test_stretches_are_those_of_the_loop(sizes: list[int], chains: bool) -> None:
     found = cut(layout(*sizes), chains=chains)
+    many = 16 if min(sizes) < 64 else 32
     expected = literal.cut(
         sizes,
         FEWEST_ROWS,
         MOST_BATCHES_OF_CHAINS if chains else MOST_BATCHES,
-        whole=chains and len(sizes) >= MANY_CHAINS,
+        whole=chains and len(sizes) >= many,
     )
     assert found.count == 1 + expected[-1][3]
     assert len(found.stretches) == len(expected)
@@ -102,6 +106,29 @@ def test_many_chains_are_the_batches(count: int, each: int) -> None:
         assert found.stretches == tuple(Stretch(k, 0, 100, k) for k in range(count))
     # Independent rows have no chains.
     assert cut(layout(*[100] * count), chains=False).count > 2 * count
+
+
+@pytest.mark.parametrize(
+    ("sizes", "whole"),
+    [
+        ([64] * 31, False),
+        ([64] * 32, True),
+        ([5000] * 32, True),
+        ([63] * 15, False),
+        ([63] * 16, True),
+        ([64] * 16, False),
+        # The shortest one decides.
+        ([1000] * 15 + [63], True),
+        ([1000] * 14 + [3], False),
+        ([16] * 16, True),
+    ],
+)
+def test_chains_are_batches_if_they_are_many_or_many_and_short(
+    sizes: list[int], whole: bool
+) -> None:
+    assert (MANY_CHAINS, MANY_SHORT_CHAINS, SHORT_CHAIN) == (32, 16, 64)
+    assert chains_are_batches(layout(*sizes)) == whole
+    assert (cut(layout(*sizes), chains=True).count == len(sizes)) == whole
 
 
 def test_more_chains_than_batches_share_them() -> None:

@@ -90,7 +90,7 @@ def test_arms_are_those_run_by_hand() -> None:
     reached = min(arm_pvalue(result, TRAINED), arm_pvalue(result, AGREEMENT))
     levels = [0.76 * level for level in USUAL_LEVELS if level < reached]
     names, rng = ("x0", "x1", "x2"), rows.streams.resampling
-    flips = flip_signs(sums, names, rng, left_out=np.zeros(3, dtype=bool), levels=levels)
+    (flips,) = flip_signs(sums, names, rng, left_out=np.zeros(3, dtype=bool), levels=levels)
     assert isinstance(flips, Arm)
     assert arm_pvalue(result, FLIPS) == pytest.approx(
         min(1.0, flips.pvalue / SHARES_OF_CHAINS[FLIPS]), rel=1e-9
@@ -160,7 +160,8 @@ def test_independent_rows_are_split_by_rng() -> None:
     assert (first.n_train, first.n_gap, first.n_test) == (1000, 0, 1000)
     assert arm_names(first) in ([FLIPS, TRAINED], [TRAINED, FLIPS])
     assert first.diagnostics is None
-    assert first.ess == 2000.0
+    # Those of the test rows that the leading witness was judged on.
+    assert first.ess == 1000.0
 
 
 def test_p_values_of_flips_fall_below_a_five_hundredth() -> None:
@@ -176,13 +177,26 @@ def test_p_values_of_flips_fall_below_a_five_hundredth() -> None:
 
 
 def test_flips_do_not_go_on_where_another_arm_has_reached_the_level() -> None:
-    """One chain elsewhere: its p-value is below all levels, and 500 flips are enough."""
+    """One chain a little elsewhere: its p-value is below all levels, and 500 flips are enough."""
     draws = chains()
-    draws[2] += 3.0
+    draws[2] += 0.6
     result = ps.check(draws, normal_score)
     assert result.pvalue == arm_pvalue(result, AGREEMENT) < 0.001
     flips = arm_pvalue(result, FLIPS) * 0.76 * 500.0
-    assert arm_pvalue(result, FLIPS) == 1.0 or flips == pytest.approx(round(flips), abs=1e-6)
+    assert arm_pvalue(result, FLIPS) < 1.0
+    assert flips == pytest.approx(round(flips), abs=1e-6)
+
+
+def test_chains_too_far_apart_are_not_flipped() -> None:
+    """One chain of four elsewhere: R-hat is above 1.2, and the chains' agreement decides."""
+    draws = chains()
+    draws[2] += 3.0
+    with pytest.warns(ps.LowESSWarning, match=r"left x\[0\], x\[1\], x\[2\] out"):
+        result = ps.check(draws, normal_score)
+    assert result.pvalue == arm_pvalue(result, AGREEMENT) < 0.001
+    assert result.verdict == "rejected"
+    reasons = {one.name: one.reason for one in result.evidence.abstained}
+    assert "every coordinate is too slow, or too different from chain to chain" in reasons[FLIPS]
 
 
 # Arms that abstain
@@ -210,11 +224,38 @@ def test_an_arm_that_abstains_leaves_the_others_their_shares() -> None:
     assert [one.name for one in few.evidence.abstained] == [FLIPS]
     assert sum(part.level_share for part in few.evidence.parts) == pytest.approx(0.2)
     assert few.verdict == "inconclusive"
-    short = ps.check(chains(4, 8, memory=0.0), normal_score)
-    assert arm_names(short) == [FLIPS]
-    assert {one.name for one in short.evidence.abstained} == {TRAINED, AGREEMENT}
-    assert sum(part.level_share for part in short.evidence.parts) == pytest.approx(0.76)
-    assert short.verdict in ("inconclusive", "rejected")
+    slow = ps.check(chains(4, 100, memory=0.8), normal_score)
+    assert arm_names(slow) == [FLIPS]
+    assert {one.name for one in slow.evidence.abstained} == {TRAINED, AGREEMENT}
+    assert sum(part.level_share for part in slow.evidence.parts) == pytest.approx(0.76)
+    assert slow.verdict in ("inconclusive", "rejected")
+
+
+@pytest.mark.parametrize(
+    ("shape", "rho"),
+    [((8, 31, 2), 0.9), ((4, 30, 2), 0.9), ((4, 31, 3), 0.0), ((15, 31, 2), 0.0), ((1, 31, 1), 0)],
+)
+@pytest.mark.filterwarnings("ignore::polystein.LowESSWarning")
+def test_chains_too_short_to_show_their_memory_are_not_judged(
+    shape: tuple[int, int, int], rho: float
+) -> None:
+    """Fewer than eight batches of four rows a chain: what is not known is not taken for nothing."""
+    for seed in range(3):
+        draws = autoregressive(np.random.default_rng(seed), *shape, rho)
+        result = ps.check(draws + 5.0, normal_score)
+        reasons = {one.name: one.reason for one in result.evidence.abstained}
+        assert {FLIPS, TRAINED} <= set(reasons)
+        assert "too short to tell how long they remember" in reasons[FLIPS]
+        assert "too short to train on a part of them and to test another" in reasons[TRAINED]
+        assert {arm.name for arm in result.evidence.arms} <= {AGREEMENT}
+        assert result.verdict == "inconclusive"
+        assert any("The sign flips did not judge" in reason for reason in result.reasons)
+        assert any("The trained witnesses did not judge" in reason for reason in result.reasons)
+
+
+def test_chains_of_eight_batches_show_their_memory() -> None:
+    result = ps.check(chains(4, 32, memory=0.0) + 1.0, normal_score)
+    assert arm_pvalue(result, FLIPS) < 0.01
 
 
 def test_the_agreement_of_weighted_chains_is_no_reason_for_doubt() -> None:
@@ -247,11 +288,12 @@ def with_a_slow_coordinate(rho: float, names: bool = True) -> ps.Sample:
 
 
 def test_a_coordinate_left_out_is_named() -> None:
-    with pytest.warns(ps.LowESSWarning, match="^tau moved so slowly") as caught:
+    with pytest.warns(ps.LowESSWarning, match="^the sign flips left tau out: too slow") as caught:
         result = ps.check(with_a_slow_coordinate(0.99))
     assert [item.filename for item in caught] == [__file__]
-    assert any("tau moved so slowly" in message for message in result.warnings)
-    assert "fewer than 100 independent draws" in result.warnings[0]
+    (message,) = result.warnings
+    assert message.startswith("the sign flips left tau out")
+    assert "run the sampler longer" in message
     flips = result.evidence.arm(FLIPS)
     assert flips is not None
     assert not any("tau" in part.coordinates for part in flips.parts)
@@ -273,9 +315,8 @@ def test_many_coordinates_left_out_are_named_in_part() -> None:
     draws[..., 1:8] = autoregressive(rng, 4, 1000, 7, 0.99)
     with pytest.warns(ps.LowESSWarning) as caught:
         ps.check(draws, normal_score)
-    (message,) = [str(item.message) for item in caught if "moved so slowly" in str(item.message)]
-    assert message.startswith("x[1], x[2], x[3], x[4], x[5], ... moved so slowly")
-    assert "left them out" in message
+    (message,) = [str(item.message) for item in caught]
+    assert message.startswith("the sign flips left x[1], x[2], x[3], x[4], x[5], ... out: ")
 
 
 @pytest.mark.filterwarnings("ignore::polystein.LowESSWarning")
@@ -305,6 +346,7 @@ def test_a_frozen_chain_is_named() -> None:
     assert agreement.pvalue <= 0.05
 
 
+@pytest.mark.filterwarnings("ignore::polystein.LowESSWarning")
 def test_a_start_far_away_is_named() -> None:
     draws = chains()
     draws[:, :200] += 8.0
@@ -516,7 +558,7 @@ def test_inputs_are_left_alone() -> None:
 @pytest.mark.parametrize(
     ("fault", "words"),
     [
-        (lambda draws: draws * np.array([1.0, 1.0, 1.4]), "spread of c (x: sum, all rows)"),
+        (lambda draws: draws * np.array([1.0, 1.0, 1.2]), "spread of c (x: max, all rows)"),
         (
             lambda draws: draws + 0.5 * draws[:, [1, 0, 0]] * [1.0, 0.0, 0.0] / 1.25**0.5,
             "correlation of b and a (x pairs: max, all rows)",
@@ -582,7 +624,7 @@ def test_weights_right_what_they_were_made_to() -> None:
 
 
 def test_few_effective_draws_leave_the_question_open() -> None:
-    result = ps.check(chains(memory=0.98), normal_score)
+    result = ps.check(chains(memory=0.97), normal_score)
     assert result.ess < 100.0
     assert result.verdict != "not rejected"
     assert any("Too few effective draws" in reason for reason in result.reasons)

@@ -138,6 +138,27 @@ def test_what_means_show_is_settled_by_ranks() -> None:
     assert doubts(found) == ()
 
 
+def test_every_suspect_is_ranked() -> None:
+    """Two chains off in two coordinates, of which one is worse than the other in all respects."""
+    values = autoregressive(np.random.default_rng(0), 4, 2000, 4, 0.3)
+    values[2, :, 1] += 3.0
+    values[1, :, 3] += 0.8
+    found = diagnosed(ps.Sample(values, -values), means(values), means(values))
+    expected = ranked_convergence(values)
+    for convergence in (found.draws, found.scores):
+        assert sorted(convergence.ranked.known) == [1, 3]
+        for column in (1, 3):
+            own = [float(part[column]) for part in expected]
+            assert convergence.ranked.known[column] == pytest.approx(own, rel=1e-9)
+    assert expected.rhat[1] > expected.rhat[3] > verdict.LARGEST_RHAT
+
+
+@pytest.mark.parametrize("bound", [1.03, 200.0])
+def test_all_places_beyond_a_bound_are_found(bound: float) -> None:
+    values = bound + np.array([-1e-9, 1e-9, np.nan, 5.0, 0.0, np.inf])
+    assert verdict._beyond(values, bound) == [1, 3, 5]
+
+
 def test_rows_elsewhere_are_not_read_again() -> None:
     values = chains(400)
     rows = [(chain, -chain) for chain in values]
