@@ -58,15 +58,14 @@ def walkers(names: dict[str, Line]) -> str:
 
 def independent() -> Iterator[Line]:
     """Few rows, skewed scores, and one setting with many replicates."""
-    for rows, dimension, claims in (
-        (1000, 16, {"committed size", "tails"}),
-        (50, 2, {"size", "few rows"}),
-        (50, 16, {"size", "few rows"}),
+    for rows, dimension, claims, replicates in (
+        (1000, 16, {"committed size", "tails"}, 10_000),
+        (50, 2, {"size", "few rows"}, 5000),
+        (50, 16, {"size", "few rows"}, 5000),
     ):
         draw = partial(normal, rows=rows, dimension=dimension)
         name = f"N(0, I), n={rows}, d={dimension}"
-        yield Line(
-            name, "independent", draw, frozenset(claims), replicates=10_000, iid=True, cost=30.0
-        )
+        claimed = frozenset(claims)
+        yield Line(name, "independent", draw, claimed, replicates, iid=True, cost=30.0)
     name = f"log Gamma({SHAPE:g}), n=1000, d=16"
     yield Line(name, "independent", log_gamma, frozenset({"size"}), replicates=2000, iid=True)

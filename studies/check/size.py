@@ -63,7 +63,7 @@ class Null(NamedTuple):
     sample: Callable[[Replicate], ps.Sample]
     settings: dict[str, Scalar]
     cost: float
-    replicates: int = 5000
+    replicates: int = 2000
     iid: bool = True
     low: float = 0.035
     high: float = 0.06
@@ -77,7 +77,7 @@ STRAINED = {"replicates": 2000, "low": 0.0, "high": 1.0}
 NULLS = {
     **{
         f"N(0, I), d={d}": Null(normal, {"n": 1000, "d": d}, milliseconds(1000, d), replicates)
-        for d, replicates in ((2, 5000), (16, 5000), (128, 2000))
+        for d, replicates in ((2, 2000), (16, 2000), (128, 1000))
     },
     "Student-t(5), d=16": Null(heavy_tails, {"n": 1000, "d": 16}, milliseconds(1000, 16)),
     "log Exp(1), d=16": Null(

@@ -13,6 +13,7 @@ from polystein.inference import memory
 from polystein.inference.memory import (
     Joining,
     Memory,
+    group_starts,
     joinings,
     pooled_memory,
     speeds,
@@ -92,6 +93,15 @@ def test_no_batch_of_a_chain_is_lost_or_joined_to_another_chain(counts: list[int
         for chain in range(len(counts)):
             own = level.rows[level.chains == chain].sum()
             assert own == pytest.approx(case.sizes[case.chains == chain].sum(), rel=1e-12)
+
+
+@given(counts_of_chains, st.integers(1, 50))
+def test_groups_start_where_those_of_the_loop_do(counts: list[int], together: int) -> None:
+    chains = np.repeat(np.arange(len(counts)), counts)
+    expected = [group[0] for group in literal.joined(chains.tolist(), together)]
+    assert group_starts(chains, together).tolist() == expected
+    # Only where chains change matters, and not what they are called.
+    assert group_starts(3 * chains + 2, together).tolist() == expected
 
 
 def test_a_chain_of_sixty_four_batches_halves_four_times() -> None:

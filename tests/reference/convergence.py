@@ -8,6 +8,8 @@ import math
 from collections.abc import Sequence
 from statistics import NormalDist, fmean, median, variance
 
+from tests.reference.memory import joined
+
 Chains = Sequence[Sequence[float]]
 
 
@@ -107,3 +109,51 @@ def ess_tail(chains: Chains) -> float:
             ess(halves([[float(value <= quantile) for value in chain] for chain in chains]))
         )
     return min(sizes)
+
+
+def ess_of_means(
+    sums: Sequence[Sequence[float]],
+    rows: Sequence[float],
+    chains: Sequence[int],
+    variances: Sequence[float],
+) -> list[float]:
+    """n s^2/V of every column, by sums over batches; V is at least s^2.
+
+    V is the largest variance of batch means times their length, of batches joined one, two, four
+    ... at a time while sixteen are left, and of whole chains if there are eight. Where the last is
+    r > 1 times the one before on average, it is larger still, by exp(2 (min(r, 2) - 1))/r.
+    """
+    total, columns = math.fsum(rows), range(len(variances))
+    means = [math.fsum(row[j] for row in sums) / total for j in columns]
+    whole = len(set(chains))
+    groupings, together = [joined(chains, 1)], 2
+    while len(groupings[-1]) > whole and len(joined(chains, together)) >= 16:
+        groupings.append(joined(chains, together))
+        together *= 2
+    if len(groupings[-1]) > whole >= 8:
+        groupings.append(joined(chains, len(chains)))
+    curves = [[_variance(sums, rows, means, groups, j) for j in columns] for groups in groupings]
+    beyond = 1.0
+    if len(curves) > 1:
+        varying = [j for j in columns if curves[-2][j] > 0.0]
+        growth = fmean([curves[-1][j] / curves[-2][j] for j in varying]) if varying else 1.0
+        if growth > 1.0:
+            beyond = max(1.0, math.exp(2.0 * (min(growth, 2.0) - 1.0)) / growth)
+    longrun = [beyond * max(curve[j] for curve in curves) for j in columns]
+    return [total * variances[j] / max(longrun[j], variances[j]) for j in columns]
+
+
+def _variance(
+    sums: Sequence[Sequence[float]],
+    rows: Sequence[float],
+    means: Sequence[float],
+    groups: Sequence[Sequence[int]],
+    column: int,
+) -> float:
+    """Mean over the groups of (sum - rows mean)^2/rows, with their number less one below."""
+    squares = []
+    for group in groups:
+        size = math.fsum(rows[k] for k in group)
+        off = math.fsum(sums[k][column] for k in group) - size * means[column]
+        squares.append(off**2 / size)
+    return math.fsum(squares) / max(1, len(groups) - 1)

@@ -66,9 +66,8 @@ REPLICATES: dict[str, dict[str, int]] = {
     "correct": dict.fromkeys(CHAINS, 500),
     "wrong": {**dict.fromkeys(PLANTED, 200), SCHOOLS: 100, REGRESSION: 40},
     "independent": {
-        **dict.fromkeys(
-            (f"N(0, I), {n}" for n in ("n=1000, d=16", "n=50, d=2", "n=50, d=16")), 10_000
-        ),
+        "N(0, I), n=1000, d=16": 10_000,
+        **dict.fromkeys((f"N(0, I), {n}" for n in ("n=50, d=2", "n=50, d=16")), 5000),
         "log Gamma(0.3), n=1000, d=16": 2000,
     },
     "power": dict.fromkeys(POWER, 1000),

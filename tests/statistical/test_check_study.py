@@ -62,12 +62,12 @@ STRAINED = {
     )
 }
 BOUNDS |= STRAINED
-SIZE = {name: 1000 if name.startswith("RBM") else 5000 for name in BOUNDS} | dict.fromkeys(
-    [*STRAINED, "N(0, I), d=128"], 2000
-)
+SIZE = {
+    name: 1000 if name.startswith("RBM") or name == "N(0, I), d=128" else 2000 for name in BOUNDS
+}
 REPLICATES = {"paper": dict.fromkeys(PAPER, 200), "beyond": BEYOND, "size": SIZE}
 
-# A twentieth of every cell is run again, but 50 of the 2,000 replicates in d = 128: a twentieth
+# A twentieth of every cell is run again, but 50 of the 1,000 replicates in d = 128: a twentieth
 # of these would take longer than all the others in d = 2 and 16 together.
 FEWER = {"N(0, I), d=128": 50}
 # Replicates that one test runs: a draw of the Boltzmann machine takes seconds.

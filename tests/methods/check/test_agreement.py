@@ -116,6 +116,27 @@ def test_rows_are_kept_evenly_from_all_chains_and_times(monkeypatch: pytest.Monk
     assert thinned.bounds().bound == BOUND_OF_MANY
 
 
+@pytest.mark.parametrize("most_rows", [7, 61, 10_000])
+def test_kept_rows_come_chain_by_chain(most_rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In time order, draws and scores apart, and as often as their chain is long."""
+    monkeypatch.setattr(agreement, "MOST_ROWS", most_rows)
+    lengths = [40, 3, 100, 1, 56]
+    rows = [np.stack([np.full(n, k), np.arange(n)], axis=1) for k, n in enumerate(lengths)]
+    source = complete(
+        MinimalSource([(1.0 * one, -1.0 - one) for one in rows], time_ordered=True)
+    )
+    thinned = ThinnedRows(source.layout)
+    run_pass(source, every_row(source), thinned, most=9)
+    draws, scores = thinned.chains("draws"), thinned.chains("scores")
+    assert len(draws) == len(scores) == len(lengths)
+    for number, (own, other, length) in enumerate(zip(draws, scores, lengths, strict=True)):
+        assert own.shape == other.shape
+        assert set(own[:, 0].tolist()) <= {float(number)}
+        assert np.all(np.diff(own[:, 1]) > 0.0)
+        assert np.array_equal(other, -1.0 - own)
+        assert abs(len(own) - min(200, most_rows) * length / 200.0) <= 1.0
+
+
 def test_a_column_of_mostly_one_value_has_a_spread() -> None:
     draws = np.zeros((2, 100, 2))
     draws[:, ::5, 0] = 3.0

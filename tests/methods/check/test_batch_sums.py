@@ -397,3 +397,47 @@ def test_parts_of_a_pass_merge_to_the_whole(bounds: tuple[int, ...], weighted: b
     for order in PAIRS:
         expected = whole_pairs(whole, order)
         assert whole_pairs(parts, order) == pytest.approx(expected, rel=1e-12, abs=1e-12)
+
+
+# What batches say of memory
+
+
+@pytest.mark.parametrize(
+    ("lengths", "known"),
+    [
+        ([31] * 8, False),
+        ([30] * 4, False),
+        ([31], False),
+        ([32] * 4, True),
+        ([32], True),
+        # Many short chains are independent batches.
+        ([16] * 16, True),
+        ([31] * 15, False),
+        ([7] * 40, True),
+        # A chain of the middle length decides.
+        ([400, 400, 8], True),
+        ([400, 8, 8], False),
+    ],
+)
+def test_memory_is_known_of_long_chains_and_of_many(lengths: list[int], known: bool) -> None:
+    rng = np.random.default_rng(0)
+    parts = [rng.standard_normal((rows, 2)) for rows in lengths]
+    source = complete(MinimalSource([(part, -part) for part in parts], time_ordered=True))
+    sums = taken(source, some_frame(2), cut(source.layout, chains=True), order=1, pairs=())
+    assert sums.memory_is_known == known
+
+
+@pytest.mark.parametrize("rows", [20, 61, 2_000])
+def test_independent_rows_have_no_memory(rows: int) -> None:
+    """Batches of them are never joined, however many there are."""
+    values = np.random.default_rng(0).standard_normal((rows, 2))
+    for ordered in (False, True):
+        source = complete(MinimalSource([(values, -values)], time_ordered=ordered))
+        places = cut(source.layout, chains=ordered)
+        sums = taken(source, some_frame(2), places, order=1, pairs=())
+        if ordered:
+            assert sums.memory_is_known == (len(sums.joinings) > 1) == (rows >= 32)
+        else:
+            assert sums.memory_is_known
+            (joining,) = sums.joinings
+            assert joining.count == places.count

@@ -25,7 +25,9 @@ from polystein.methods.split_sample import SplitSampleTest
 from polystein.report.text import found_words
 from polystein.results.evidence import Arm
 from tests.conftest import Array
+from tests.sources import MinimalSource
 from tests.statistical.samplers import autoregressive
+from tests.statistical.samplers_memory import slow_radius
 
 
 def chains(count: int = 4, rows: int = 1000, dimension: int = 3, memory: float = 0.5) -> Array:
@@ -376,27 +378,80 @@ def test_a_constant_coordinate_is_refused(iid: bool) -> None:
 # Many chains
 
 
-@pytest.mark.parametrize(
-    ("count", "batches"), [(MANY_CHAINS - 1, 248), (MANY_CHAINS, 32), (60, 60)]
-)
-def test_many_chains_are_their_own_batches(
-    count: int, batches: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    seen: list[int] = []
+@pytest.fixture
+def batches_seen(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
+    """How many batches the flips have had, and at how many lengths."""
+    seen: list[tuple[int, int]] = []
 
     def spy(sums: BatchSums, *args: Any, **options: Any) -> Any:
-        seen.append(sums.count)
-        assert len(sums.joinings) == (1 if count >= MANY_CHAINS else 2)
+        seen.append((sums.count, len(sums.joinings)))
+        assert sums.memory_is_known
         return flip_signs(sums, *args, **options)
 
     monkeypatch.setattr(check_module, "flip_signs", spy)
-    result = ps.check(chains(count, 100, 2, 0.5), normal_score)
-    assert seen == [batches]
-    # Whole chains train then, and need no gap.
-    assert (result.n_gap == 0) or count < MANY_CHAINS
-    if count >= MANY_CHAINS:
-        assert result.n_train == count // 2 * 100
-        assert result.n_test == (count - count // 2) * 100
+    return seen
+
+
+@pytest.mark.parametrize(
+    ("count", "rows", "batches", "lengths"),
+    [
+        (MANY_CHAINS - 1, 100, 248, 2),
+        (MANY_CHAINS, 100, 32, 1),
+        (60, 100, 60, 1),
+        # Half as many are enough if they are short.
+        (16, 16, 16, 1),
+        (16, 63, 16, 1),
+        (16, 64, 256, 3),
+        (15, 63, 225, 2),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::polystein.LowESSWarning")
+def test_many_chains_are_their_own_batches(
+    count: int, rows: int, batches: int, lengths: int, batches_seen: list[tuple[int, int]]
+) -> None:
+    result = ps.check(chains(count, rows, 2, 0.0), normal_score)
+    assert batches_seen == [(batches, lengths)]
+    if batches == count:
+        # Whole chains train then, and need no gap.
+        assert result.n_gap == 0
+        assert result.n_train == count // 2 * rows
+        assert result.n_test == (count - count // 2) * rows
+
+
+def test_sixteen_short_chains_are_judged() -> None:
+    """By their independence: 16 rows each say nothing of what they remember."""
+    result = ps.check(chains(16, 16, 2, 0.0), normal_score)
+    assert FLIPS in arm_names(result)
+    off = ps.check(chains(16, 16, 2, 0.0) + 0.7, normal_score)
+    assert off.verdict == "rejected"
+    assert arm_pvalue(off, FLIPS) <= 0.05
+
+
+def test_independent_rows_are_never_joined(batches_seen: list[tuple[int, int]]) -> None:
+    """Not even rows that would show a memory; the same rows as a chain are."""
+    draws = chains(1, 2000, 2, 0.9)[0]
+    ps.check(draws, normal_score, iid=True)
+    ps.check(draws, normal_score)
+    assert batches_seen == [(250, 1), (256, 7)]
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.filterwarnings("ignore::polystein.LowESSWarning")
+def test_a_slow_radius_is_inconclusive_wherever_rows_are_kept(seed: int) -> None:
+    """White signs: means are fast, and only ranks of distances from the median are slow."""
+    draws = slow_radius(np.random.default_rng(seed), 4, 2000, 2, memory=0.997)
+    lazy = MinimalSource([(chain, -chain) for chain in draws], time_ordered=True)
+    for source in (ps.Sample(draws, -draws), lazy):
+        result = ps.check(source)
+        assert result.pvalue > 0.05
+        assert result.verdict == "inconclusive"
+        assert any("R-hat" in reason for reason in result.reasons)
+        assert any("Too few effective draws" in reason for reason in result.reasons)
+        assert result.ess < 100.0
+    # Clean chains are not.
+    clean = slow_radius(np.random.default_rng(seed), 4, 2000, 2, memory=0.5)
+    lazy = MinimalSource([(chain, -chain) for chain in clean], time_ordered=True)
+    assert ps.check(lazy).reasons == ps.check(clean, normal_score).reasons == ()
 
 
 @pytest.mark.filterwarnings("ignore::polystein.LowESSWarning")

@@ -264,6 +264,44 @@ def test_features_of_which_too_little_is_seen_are_not_judged() -> None:
     sums.diagonal[:] = 0.01 * sums.diagonal + ramp[:, None, None]
     arm = assert_is_loop(sums, 5)
     assert {part.name.split(":")[0] for part in arm.parts} <= {"x pairs", "G2 pairs"}
+    # What is not judged is said.
+    found, *abstained = flips_of(sums, 5)
+    assert found == arm
+    assert [one.name for one in abstained] == [
+        "sign flips of location",
+        "sign flips of spread",
+        "sign flips of spread, shape",
+    ]
+    for one in abstained:
+        assert isinstance(one, Abstention)
+        assert "remember for longer than the longest batches" in one.reason
+
+
+def test_families_that_are_all_too_slow_leave_nothing_to_judge() -> None:
+    """One coordinate has no pairs."""
+    sums = remembering_sums(5, [64] * 4, 1, 0.0)
+    sums.diagonal[:] = 0.01 * sums.diagonal + np.tile(np.linspace(-1.0, 1.0, 64), 4)[:, None, None]
+    found = flips_of(sums, 5)
+    assert all(isinstance(one, Abstention) for one in found)
+    assert [one.name for one in found][1:] == [
+        "sign flips of location",
+        "sign flips of spread",
+        "sign flips of spread, shape",
+    ]
+
+
+@pytest.mark.parametrize("counts", [[7] * 8, [7, 7, 7, 7], [1, 2, 3]])
+def test_chains_of_unknown_memory_are_not_judged(counts: list[int]) -> None:
+    sums = remembering_sums(5, counts, 2, 0.0, mean=5.0)
+    (found,) = flips_of(sums)
+    assert isinstance(found, Abstention)
+    assert found.name == "sign flips"
+    assert "too short to tell how long they remember" in found.reason
+    # Chains of eight batches are, and what is remembered by none.
+    assert judged(remembering_sums(5, [8] * 8, 2, 0.0, mean=5.0)).pvalue < 0.01
+    sums.chains = np.arange(sums.count)
+    if sums.count >= FEWEST_BATCHES:
+        assert judged(sums).pvalue < 0.01
 
 
 @pytest.mark.usefixtures("few_flips")

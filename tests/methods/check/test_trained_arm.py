@@ -157,6 +157,30 @@ def test_chains_too_short_for_a_batch_of_training_rows(shape: tuple[int, int, in
     assert result.verdict == "inconclusive"
 
 
+def test_training_rows_of_unknown_memory_are_worth_nothing() -> None:
+    draws = chains(8, 31, 2, 0.9)
+    rows = round_of(ps.Sample(draws, -draws))
+    found = training_memory(rows, sums_of(rows))
+    assert found == Training(0.0, 0.0, 0.0)
+    arm = trained_arm(rows, training_sums(rows), found, Tick()).arm
+    assert isinstance(arm, Abstention)
+    assert "too short to train on a part of them" in arm.reason
+
+
+def test_weighted_training_rows_count_by_their_effective_number() -> None:
+    draws = chains(4, 1000, 2, 0.0)
+    weights = np.random.default_rng(1).exponential(size=(4, 1000))
+    rows = round_of(ps.Sample(draws, -draws, log_weights=np.log(weights)))
+    sums = sums_of(rows)
+    early = sums.batches.before([500] * 4)
+    found = training_memory(rows, sums)
+    kish = weights.sum() ** 2 / (weights**2).sum()
+    held = sums.sizes[early].sum()
+    assert found.rows == pytest.approx(held, rel=1e-12)
+    assert found.rows == pytest.approx(kish * weights[:, :500].sum() / weights.sum(), rel=0.01)
+    assert 0.3 * kish / 2.0 < found.ess <= (1.0 + 1e-9) * held
+
+
 # Batches of test rows
 
 
@@ -216,6 +240,24 @@ def test_many_chains_are_the_batches(count: int) -> None:
     assert list(found.values()) == [(20, 40, 1, k) for k in range(count)]
 
 
+@pytest.mark.parametrize(("count", "rows"), [(16, 60), (20, 60), (30, 60), (31, 40), (40, 40)])
+def test_chains_that_are_batches_are_never_cut(
+    count: int, rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What chains remember is not known if they are one batch each: parts of them may depend."""
+    cut_up: list[bool] = []
+
+    class Spy(module.LugsailBatches):
+        def __init__(self, *args: Any, halved: bool) -> None:
+            cut_up.append(halved)
+            super().__init__(*args, halved=halved)
+
+    monkeypatch.setattr(module, "LugsailBatches", Spy)
+    draws = chains(count, rows, 2, 0.7)
+    ps.check(draws, -draws)
+    assert not any(cut_up)
+
+
 def test_more_chains_than_batches_share_them() -> None:
     halved, found = cut_of(*[(20, 40)] * 300)
     assert not halved
@@ -250,6 +292,9 @@ def assert_is_loop(draws: Array, weights: Any = None, split: Any = None) -> Arm:
         df = min(max(expected.ess[k] - 1.0, 1.0), expected.freedom)
         assert part.pvalue == pytest.approx(float(student.sf(z, df)), rel=1e-8)
         assert part.level_share == 0.2
+    # The effective test rows are those of the witness with the smallest p-value.
+    leading = int(np.argmin([part.pvalue for part in found.arm.parts]))
+    assert found.ess == pytest.approx(expected.ess[leading], rel=1e-8)
     return found.arm
 
 
@@ -320,9 +365,19 @@ def test_training_rows_worth_too_few_are_not_judged(ess: float, judges: bool) ->
     rows = round_of(ps.Sample(draws, -draws))
     found = trained_arm(rows, training_sums(rows), known(1.0, ess), Tick())
     assert isinstance(found.arm, Arm) == judges
+    assert math.isnan(found.ess) != judges
     if not judges:
         assert isinstance(found.arm, Abstention)
         assert "moves so slowly" in found.arm.reason
+
+
+def test_too_few_training_rows_are_not_called_slow() -> None:
+    draws = chains(4, 400, 2, 0.5)
+    rows = round_of(ps.Sample(draws, -draws))
+    for count, words in ((29.0, "too short to train"), (30.0, "moves so slowly")):
+        found = trained_arm(rows, training_sums(rows), Training(1.0, count, 20.0), Tick())
+        assert isinstance(found.arm, Abstention)
+        assert words in found.arm.reason
 
 
 def test_the_time_is_at_least_one_row() -> None:

@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 
 import polystein as ps
+from polystein.data.passes import every_row, run_pass
 from polystein.data.sample import as_source
 from polystein.inference.convergence import MeansConvergence, ranked_convergence
 from polystein.methods.check import verdict
+from polystein.methods.check.agreement import ThinnedRows
 from polystein.methods.check.verdict import diagnosed, doubts, rank_suspects
 from polystein.results.diagnostics import Convergence, Diagnostics, SamplerDiagnostics
 from polystein.results.evidence import Abstention
@@ -167,6 +169,66 @@ def test_rows_elsewhere_are_not_read_again() -> None:
     found = diagnosed(source, given, means(values))
     assert found.draws.ranked.known == {}
     assert "1.20 for the draws of x[1]" in doubts(found)[0]
+
+
+def lazily(values: Array) -> tuple[Any, ThinnedRows]:
+    """Chains that are read on request, and those of their rows that are kept."""
+    rows = [(chain, -chain) for chain in values]
+    source = as_source(MinimalSource(rows, time_ordered=True), None)
+    thinned = ThinnedRows(source.layout)
+    run_pass(source, every_row(source), thinned)
+    return source, thinned
+
+
+def test_rows_elsewhere_are_ranked_on_those_that_were_kept() -> None:
+    """The worse of ranks and means counts, coordinate by coordinate."""
+    values = chains()
+    values[2, :, 1] *= 4.0
+    source, thinned = lazily(values)
+    given = MeansConvergence(np.array([1.2, 1.0, 1.0]), np.array([1e4, 1e4, 50.0]))
+    found = diagnosed(source, given, means(values), thinned)
+    ranked = ranked_convergence(thinned.chains("draws"))
+    assert ranked.rhat[1] > 1.05 > ranked.rhat[2]
+    assert found.draws.rhat_of_means[0] == 1.2
+    assert found.draws.rhat_of_means[1] == ranked.rhat[1]
+    # Fewer rows have a smaller ESS: it counts only where it is too small.
+    assert found.draws.ess_of_means[0] == 1e4
+    assert found.draws.ess_of_means[1] == min(ranked.ess_bulk[1], ranked.ess_tail[1]) < 100.0
+    assert found.draws.ess_of_means[2] == 50.0
+    scores = ranked_convergence(thinned.chains("scores"))
+    assert found.scores.rhat_of_means[1] == scores.rhat[1]
+    assert found.draws.ranked.known == found.scores.ranked.known == {}
+    # The worst coordinate is named.
+    assert ranked.rhat[1] > 1.2
+    assert f"R-hat is {ranked.rhat[1]:.2f} for draws and scores of x[1]" in doubts(found)[0]
+
+
+def test_rows_in_memory_do_not_need_those_that_were_kept() -> None:
+    values = chains(400)
+    _, thinned = lazily(4.0 * np.roll(values, 100, axis=1))
+    sample = ps.Sample(values, -values)
+    plain = diagnosed(sample, means(values), means(values))
+    found = diagnosed(sample, means(values), means(values), thinned)
+    assert found.to_dict() == plain.to_dict()
+
+
+def test_chains_of_which_too_few_rows_were_kept_are_judged_by_their_means() -> None:
+    """Fewer than four rows of a chain cannot be ranked, and leave no doubt."""
+    values = autoregressive(np.random.default_rng(0), 400, 20, 2, 0.0)
+    source, thinned = lazily(values)
+    found = diagnosed(source, means(values), means(values), thinned)
+    assert found.draws.rhat_of_means == (1.0, 1.0)
+    assert doubts(found) == ()
+
+
+@pytest.mark.parametrize("count", [40, 200, 250])
+def test_a_few_kept_rows_of_each_of_many_chains_leave_no_doubt(count: int) -> None:
+    """R-hat of two rows a half chain is above 1.05 by chance."""
+    for seed in range(3):
+        values = np.random.default_rng(seed).standard_normal((count, 60, 10))
+        source, thinned = lazily(values)
+        found = diagnosed(source, means(values), means(values), thinned)
+        assert doubts(found) == ()
 
 
 def test_many_short_chains_are_ranked_whole() -> None:
