@@ -45,7 +45,7 @@ class Line:
     part: str
     draw: Draw = field(compare=False)
     claims: frozenset[str]
-    replicates: int = 500
+    replicates: int = 200
     iid: bool = False
     chains_depend: bool = False
     needs_jax: bool = False

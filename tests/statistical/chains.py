@@ -168,7 +168,7 @@ def scaled(sampler: Sampler, spread: float) -> Sampler:
 
 SIZES = [
     *(
-        Cell(f"AR(1) {memory}, 4 x 1000, d=8", ar1(memory), normal_score, 1000, low=low, high=high)
+        Cell(f"AR(1) {memory}, 4 x 1000, d=8", ar1(memory), normal_score, 500, low=low, high=high)
         for memory, low, high in (
             (0.0, 0.035, 0.07),
             (0.5, 0.035, 0.07),
@@ -176,13 +176,13 @@ SIZES = [
             (0.97, None, 0.09),
         )
     ),
-    Cell("AR(1) 0.9, 4 x 1000, d=50", ar1(0.9, 1000, 50), normal_score, 1000, high=0.08),
+    Cell("AR(1) 0.9, 4 x 1000, d=50", ar1(0.9, 1000, 50), normal_score, 500, high=0.08),
     *(
         Cell(
             f"AR(1) {memory}, 1 x 4000, d=8",
             ar1(memory, 4000),
             normal_score,
-            1000,
+            500,
             chains=1,
             low=0.035,
             high=0.07,

@@ -84,7 +84,7 @@ def _summed(sums: FloatArray, starts: NDArray[np.intp]) -> FloatArray:
     size, left = divmod(len(sums), len(starts))
     if left == 0 and np.array_equal(starts, size * np.arange(len(starts))):
         # Groups of one size are summed several times as fast.
-        equal: FloatArray = sums.reshape(len(starts), size, -1).sum(axis=1)
+        equal: FloatArray = sums.reshape(len(starts), size, *sums.shape[1:]).sum(axis=1)
         return equal
     result: FloatArray = np.add.reduceat(sums, starts)
     return result

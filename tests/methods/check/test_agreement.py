@@ -122,9 +122,7 @@ def test_kept_rows_come_chain_by_chain(most_rows: int, monkeypatch: pytest.Monke
     monkeypatch.setattr(agreement, "MOST_ROWS", most_rows)
     lengths = [40, 3, 100, 1, 56]
     rows = [np.stack([np.full(n, k), np.arange(n)], axis=1) for k, n in enumerate(lengths)]
-    source = complete(
-        MinimalSource([(1.0 * one, -1.0 - one) for one in rows], time_ordered=True)
-    )
+    source = complete(MinimalSource([(1.0 * one, -1.0 - one) for one in rows], time_ordered=True))
     thinned = ThinnedRows(source.layout)
     run_pass(source, every_row(source), thinned, most=9)
     draws, scores = thinned.chains("draws"), thinned.chains("scores")

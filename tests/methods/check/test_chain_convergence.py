@@ -143,9 +143,7 @@ def test_independent_weighted_rows_are_worth_what_kish_says(kind: str) -> None:
 # Coordinates that are too slow
 
 
-def known(
-    draws: Any, scores: Any, of_draws: Any = None, of_scores: Any = None
-) -> ChainConvergence:
+def known(draws: Any, scores: Any, of_draws: Any = None, of_scores: Any = None) -> ChainConvergence:
     """ESS of draws and scores, and their R-hat, which is 1 unless it is given."""
     ones = np.ones(len(draws))
     return ChainConvergence(
