@@ -14,7 +14,7 @@ from polystein.data.split import StretchPartition
 from polystein.inference import memory
 from polystein.methods.check import trained_arm as module
 from polystein.methods.check.batch_sums import BatchSums
-from polystein.methods.check.batches import cut
+from polystein.methods.check.batches import chains_are_batches, cut
 from polystein.methods.check.families import BASIS
 from polystein.methods.check.trained_arm import (
     BATCH_MEMORIES,
@@ -190,7 +190,7 @@ def partition(*tested: tuple[int, int]) -> StretchPartition:
 
 
 def cut_of(*tested: tuple[int, int], memory: float = 0.0) -> Any:
-    found = batches_of_tests(partition(*tested), memory)
+    found = batches_of_tests(partition(*tested), memory, whole=len(tested) >= 16)
     return None if found is None else (found._halved, dict(found._stretches))
 
 
@@ -282,7 +282,8 @@ def assert_is_loop(draws: Array, weights: Any = None, split: Any = None) -> Arm:
     columns = [witnesses.project(part, -1.1 * part) for part in parts]
     ones = np.ones(draws.shape[:2]) if weights is None else weights / weights.max()
     own_weights = [ones[own.chain, own.start : own.stop] for own in tested]
-    accumulator = batches_of_tests(found.partition, remembered.memory)
+    whole = chains_are_batches(rows.test.source.layout)
+    accumulator = batches_of_tests(found.partition, remembered.memory, whole=whole)
     assert accumulator is not None
     halves = [accumulator._stretches[own.chain].halves for own in tested]
     expected = literal_lugsail.long_run(columns, own_weights, halves, halved=accumulator._halved)

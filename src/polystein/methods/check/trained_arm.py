@@ -31,6 +31,7 @@ from polystein.inference.signflips import tamed
 from polystein.inference.variance import ColumnAccumulator
 from polystein.methods.check.arms import TEST_ROWS, TRAINED
 from polystein.methods.check.batch_sums import BatchSums
+from polystein.methods.check.batches import chains_are_batches
 from polystein.methods.check.chain_convergence import of_means
 from polystein.methods.check.trained_witnesses import (
     MEMBERS,
@@ -125,7 +126,8 @@ def trained_arm(rows: SplitRound, sums: TrainingSums, training: Training, tick: 
             return Trained(Abstention(TRAINED, _TOO_SLOW), partition)
     accumulator = None
     if rows.test.split.respects_time:
-        accumulator = batches_of_tests(partition, training.memory)
+        whole = chains_are_batches(rows.test.source.layout)
+        accumulator = batches_of_tests(partition, training.memory, whole=whole)
         if accumulator is None:
             return Trained(Abstention(TRAINED, _TOO_FEW), partition)
     witnesses = fit_witnesses(rows.test.source, sums, rows.frame, training.time, tick)
@@ -147,20 +149,20 @@ def _shortest_gap(rows: SplitRound, partition: Partition) -> int:
     return min(gaps.get(chain, 0) for chain in range(len(rows.test.source.layout.lengths)))
 
 
-def batches_of_tests(partition: Partition, memory: float) -> LugsailBatches | None:
+def batches_of_tests(partition: Partition, memory: float, *, whole: bool) -> LugsailBatches | None:
     """Sums over batches of the test rows of chains; None if there are too few rows.
 
-    If there are many chains, they are the batches, and independent.
+    Where ``whole`` chains are the batches, they are independent and never cut.
     """
     tested = list(partition.rows("test"))
-    if len(tested) >= FEWEST_BATCHES:
+    stretches, first = {}, 0
+    if whole:
         count = min(len(tested), MOST_BATCHES)
-        whole = {
+        stretches = {
             stretch.chain: Stretch(stretch.start, stretch.stop, 1, place * count // len(tested))
             for place, stretch in enumerate(tested)
         }
-        return LugsailBatches(whole, MEMBERS, halved=False)
-    stretches, first = {}, 0
+        return LugsailBatches(stretches, MEMBERS, halved=False)
     for stretch in tested:
         length = stretch.stop - stretch.start
         halves = 2 * _batches_of_chain(length, len(tested), memory)

@@ -8,11 +8,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from polystein.data.source import Source
-from polystein.inference.convergence import (
-    MeansConvergence,
-    RankedConvergence,
-    ranked_convergence,
-)
+from polystein.inference.convergence import MeansConvergence, ranked_convergence
 from polystein.methods.check.agreement import ThinnedRows
 from polystein.results.diagnostics import (
     Convergence,
@@ -48,8 +44,8 @@ def diagnosed(
     worse of ranks and means decides. Ranks know no importance weights.
     """
     if thinned is not None and not RowsOf(source, "draws").in_memory:
-        of_draws = _worse(of_draws, ranked_convergence(thinned.chains("draws")))
-        of_scores = _worse(of_scores, ranked_convergence(thinned.chains("scores")))
+        of_draws = _worse(of_draws, thinned.chains("draws"))
+        of_scores = _worse(of_scores, thinned.chains("scores"))
     draws = Convergence.of(source, "draws", of_draws)
     scores = Convergence.of(source, "scores", of_scores)
     if source.weighted:
@@ -59,11 +55,15 @@ def diagnosed(
     return Diagnostics(draws, scores, sampler_diagnostics(source.facts))
 
 
-def _worse(means: MeansConvergence, ranked: RankedConvergence) -> MeansConvergence:
+def _worse(means: MeansConvergence, chains: list[FloatArray]) -> MeansConvergence:
     """The larger R-hat, and the ESS of ranks where it is too small.
 
-    Ranks of a part of the rows have a smaller ESS than those of all.
+    Ranks of a part of the rows have a smaller ESS than those of all. A few rows of every chain
+    say nothing.
     """
+    if min(len(chain) for chain in chains) < FEWEST_ROWS_OF_CHAIN:
+        return means
+    ranked = ranked_convergence(chains)
     ess = np.fmin(ranked.ess_bulk, ranked.ess_tail)
     few = np.where(ess < LEAST_ESS, ess, np.inf)
     return MeansConvergence(np.fmax(means.rhat, ranked.rhat), np.fmin(means.ess, few))
