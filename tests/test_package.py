@@ -26,6 +26,8 @@ ARROWS = (
 LAZY = {
     # Methods of a result show it.
     ("results.result", "report"),
+    # The door takes objects of other libraries, whose adapters are imported when one is met.
+    ("data.foreign", "adapters"),
 }
 #: What the package itself publishes; the rooms after these are for programs, not for `import`.
 PUBLISHED = {"errors", "_version", "inference", "theory", "data", "stein", "weights", "results"}

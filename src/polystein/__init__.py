@@ -16,7 +16,9 @@ from polystein.errors import (
     MissingExtraError,
     PolysteinError,
     PolysteinWarning,
+    SamplerWarning,
     ScaleError,
+    ScoreWarning,
 )
 from polystein.inference.variance import IID, BatchMeans, InitialSequence
 from polystein.methods.bootstrap import psd_bootstrap_test
@@ -59,7 +61,9 @@ __all__ = [
     "PolysteinWarning",
     "RandomSplit",
     "Sample",
+    "SamplerWarning",
     "ScaleError",
+    "ScoreWarning",
     "SoftThreshold",
     "SteinMoments",
     "Uniform",

@@ -48,6 +48,7 @@ def check(
     scores: Array | ScoreFunction | None = None,
     /,
     *,
+    model: object = None,
     iid: bool = False,
     rng: RNG = None,
     progress: Progress | None = None,
@@ -65,7 +66,10 @@ def check(
     ----------
     draws, scores : array, or Sample
         As for `Sample`. Draws of shape (chain, draw, d) are chains, (n, d) is one
-        chain in time order.
+        chain in time order. Objects of other libraries that carry draws and gradients may stand
+        in for both: a trace of nutpie, a NumPyro ``MCMC``, states of BlackJAX.
+    model : pymc.Model or bambi.Model, optional
+        The model whose draws are given as ArviZ data, as in ``check(idata, model=model)``.
     iid : bool
         Whether the rows of (n, d) draws are independent. They are then split at random.
         Do not set it for shuffled or thinned chains.
@@ -113,7 +117,7 @@ def check(
     >>> result.pvalue < 0.01
     True
     """
-    source = as_source(draws, scores)
+    source = as_source(draws, scores, model)
     if not boolean(iid, "iid"):
         source = in_time_order(source)
     split: Split = RandomSplit(0.5) if iid else BlockSplit(0.5, gap="auto")
