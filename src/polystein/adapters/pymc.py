@@ -17,7 +17,6 @@ from polystein.adapters.assemble import (
 )
 from polystein.adapters.groups import (
     POSTERIOR,
-    STATISTICS,
     UNCONSTRAINED,
     ArvizData,
     Groups,
