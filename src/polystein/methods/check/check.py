@@ -13,6 +13,7 @@ from polystein._lib.numerics import TINY
 from polystein._lib.threads import one_blas_thread
 from polystein.data.passes import Tick
 from polystein.data.sample import as_source
+from polystein.data.score_screen import screen_scores
 from polystein.data.source import Source, coordinate_names, in_time_order
 from polystein.data.split import TRAINING, BlockSplit, Partition, RandomSplit, Split
 from polystein.errors import DegenerateError, LowESSWarning
@@ -125,6 +126,7 @@ def check(
     test = SplitSampleTest(source, BASIS, "full", split, variance, "greater", True)
     # Rows are read for a first look, for times (of chains), for sums, and to train or to test.
     notes, tick = test.notes(), Tick(progress, (3 if iid else 4) * source.layout.total)
+    screen_scores(source, notes)
     with one_blas_thread():
         (rows,) = test.rounds(1, rng, notes, tick)
         flips, trained = both_arms(rows, tick)
