@@ -9,6 +9,7 @@ from polystein.adapters.arviz import from_arviz
 from polystein.adapters.blackjax import from_blackjax
 from polystein.adapters.bridgestan import from_bridgestan
 from polystein.adapters.cmdstan import from_cmdstan
+from polystein.adapters.file import from_file
 from polystein.adapters.jax import from_jax
 from polystein.adapters.numpyro import from_numpyro
 from polystein.adapters.nutpie import from_nutpie
@@ -85,6 +86,7 @@ __all__ = [
     "from_blackjax",
     "from_bridgestan",
     "from_cmdstan",
+    "from_file",
     "from_jax",
     "from_numpyro",
     "from_nutpie",

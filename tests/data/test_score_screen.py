@@ -149,7 +149,7 @@ def test_the_log_density_is_asked() -> None:
     assert "`scores` of a are not the gradient of the log-density" in jacobian
     assert "the Jacobian of a log transform" in jacobian
     assert "Their sign is wrong" in words(-target.score(y))[0]
-    (term,) = words(target.score(y) + [0.0, 0.3])
+    (term,) = words(target.score(y) + np.array([0.0, 0.3]))
     assert "`scores` of b" in term
     assert "the same at all draws" in term
     assert "same model" in words(target.score(y) * [1.1, 1.0])[0]

@@ -77,10 +77,15 @@ def score_warnings(source: Source) -> Iterator[PolysteinWarning]:
     """What looks wrong about the scores: at most one finding about their values, and precision."""
     draws, scores = _rows(source)
     names = coordinate_names(source)
-    _refuse_zeros(scores, names)
-    if len(draws) < _LEAST_ROWS:
+    if len(draws) == 0:
         return
-    look = _look(draws, scores, names)
+    _refuse_zeros(scores, names)
+    # What overflows is no number, and says nothing.
+    with np.errstate(all="ignore"):
+        yield from _findings(_look(draws, scores, names), source)
+
+
+def _findings(look: Look, source: Source) -> Iterator[PolysteinWarning]:
     findings: tuple[Callable[[Look], str | None], ...] = (
         _constant,
         _flipped,
@@ -89,7 +94,8 @@ def score_warnings(source: Source) -> Iterator[PolysteinWarning]:
         _wild_scales,
     )
     found = next((words for finding in findings if (words := finding(look))), None)
-    found = contradiction(source.facts.log_density, draws, scores, names) or found
+    log_density = source.facts.log_density
+    found = contradiction(log_density, look.draws, look.scores, look.names) or found
     if found:
         yield ScoreWarning(found)
     if words := _single_precision(look):
@@ -97,7 +103,10 @@ def score_warnings(source: Source) -> Iterator[PolysteinWarning]:
 
 
 def _rows(source: Source) -> tuple[FloatArray, FloatArray]:
-    """Rows from stretches of every chain, read forwards, so that any source can serve them."""
+    """Rows from stretches of every chain, read forwards, so that any source can serve them.
+
+    There are none if too few rows carry the weight.
+    """
     chains = source.layout.lengths
     shown = range(0, len(chains), max(1, len(chains) // 16))
     size = max(1, MOST_ROWS // (len(shown) * _STRETCHES))
@@ -109,6 +118,8 @@ def _rows(source: Source) -> tuple[FloatArray, FloatArray]:
             scores.append(np.array(block.scores))
             weights.append(np.array(block.weights_or_ones))
     kept = _by_weight(np.concatenate(weights))
+    if np.unique(kept).size < _LEAST_ROWS:
+        kept = kept[:0]
     return np.concatenate(draws)[kept], np.concatenate(scores)[kept]
 
 
@@ -127,8 +138,7 @@ def _starts(length: int, size: int) -> list[int]:
 
 
 def _look(draws: FloatArray, scores: FloatArray, names: tuple[str, ...]) -> Look:
-    with np.errstate(over="ignore", invalid="ignore"):
-        products, errors = mean_and_error((draws - draws.mean(axis=0)) * scores)
+    products, errors = mean_and_error((draws - draws.mean(axis=0)) * scores)
     return Look(draws, scores, names, products, errors)
 
 
@@ -294,8 +304,7 @@ def _wild_scales(look: Look) -> str | None:
 def _single_precision(look: Look) -> str | None:
     """Scores that float32 represents exactly, though they are no round numbers."""
     values = look.scores[:256]
-    with np.errstate(over="ignore"):
-        single = values.astype(np.float32).astype(np.float64)
+    single = values.astype(np.float32).astype(np.float64)
     if not np.array_equal(single, values) or np.array_equal(np.round(values, 3), values):
         return None
     return (
