@@ -51,10 +51,10 @@ def type_name(value: object) -> str:
 
 
 def adapted(draws: Any, scores: Any, model: object) -> Any:
-    """A `Sample` of an object that an adapter takes; anything else as it is."""
+    """A `Sample` of an object that an adapter takes; None for anything else."""
     if is_array(draws):
         _refuse_model(model, draws)
-        return draws
+        return None
     name = type_name(draws)
     entry = _entry(ADAPTERS, name)
     if model is not None and entry in (None, ADAPTERS["blackjax."]):
@@ -65,7 +65,7 @@ def adapted(draws: Any, scores: Any, model: object) -> Any:
         raise InputError(f"`draws` must carry draws and scores; got a {name}. {remedy}.")
     if isinstance(draws, str):
         raise InputError(f"`draws` must be an array; got a str. Pass `ps.from_file({draws!r})`.")
-    return draws
+    return None
 
 
 def _call(entry: str, draws: Any, scores: Any, model: object) -> Any:

@@ -158,7 +158,9 @@ def as_source(
 
     Objects of other libraries that carry both are adapted; `model` is for those that do not.
     """
-    draws = adapted(draws, scores, model)
+    sample: Source | None = adapted(draws, scores, model)
+    if sample is not None:
+        return sample
     if is_source(draws):
         if scores is not None:
             raise InputError(
