@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from polystein.adapters.assemble import assemble
+from polystein.adapters.bambi import made_by_bambi
 from polystein.adapters.groups import (
     POSTERIOR,
     STATISTICS,
@@ -120,6 +121,11 @@ def _unconstrained(
         raise InputError(
             f"`trace` must hold unconstrained draws, sample_stats['{DRAW}'] or the group "
             f"'{UNCONSTRAINED}'; got {groups.source} with gradients alone. {how_to_store(groups)}."
+        )
+    if made_by_bambi(groups):
+        raise InputError(
+            "`trace` must hold the draws as they were sampled; Bambi changes intercepts "
+            "afterwards. Pass `model=model`, the Bambi model."
         )
     columns = [_column(label, transformed, own, groups) for label in labels]
     return selection.rows(np.stack(columns, axis=2))

@@ -15,6 +15,7 @@ from polystein.adapters.assemble import (
     note_single_precision,
     pointwise,
 )
+from polystein.adapters.bambi import is_bambi, made_by_bambi, pymc_model, sampled_intercepts
 from polystein.adapters.groups import (
     POSTERIOR,
     UNCONSTRAINED,
@@ -73,16 +74,16 @@ def from_pymc(
     --------
     ``ps.check(ps.from_pymc(model, idata))``, or ``ps.check(idata, model=model)``.
     """
-    model = plain_model(model)
-    _refuse_discrete(model)
+    plain = plain_model(model)
+    _refuse_discrete(plain)
     selection = Selection(var_names, thin, drop_first)
     with opened(idata) as groups:
         selection = groups.without_warm_up(selection)
-        values = unconstrained_values(model, groups, selection)
-        names = _names(model, values, groups)
+        values = unconstrained_values(plain, _as_sampled(model, groups), groups, selection)
+        names = _names(plain, values, groups)
         statistics = groups.statistics(selection)
     draws = _side_by_side(values)
-    function = log_density_gradient(model)
+    function = log_density_gradient(plain)
     scores, notes = _scores(function, draws, integer(cores, "cores", least=1), progress)
     return assemble(
         draws,
@@ -91,21 +92,41 @@ def from_pymc(
         selection,
         statistics=statistics,
         log_density=lambda rows: np.array([float(function(row)[0]) for row in rows]),
-        transform=_Constrained(model, {name: array.shape[2:] for name, array in values.items()}),
+        transform=_Constrained(plain, {name: array.shape[2:] for name, array in values.items()}),
         warnings=notes,
     )
 
 
 def plain_model(model: Any) -> Any:
     """A PyMC model, also out of a Bambi model that was built."""
-    if type_name(model).startswith("bambi."):
-        backend = getattr(model, "backend", None)
-        if backend is None or getattr(backend, "model", None) is None:
-            raise InputError("`model` must be a Bambi model that was built; call `model.build()`")
-        return backend.model
+    if is_bambi(model):
+        return pymc_model(model)
     if not hasattr(model, "logp_dlogp_function"):
         raise InputError(f"`model` must be a PyMC or Bambi model; got a {type_name(model)}")
     return model
+
+
+def _as_sampled(model: Any, groups: Groups) -> dict[str, Any]:
+    """The posterior with the axes of the model, and with Bambi's intercepts as sampled."""
+    own = groups.require(POSTERIOR)
+    if made_by_bambi(groups):
+        if not is_bambi(model):
+            raise InputError(
+                "`model` must be the Bambi model, whose intercepts are changed after sampling; got "
+                f"a {type_name(model)}"
+            )
+        for name, values in sampled_intercepts(model, own).items():
+            own[name] = own[name].copy(data=values)
+    axes = plain_model(model).named_vars_to_dims
+    return {name: _with_axes(array, axes.get(name)) for name, array in own.items()}
+
+
+def _with_axes(array: Any, axes: Sequence[str] | None) -> Any:
+    """A variable with its axes in the order of the model."""
+    leading = ("chain", "draw")
+    if axes is None or set(axes) | set(leading) != set(array.dims):
+        return array
+    return array.transpose(*leading, *axes)
 
 
 def _refuse_discrete(model: Any) -> None:
@@ -125,9 +146,14 @@ def log_density_gradient(model: Any) -> LogDensityGradient:
     return found
 
 
-def unconstrained_values(model: Any, groups: Groups, selection: Selection) -> dict[str, Array]:
-    """The kept unconstrained draws by the names of value variables, in the model's order."""
-    own, transformed = groups.require(POSTERIOR), groups.variables(UNCONSTRAINED)
+def unconstrained_values(
+    model: Any, own: dict[str, Any], groups: Groups, selection: Selection
+) -> dict[str, Array]:
+    """The kept unconstrained draws by the names of value variables, in the model's order.
+
+    `own` are the variables of the posterior as they were sampled.
+    """
+    transformed = groups.variables(UNCONSTRAINED)
     variables = {value.name: model.values_to_rvs[value] for value in model.continuous_value_vars}
     found: dict[str, Array] = {}
     for name, variable in variables.items():
@@ -156,7 +182,8 @@ def _forward(
     if absent:
         raise InputError(
             "`idata` must hold draws of every free variable of the model; its posterior lacks "
-            f"{', '.join(absent)}. Is this the model that was sampled?"
+            f"{', '.join(absent)}. Is this the model that was sampled? Bambi drops offsets unless "
+            "it is told `omit_offsets=False`."
         )
     replace = imported("pytensor.graph.replace", "pymc").clone_replace
     inputs = {variable: variable.type() for variable in free.values()}

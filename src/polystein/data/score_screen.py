@@ -42,6 +42,8 @@ _MOST_ORDERED = 300
 #: A border is near if the lowest hundredth of the draws comes this close to it, in units of the
 #: distance from there to the median.
 _NEAR = 0.2
+#: The scales of x and log x differ if the standard deviation is beyond this part of the mean.
+_SCALES_DIFFER = 0.25
 #: Scores explode if they grow by this factor from the middle of the draws to the border.
 _EXPLODES = 20.0
 
@@ -55,6 +57,8 @@ class Look(NamedTuple):
     #: Means of (x_i - mean of x_i) s_i, with their standard errors.
     products: FloatArray
     errors: FloatArray
+    #: Whether the scores agree with differences of a log-density.
+    verified: bool
 
     @property
     def known(self) -> Mask:
@@ -82,10 +86,13 @@ def score_warnings(source: Source) -> Iterator[PolysteinWarning]:
     _refuse_zeros(scores, names)
     # What overflows is no number, and says nothing.
     with np.errstate(all="ignore"):
-        yield from _findings(_look(draws, scores, names), source)
+        wrong = contradiction(source.facts.log_density, draws, scores, names)
+        verified = wrong is None and source.facts.log_density is not None
+        yield from _findings(_look(draws, scores, names, verified), wrong)
 
 
-def _findings(look: Look, source: Source) -> Iterator[PolysteinWarning]:
+def _findings(look: Look, wrong: str | None) -> Iterator[PolysteinWarning]:
+    """Warnings about values, of which the first is given, and about precision."""
     findings: tuple[Callable[[Look], str | None], ...] = (
         _constant,
         _flipped,
@@ -93,9 +100,7 @@ def _findings(look: Look, source: Source) -> Iterator[PolysteinWarning]:
         _constrained,
         _wild_scales,
     )
-    found = next((words for finding in findings if (words := finding(look))), None)
-    log_density = source.facts.log_density
-    found = contradiction(log_density, look.draws, look.scores, look.names) or found
+    found = wrong or next((words for finding in findings if (words := finding(look))), None)
     if found:
         yield ScoreWarning(found)
     if words := _single_precision(look):
@@ -137,9 +142,9 @@ def _starts(length: int, size: int) -> list[int]:
     return [int(place) for place in np.linspace(0, length - size, _STRETCHES)]
 
 
-def _look(draws: FloatArray, scores: FloatArray, names: tuple[str, ...]) -> Look:
+def _look(draws: FloatArray, scores: FloatArray, names: tuple[str, ...], verified: bool) -> Look:
     products, errors = mean_and_error((draws - draws.mean(axis=0)) * scores)
-    return Look(draws, scores, names, products, errors)
+    return Look(draws, scores, names, products, errors, verified)
 
 
 def mean_and_error(values: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -180,7 +185,7 @@ def _flipped(look: Look) -> str | None:
     judged = look.known
     near = np.abs(look.products - 1.0) < np.maximum(0.25, 3.0 * look.errors)
     above = look.products > _CLEAR * look.errors
-    if 2 * judged.sum() < judged.size or not (near & above)[judged].all():
+    if look.verified or 2 * judged.sum() < judged.size or not (near & above)[judged].all():
         return None
     return (
         "`scores` look as if their sign were wrong: the mean of (x - mean) * score is "
@@ -192,7 +197,7 @@ def _flipped(look: Look) -> str | None:
 def _permuted(look: Look) -> str | None:
     """Another order of the scores' columns makes the products -1, and this order does not."""
     dimension = look.draws.shape[1]
-    if not 2 <= dimension <= _MOST_ORDERED:
+    if look.verified or not 2 <= dimension <= _MOST_ORDERED:
         return None
     away = look.draws - look.draws.mean(axis=0)
     cross = away.T @ look.scores / len(away)
@@ -223,7 +228,7 @@ def _constrained(look: Look) -> str | None:
             continue
         inside = column.max() < 1.0
         for unconstrained in (_logit, np.log) if inside else (np.log,):
-            if words := _border(column, score, unconstrained):
+            if words := _border(column, score, unconstrained, look.verified):
                 return _constrained_words(name, inside, unconstrained, words)
     return None
 
@@ -245,15 +250,15 @@ def _constrained_words(
 
 
 def _border(
-    column: FloatArray, score: FloatArray, unconstrained: Callable[[FloatArray], FloatArray]
+    column: FloatArray,
+    score: FloatArray,
+    unconstrained: Callable[[FloatArray], FloatArray],
+    verified: bool,
 ) -> str | None:
     """What is wrong near the border, in words; None if nothing is."""
     own, own_error = mean_and_error(((column - column.mean()) * score)[:, None])
-    free = unconstrained(column)
-    other, other_error = mean_and_error(((free - free.mean()) * score)[:, None])
     wrong = abs(own[0] + 1.0) > _CLEAR * own_error[0]
-    fits = abs(other[0] + 1.0) < max(0.1, 3.0 * other_error[0]) and other_error[0] < _KNOWN
-    if wrong and fits:
+    if wrong and not verified and _fits(unconstrained(column), column, score):
         return "the scores fit the draws on the unconstrained scale"
     near = _comes_near(column)
     if near and _explodes(column, score):
@@ -262,6 +267,19 @@ def _border(
     if near and abs(mean[0]) > _CLEAR * error[0] and wrong:
         return "the mean of the scores is far from 0, as for a density that is cut off there"
     return "the scores are huge" if near and _is_huge(column, score) else None
+
+
+def _fits(free: FloatArray, column: FloatArray, score: FloatArray) -> bool:
+    """Whether scores are those of the unconstrained values, where the two scales differ.
+
+    A column far from the border has nearly the same shape on both, and a sampler that is wrong
+    may fit by chance.
+    """
+    if column.std() < _SCALES_DIFFER * column.mean():
+        return False
+    away = free - free.mean()
+    mean, error = mean_and_error(np.column_stack([score, away * score + 1.0]))
+    return bool((np.abs(mean) < np.maximum(0.05, 2.5 * error)).all() and error[1] < _KNOWN)
 
 
 def _comes_near(column: FloatArray) -> bool:
