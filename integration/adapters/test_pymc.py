@@ -27,7 +27,7 @@ from polystein.adapters.pymc import log_density_gradient
 
 pytestmark = [
     pytest.mark.filterwarnings("default"),
-    pytest.mark.filterwarnings("error::polystein.errors.PolysteinWarning"),
+    pytest.mark.filterwarnings("error::polystein.errors.ScoreWarning"),
 ]
 _RUNS: dict[str, tuple[Any, Any, Any]] = {}
 
@@ -131,7 +131,7 @@ def test_traps_are_named() -> None:
     def words(x: Any, s: Any, **options: Any) -> str:
         with pytest.warns(ps.ScoreWarning) as caught:
             ps.check(ps.Sample(x, s, names=names, **options), rng=0)
-        return str(caught[0].message)
+        return next(str(one.message) for one in caught if one.category is ps.ScoreWarning)
 
     moved = [i for i in range(len(names)) if i != tau] + [tau]
     assert "columns were in another order" in words(draws[..., moved], scores)
@@ -217,6 +217,8 @@ def test_a_model_of_bambi() -> None:
     result = ps.check(data, model=model, rng=0)
     assert result.pvalue > 0.001
     assert_gradient(ps.from_pymc(model, data))
+    with pytest.raises(ps.InputError, match="must be the Bambi model, whose intercepts"):
+        ps.check(data, model=model.backend.model)
 
 
 def data_of_regression() -> dict[str, Any]:

@@ -3,17 +3,23 @@
 import json
 import math
 import subprocess
+import sys
+import warnings
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import prophet
 import pytest
-import stan
 
 import polystein as ps
 from integration import posteriors as data
+
+with warnings.catch_warnings():
+    # Their dependencies announce what they will change.
+    warnings.simplefilter("ignore")
+    import prophet
+    import stan
 
 pytestmark = pytest.mark.filterwarnings("default")
 #: All posteriors in one program, which takes a minute to build.
@@ -126,6 +132,10 @@ def test_cmdstan(tmp_path: Path, seed: int) -> None:
     assert ps.check(found, rng=0).pvalue > 0.001
     with pytest.raises(ps.InputError, match="got Stan's ordinary output"):
         ps.from_cmdstan(str(tmp_path / "output_*.csv"))
+    script = Path(__file__).parents[2] / "examples" / "check_cmdstan.py"
+    command = [sys.executable, str(script), str(tmp_path / "diag_*.csv")]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=120)
+    assert done.stdout.startswith("Do these draws come from the target?")
 
 
 def test_warm_up_and_digits_of_cmdstan(tmp_path: Path) -> None:

@@ -53,7 +53,7 @@ def test_states_of_blackjax_without_gradients_are_pointed_to_jax() -> None:
 
 
 def test_a_fit_of_cmdstanpy_without_gradients_says_what_to_pass() -> None:
-    runset = double("cmdstanpy", "RunSet", diagnostic_files=[])
+    runset = double("cmdstanpy", "RunSet", diagnostic_files=["", ""])
     fit = double("cmdstanpy.stanfit.mcmc", "CmdStanMCMC", runset=runset)
     with pytest.raises(ps.InputError, match="save_latent_dynamics=True, sig_figs=18"):
         ps.check(fit)

@@ -94,7 +94,7 @@ def is_stan_csv(path: Path) -> bool:
 
 def _paths(files: Any) -> list[Path]:
     if hasattr(files, "runset"):  # a CmdStanMCMC of CmdStanPy
-        files = list(files.runset.diagnostic_files)
+        files = [path for path in files.runset.diagnostic_files if path]
         if not files:
             raise InputError(
                 "`files` must be a fit with diagnostic files; got a CmdStanMCMC without them. "

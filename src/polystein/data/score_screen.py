@@ -16,17 +16,18 @@ from scipy.optimize import linear_sum_assignment
 
 from polystein._lib.notes import Notes
 from polystein.data.finite_differences import contradiction
+from polystein.data.passes import visit_blocks
 from polystein.data.sampler_statistics import sampler_summary
-from polystein.data.source import Source, coordinate_names
+from polystein.data.source import Block, Rows, Source, coordinate_names
 from polystein.errors import InputError, PolysteinWarning, ScoreWarning
 from polystein.types import FloatArray
 
 #: One truth value for each coordinate.
 Mask = NDArray[np.bool_]
 
-#: Most rows that are looked at, and the stretches of a chain that they come from.
+#: Most rows that are looked at, and about how many chains and stretches they come from.
 MOST_ROWS = 4096
-_STRETCHES = 8
+_CHAINS, _STRETCHES = 16, 8
 #: Fewer rows than this say nothing.
 _LEAST_ROWS = 50
 #: Groups of neighbouring rows whose means show how uncertain a mean is.
@@ -112,20 +113,17 @@ def _rows(source: Source) -> tuple[FloatArray, FloatArray]:
 
     There are none if too few rows carry the weight.
     """
-    chains = source.layout.lengths
-    shown = range(0, len(chains), max(1, len(chains) // 16))
-    size = max(1, MOST_ROWS // (len(shown) * _STRETCHES))
-    draws, scores, weights = [], [], []
-    for chain in shown:
-        for start in _starts(chains[chain], size):
-            block = source.read(chain, start, min(start + size, chains[chain]))
-            draws.append(np.array(block.draws))
-            scores.append(np.array(block.scores))
-            weights.append(np.array(block.weights_or_ones))
-    kept = _by_weight(np.concatenate(weights))
+    parts: list[tuple[FloatArray, FloatArray, FloatArray]] = []
+
+    def keep(block: Block) -> None:
+        parts.append((block.draws.copy(), block.scores.copy(), block.weights_or_ones.copy()))
+
+    visit_blocks(source, _stretches(source.layout.lengths), keep)
+    draws, scores, weights = (np.concatenate(part) for part in zip(*parts, strict=True))
+    kept = _by_weight(weights)
     if np.unique(kept).size < _LEAST_ROWS:
         kept = kept[:0]
-    return np.concatenate(draws)[kept], np.concatenate(scores)[kept]
+    return draws[kept], scores[kept]
 
 
 def _by_weight(weights: FloatArray) -> NDArray[np.intp]:
@@ -133,6 +131,15 @@ def _by_weight(weights: FloatArray) -> NDArray[np.intp]:
     shares = np.cumsum(weights) / max(float(weights.sum()), np.finfo(float).tiny)
     levels = (np.arange(weights.size) + 0.5) / weights.size
     return np.minimum(np.searchsorted(shares, levels), weights.size - 1)
+
+
+def _stretches(lengths: tuple[int, ...]) -> Iterator[Rows]:
+    """Stretches of some chains, `MOST_ROWS` rows at the most."""
+    shown = range(0, len(lengths), max(1, len(lengths) // _CHAINS))
+    size = max(1, MOST_ROWS // (len(shown) * _STRETCHES))
+    for chain in shown:
+        for start in _starts(lengths[chain], size):
+            yield Rows(chain, start, min(start + size, lengths[chain]))
 
 
 def _starts(length: int, size: int) -> list[int]:
