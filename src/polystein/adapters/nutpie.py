@@ -97,7 +97,8 @@ def stored_gradients(groups: Groups, selection: Selection) -> Sample:
     gradient = stored[GRADIENT].transpose("chain", "draw", ...)
     if gradient.ndim != 3:
         raise InputError(
-            f"`trace` must have gradients with the axes (chain, draw, parameter); got {gradient.dims}"
+            "`trace` must have gradients with the axes (chain, draw, parameter); got "
+            f"{gradient.dims}"
         )
     labels = [str(label) for label in labels_of(gradient)[0]]
     scores = selection.rows(complete_chains(gradient.values, "the stored gradients"))
