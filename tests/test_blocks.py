@@ -133,10 +133,11 @@ def spoilt(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     blocks: list[int] = []
 
     def next_block() -> None:
-        for buffer in scratch._POOL.buffers[scratch._POOL.held :]:
-            buffer.fill(np.nan)
+        for array in scratch._POOL.arrays[scratch._POOL.held :]:
+            assert array.base is not None
+            array.base.fill(np.nan)
         scratch._POOL.taken = scratch._POOL.held
-        blocks.append(len(scratch._POOL.buffers))
+        blocks.append(len(scratch._POOL.arrays))
 
     monkeypatch.setattr(scratch, "next_block", next_block)
     return blocks

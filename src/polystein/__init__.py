@@ -29,7 +29,6 @@ from polystein.errors import (
     MissingExtraError,
     PolysteinError,
     PolysteinWarning,
-    SamplerWarning,
     ScaleError,
     ScoreWarning,
 )
@@ -74,7 +73,6 @@ __all__ = [
     "PolysteinWarning",
     "RandomSplit",
     "Sample",
-    "SamplerWarning",
     "ScaleError",
     "ScoreWarning",
     "SoftThreshold",

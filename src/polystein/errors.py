@@ -15,8 +15,7 @@ about from `PolysteinWarning`::
     ├── DependenceWarning                      an i.i.d. method was given chains
     ├── LowESSWarning                          too few effective draws for the p-value
     ├── HeavyTailWarning                       the test column may have no finite variance
-    ├── ScoreWarning                           the scores look like those of something else
-    └── SamplerWarning                         the sampler itself reports trouble
+    └── ScoreWarning                           the scores look like those of something else
 
 Messages name the argument, say what was expected and what was given, and suggest a
 remedy if there is one.
@@ -69,7 +68,3 @@ class HeavyTailWarning(PolysteinWarning):
 
 class ScoreWarning(PolysteinWarning):
     """The scores look as if they did not belong to the draws, or have lost digits."""
-
-
-class SamplerWarning(PolysteinWarning):
-    """The sampler itself reports trouble: divergences, saturated trees, slow energy."""

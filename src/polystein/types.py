@@ -23,6 +23,6 @@ Estimator: TypeAlias = Literal["u", "v"]
 Resolution: TypeAlias = Literal["order", "coordinate", "hierarchical", "entry"]
 Role: TypeAlias = Literal["witness", "weights", "gap", "test"]
 Structure: TypeAlias = Literal["full", "diagonal"]
-Verdict: TypeAlias = Literal["rejected", "not rejected"]
+Verdict: TypeAlias = Literal["rejected", "not rejected", "inconclusive"]
 #: Over how many rows the multipliers of a wild bootstrap stay dependent; "auto" estimates it.
 MultiplierLength: TypeAlias = float | Literal["auto"] | None

@@ -52,7 +52,7 @@ def test_json_is_the_result_and_what_was_asked(run: Run, bad: np.ndarray, method
     }[method]
     expected = test(bad, -bad, order=2, rng=5)  # type: ignore[operator]
     values = json.loads(done.out, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
-    assert values["schema_version"] == SCHEMA_VERSION == 2
+    assert values["schema_version"] == SCHEMA_VERSION == 3
     assert (values["method"], values["seed"], values["alpha"]) == (method, 5, 0.01)
     assert values["rejected"] is True
     assert values["polystein_version"] == polystein.__version__
@@ -106,12 +106,33 @@ def test_json_gives_the_verdict_at_the_level_asked_for(
         assert (values["rejected"], values["verdict"]) == (rejected, verdict)
 
 
+def test_4_where_the_question_stays_open(
+    run: Run, good: np.ndarray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result = polystein.GofResult(
+        0.5, 0.3, "greater", "check", dimension=3, reasons=("R-hat is 2.47. Run longer.",)
+    )
+    monkeypatch.setattr(polystein, "check", lambda *_, **__: result)
+    pair = save_pair(".npy", good)
+    done = run("check", *pair, "--html", "page.html")
+    assert done.code == 4
+    assert done.out.startswith("Inconclusive at the level 0.05, p = 0.3")
+    assert "R-hat is 2.47. Run longer." in done.out
+    assert "<strong>Inconclusive</strong>" in Path("page.html").read_text("utf-8")
+    done = run("check", *pair, "--json")
+    values = json.loads(done.out)
+    assert done.code == 4
+    assert (values["verdict"], values["rejected"]) == ("inconclusive", False)
+    assert values["reasons"] == ["R-hat is 2.47. Run longer."]
+    assert run("check", *pair, "--alpha", "0.4").code == 1
+
+
 def test_html_is_written_beside_the_text(run: Run, bad: np.ndarray) -> None:
     done = run("test", *save_pair(".npy", bad), "--html", "page.html", "--alpha", "0.01")
     assert done.code == 1
     page = Path("page.html").read_text("utf-8")
     assert page.startswith("<!doctype html>")
-    assert "evidence against it at the level 0.01" in page
+    assert "at the level 0.01, p &lt; 0.0001: strong evidence against the draws" in page
 
 
 def test_version(run: Run) -> None:
@@ -162,9 +183,12 @@ def test_every_command_explains_itself(run: Run) -> None:
 
 @pytest.mark.parametrize("name", ["test", "check"])
 def test_help_lists_the_exit_codes(run: Run, name: str) -> None:
-    line = "Exit codes: 0 not rejected, 1 rejected, 2 bad input, 3 internal error, 130 interrupted."
+    line = (
+        "Exit codes: 0 not rejected, 1 rejected, 2 bad input, 3 internal error, 4 inconclusive, "
+        "130 interrupted."
+    )
     assert line == EXIT_CODES
-    assert line in run(name, "--help").out
+    assert line in " ".join(run(name, "--help").out.split())
 
 
 def chains(rho: float, scale: float = 1.0) -> np.ndarray:

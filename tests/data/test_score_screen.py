@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import polystein as ps
-from polystein._lib.notes import Notes
-from polystein.data.score_screen import mean_and_error, score_warnings, screen_scores
+from polystein.data.score_screen import mean_and_error, score_warnings
 from polystein.data.source import Facts
 from tests.data.targets import TARGETS, gaussian, log_gamma
 from tests.rows import Array
@@ -201,15 +200,6 @@ def test_check_warns_and_keeps_the_warning() -> None:
     assert [item.filename for item in caught] == [__file__]
     assert "sign were wrong" in result.warnings[0]
     assert "Read the warnings" in str(result)
-
-
-def test_divergences_are_reported() -> None:
-    x, s = rows(800)
-    statistics = {"diverging": np.arange(800).reshape(2, 400) % 100 == 0}
-    facts = {"sampler_statistics": statistics}
-    notes = Notes()
-    screen_scores(ps.Sample(x.reshape(2, 400, 3), s.reshape(2, 400, 3), facts=facts), notes)
-    assert "8 of 800 transitions diverged" in notes.messages[0]
 
 
 def test_errors_of_means_allow_for_memory() -> None:

@@ -11,6 +11,7 @@ import pytest
 
 import polystein as ps
 from polystein.errors import InputError
+from polystein.results.diagnostics import Convergence, Diagnostics
 from polystein.results.evidence import Component, Evidence, Explanation
 from polystein.results.result import DEFAULT_LEVEL, GofResult
 from tests.conftest import arbitrary_rows
@@ -86,6 +87,25 @@ def test_a_level_outside_of_0_and_1_is_refused(alpha: Any) -> None:
         bare().rejected(alpha)
 
 
+@pytest.mark.parametrize(
+    ("pvalue", "reasons", "verdict"),
+    [
+        (0.05, (), "rejected"),
+        (0.05, ("R-hat is 2.",), "rejected"),
+        (0.06, ("R-hat is 2.",), "inconclusive"),
+        (0.06, (), "not rejected"),
+    ],
+)
+def test_reasons_make_a_large_p_value_inconclusive(
+    pvalue: float, reasons: tuple[str, ...], verdict: str
+) -> None:
+    result = bare(pvalue, reasons=reasons)
+    assert result.verdict == result.verdict_at(0.05) == verdict
+    assert result.rejected() is (verdict == "rejected")
+    assert result.verdict_at(0.5) == "rejected"
+    assert f": {verdict}, p =" in repr(result)
+
+
 # Explanations
 
 
@@ -126,10 +146,38 @@ def test_a_result_without_shares_still_explains() -> None:
 # As plain data
 
 
+def with_diagnostics() -> GofResult:
+    chains = np.random.default_rng(0).standard_normal((4, 50, 2))
+    sample = ps.Sample(chains, -chains)
+    both = Diagnostics(Convergence.of(sample, "draws"), Convergence.of(sample, "scores"))
+    return bare(0.5, reasons=("R-hat is 2.",), diagnostics=both)
+
+
+def test_reasons_and_diagnostics_come_back() -> None:
+    given = with_diagnostics()
+    again = GofResult.from_dict(json.loads(json.dumps(given.to_dict(), allow_nan=False)))
+    assert again.reasons == given.reasons
+    assert again.verdict == "inconclusive"
+    assert again.diagnostics is not None
+    assert given.diagnostics is not None
+    assert again.diagnostics.draws.rhat == given.diagnostics.draws.rhat
+    assert again.to_dict() == given.to_dict()
+    assert str(again) == str(given)
+    assert str(pickle.loads(pickle.dumps(given))) == str(given)
+
+
+def test_results_of_version_2_are_read() -> None:
+    values = {**bare().to_dict(), "schema_version": 2}
+    del values["reasons"], values["diagnostics"], values["evidence"]["abstained"]
+    again = GofResult.from_dict(values)
+    assert (again.reasons, again.diagnostics, again.evidence.abstained) == ((), None, ())
+    assert again.verdict == "not rejected"
+
+
 def test_to_dict_is_json(result: GofResult) -> None:
     values = result.to_dict()
     assert json.loads(json.dumps(values)) == values
-    assert values["schema_version"] == 2
+    assert values["schema_version"] == 3
     assert values["verdict"] == result.verdict
     assert values["pvalue"] == result.pvalue
     assert values["weights"] == result.weights
@@ -182,10 +230,10 @@ def test_values_of_numpy_are_made_plain() -> None:
     assert type(values["settings"]["length"]) is int
 
 
-@pytest.mark.parametrize("version", [1, 3, "2", None])
+@pytest.mark.parametrize("version", [1, 4, "2", None])
 def test_another_schema_is_refused_with_a_remedy(result: GofResult, version: Any) -> None:
     values = {**result.to_dict(), "schema_version": version}
-    message = rf"schema_version 2; got schema_version {version!r}\. Run the test again"
+    message = rf"schema_version 3 or 2; got schema_version {version!r}\. Run the test again"
     with pytest.raises(InputError, match=message):
         GofResult.from_dict(values)
     del values["schema_version"]

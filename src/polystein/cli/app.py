@@ -197,7 +197,7 @@ def _conclude(result: GofResult, alpha: float, seed: int, as_json: bool, html: P
         with writing("--html", html):
             write_page(result, html, alpha)
     print(_as_json(result, alpha, seed) if as_json else render(result, alpha))
-    raise typer.Exit(int(ExitCode.REJECTED if result.rejected(alpha) else ExitCode.NOT_REJECTED))
+    raise typer.Exit(int(ExitCode.of(result.verdict_at(alpha))))
 
 
 def _check_level_and_seed(alpha: float, seed: int) -> None:
@@ -239,12 +239,11 @@ def _run(
 
 def _as_json(result: GofResult, alpha: float, seed: int) -> str:
     """All of the result, and what only the command line knows."""
-    rejected = result.rejected(alpha)
     values = {
         **result.to_dict(),
-        "verdict": "rejected" if rejected else "not rejected",
+        "verdict": result.verdict_at(alpha),
         "alpha": alpha,
-        "rejected": rejected,
+        "rejected": result.rejected(alpha),
         "seed": seed,
         "polystein_version": polystein.__version__,
     }

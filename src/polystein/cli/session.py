@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.progress import Progress as Bar
 
 from polystein.errors import InputError, PolysteinError, PolysteinWarning, StudyError, TaskError
-from polystein.types import Progress
+from polystein.types import Progress, Verdict
 
 
 class ExitCode(IntEnum):
@@ -26,7 +26,13 @@ class ExitCode(IntEnum):
     REJECTED = 1
     BAD_INPUT = 2
     INTERNAL_ERROR = 3
+    INCONCLUSIVE = 4
     INTERRUPTED = 130
+
+    @classmethod
+    def of(cls, verdict: Verdict) -> ExitCode:
+        """The exit code of a verdict."""
+        return cls[verdict.upper().replace(" ", "_")]
 
     @property
     def words(self) -> str:

@@ -17,7 +17,6 @@ from scipy.optimize import linear_sum_assignment
 from polystein._lib.notes import Notes
 from polystein.data.finite_differences import contradiction
 from polystein.data.passes import visit_blocks
-from polystein.data.sampler_statistics import sampler_summary
 from polystein.data.source import Block, Rows, Source, coordinate_names
 from polystein.errors import InputError, PolysteinWarning, ScoreWarning
 from polystein.types import FloatArray
@@ -72,8 +71,6 @@ def screen_scores(source: Source, notes: Notes) -> None:
 
     Raises an error if the scores of a coordinate are all 0, and adds warnings to the notes.
     """
-    if (summary := sampler_summary(source)) is not None and (said := summary.warning()) is not None:
-        notes.add(said)
     for warning in score_warnings(source):
         notes.add(warning)
 

@@ -84,16 +84,24 @@ class Block(NamedTuple):
     def take(self, index: NDArray[np.intp]) -> Block:
         """Some of the rows of a block of one chain, in the order in which they are."""
         weights = None if self.weights is None else self.weights[index]
-        draws, scores = (
-            np.take(rows, index, axis=0, out=empty(index.size, rows.shape[1]), mode="clip")
-            for rows in (self.draws, self.scores)
+        return Block(
+            _taken(self.draws, index),
+            _taken(self.scores, index),
+            weights,
+            self.chain,
+            self.start,
+            self.joined,
         )
-        return self._replace(draws=draws, scores=scores, weights=weights)
 
     @property
     def weights_or_ones(self) -> FloatArray:
         """The importance weights; ones if there are none."""
         return np.ones(self.rows) if self.weights is None else self.weights
+
+
+def _taken(rows: FloatArray, index: NDArray[np.intp]) -> FloatArray:
+    # Clipping spares a buffer; no index is out of range.
+    return rows.take(index, axis=0, out=empty(index.size, rows.shape[1]), mode="clip")
 
 
 def chosen_rows(block: Block, mask: NDArray[np.bool_]) -> Block | None:
@@ -143,7 +151,8 @@ class Source(Protocol):
     """Where rows come from.
 
     A source must have ``layout`` and ``read``. Other attributes that are missing get the
-    values below.
+    values below. One of arrays may have ``read_chains(first, last, start, stop)`` as well: the
+    same rows of several chains, which saves a call for each of many short chains.
     """
 
     layout: Layout

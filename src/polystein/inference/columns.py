@@ -61,7 +61,7 @@ class ColumnMoments:
         with np.errstate(over="ignore", invalid="ignore"):
             deviations = np.subtract(columns, mean, out=empty_like(columns))
             scatter = self._scatter(deviations, weights)
-            if np.any(_variances(scatter) <= weight * (_NEARLY_CONSTANT * mean) ** 2):
+            if (_variances(scatter) <= weight * (_NEARLY_CONSTANT * mean) ** 2).any():
                 # A long sum rounds. The mean of the deviations is what the mean is off by.
                 remainder = shares @ deviations
                 mean += remainder
@@ -85,18 +85,25 @@ class ColumnMoments:
         self, weight: float, weight_squares: float, mean: FloatArray, scatter: FloatArray
     ) -> Self:
         """Add rows given by their total weight, mean and scatter."""
-        total = self.weight + weight
         if weight == 0.0:
             return self
-        with np.errstate(over="ignore", invalid="ignore"):
-            difference = mean - self.mean
-            between = np.outer(difference, difference) if self._joint else difference**2
-            self.scatter = self.scatter + scatter + (self.weight * weight / total) * between
-        finite(float(np.max(np.abs(self.scatter))), "the variance of a column")
-        self.mean = self.mean + (weight / total) * difference
-        self.weight = total
+        if self.weight == 0.0:
+            self.mean, self.scatter = mean, scatter
+        else:
+            self._combine(weight, mean, scatter)
+        finite(float(np.abs(self.scatter).max()), "the variance of a column")
+        self.weight += weight
         self.weight_squares += weight_squares
         return self
+
+    def _combine(self, weight: float, mean: FloatArray, scatter: FloatArray) -> None:
+        """Add the mean and the scatter of further rows to those of the rows before."""
+        total = self.weight + weight
+        with np.errstate(over="ignore", invalid="ignore"):
+            difference = mean - self.mean
+            between = difference[:, None] * difference if self._joint else difference**2
+            self.scatter = self.scatter + scatter + (self.weight * weight / total) * between
+        self.mean = self.mean + (weight / total) * difference
 
     def zero(self) -> ColumnMoments:
         """An accumulator of the same kind without rows."""
@@ -110,4 +117,4 @@ class ColumnMoments:
 
 def _variances(covariance: FloatArray) -> FloatArray:
     """The variances of a covariance matrix, or of variances alone."""
-    return covariance if covariance.ndim == 1 else np.diagonal(covariance)
+    return covariance if covariance.ndim == 1 else covariance.diagonal()

@@ -12,10 +12,13 @@ import numpy as np
 
 from polystein._lib.arguments import is_finite_number
 from polystein.errors import InputError
+from polystein.results.diagnostics import Diagnostics
 from polystein.results.evidence import Component, Evidence, Explanation, evidence_shares
 from polystein.types import Alternative, Verdict
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
+#: Version 2 has neither reasons nor diagnostics.
+_READABLE = (2, 3)
 #: The level of a verdict if no other level is given.
 DEFAULT_LEVEL = 0.05
 
@@ -53,6 +56,11 @@ class GofResult:
         Every option that led to the result, and nothing else.
     warnings : tuple of str
         Messages of the warnings that were emitted.
+    reasons : tuple of str
+        Why a p-value above the level leaves the question open, and what to do about it; only
+        `check` gives any.
+    diagnostics : Diagnostics or None
+        R-hat and ESS of draws and scores, of the chains that `check` was given.
 
     Examples
     --------
@@ -81,6 +89,8 @@ class GofResult:
     statistic_name: str = "z"
     settings: Mapping[str, Any] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+    reasons: tuple[str, ...] = ()
+    diagnostics: Diagnostics | None = None
 
     def __post_init__(self) -> None:
         """Refuse a p-value that is none: NaN must never pass for "not rejected"."""
@@ -95,8 +105,19 @@ class GofResult:
 
     @property
     def verdict(self) -> Verdict:
-        """The verdict at the level 0.05: ``"rejected"`` or ``"not rejected"``."""
-        return "rejected" if self.rejected() else "not rejected"
+        """The verdict at the level 0.05: "rejected", "not rejected" or "inconclusive"."""
+        return self.verdict_at(DEFAULT_LEVEL)
+
+    def verdict_at(self, alpha: float) -> Verdict:
+        """The verdict at a level.
+
+        It is "rejected" if the p-value is at most `alpha`. Otherwise it is "inconclusive"
+        if there are `reasons` not to trust a large p-value, and "not rejected" if there are
+        none.
+        """
+        if self.rejected(alpha):
+            return "rejected"
+        return "inconclusive" if self.reasons else "not rejected"
 
     def explain(self) -> list[Explanation]:
         """Features or parts in the order of their share in the verdict, largest first."""
@@ -116,6 +137,7 @@ class GofResult:
         values = {one.name: getattr(self, one.name) for one in fields(self)}
         values["components"] = [part._asdict() for part in self.components]
         values["evidence"] = self.evidence.to_dict()
+        values["diagnostics"] = None if self.diagnostics is None else self.diagnostics.to_dict()
         values["verdict"] = self.verdict
         plain: dict[str, Any] = _plain({"schema_version": SCHEMA_VERSION, **values})
         return plain
@@ -124,16 +146,21 @@ class GofResult:
     def from_dict(cls, values: Mapping[str, Any]) -> GofResult:
         """The result that `to_dict` was called on; unknown keys are ignored."""
         version = values.get("schema_version")
-        if version != SCHEMA_VERSION:
+        if version not in _READABLE:
             raise InputError(
-                f"`values` must come from `to_dict` with schema_version {SCHEMA_VERSION}; "
-                f"got schema_version {version!r}. Run the test again with this version."
+                f"`values` must come from `to_dict` with schema_version {SCHEMA_VERSION} or "
+                f"{_READABLE[0]}; got schema_version {version!r}. Run the test again with this "
+                "version."
             )
+        later = {"reasons": (), "diagnostics": None} if version < SCHEMA_VERSION else {}
+        values = {**later, **values}
         known = {one.name: values[one.name] for one in fields(cls)}
         known["components"] = tuple(Component(**one) for one in values["components"])
         known["evidence"] = Evidence.from_dict(values["evidence"])
-        known["warnings"] = tuple(values["warnings"])
+        known["warnings"], known["reasons"] = tuple(values["warnings"]), tuple(values["reasons"])
         known["ess"] = math.nan if values["ess"] is None else values["ess"]
+        if values["diagnostics"] is not None:
+            known["diagnostics"] = Diagnostics.from_dict(values["diagnostics"])
         return cls(**known)
 
     def to_html(self, path: str | os.PathLike[str]) -> None:
