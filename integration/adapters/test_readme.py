@@ -25,8 +25,8 @@ def test_the_first_example(capsys: pytest.CaptureFixture[str]) -> None:
     printed = capsys.readouterr().out
     for words in (
         "GofResult(check: not rejected",
-        "strong evidence against it at the level 0.05: p < 0.0001",
-        "correlation of",
+        "Rejected at the level 0.05, p < 0.0001: strong evidence against the draws",
+        "Found      spread",
     ):
         assert words in shown
         assert words in printed
