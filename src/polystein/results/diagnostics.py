@@ -284,12 +284,11 @@ def sampler_diagnostics(facts: Facts) -> SamplerDiagnostics | None:
 
     Examples
     --------
-        >>> import numpy as np
-        >>> from polystein.data.sampler_statistics import known_statistics, smallest_bfmi
-    from polystein.data.source import Facts
-        >>> diverging = np.array([[True, False, False], [False, False, True]])
-        >>> sampler_diagnostics(Facts(sampler_statistics={"diverging": diverging}))
-        SamplerDiagnostics(draws=6, divergences=2, saturations=None, bfmi=None)
+    >>> import numpy as np
+    >>> from polystein.data.source import Facts
+    >>> diverging = np.array([[True, False, False], [False, False, True]])
+    >>> sampler_diagnostics(Facts(sampler_statistics={"diverging": diverging}))
+    SamplerDiagnostics(draws=6, divergences=2, saturations=None, bfmi=None)
     """
     kept = {
         name: to_numpy(array) for name, array in known_statistics(facts.sampler_statistics).items()
