@@ -153,7 +153,8 @@ class Sample:
         -----
         The scores of the kept coordinates are still those of the whole target, so that Stein's
         identity holds for functions of these coordinates. A log-density and a transform, which
-        need all coordinates, are not kept when some are left out.
+        need all coordinates, are not kept when some are left out. Statistics of the sampler are
+        those of the kept draws.
 
         Examples
         --------
