@@ -71,6 +71,8 @@ WITHOUT_DRAWS |= {"SoftThreshold", "Uniform", "__version__", "theory"}
 WITHOUT_DRAWS |= {name for name in ps.__all__ if name.endswith(("Error", "Warning"))}
 #: The door itself, and the accumulator, which has a test of its own.
 WITHOUT_DRAWS |= {"Sample", "SteinMoments"}
+#: Adapters, which take objects of other libraries.
+WITHOUT_DRAWS |= {name for name in ps.__all__ if name.startswith(("from_", "to_"))}
 
 
 def chains(count: int, rows: int, d: int = 3, memory: float = 0.5) -> list[tuple[Array, Array]]:
@@ -164,8 +166,9 @@ def test_chains_of_a_source_may_differ_in_length(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "most"),
-    # A first look, times, sums, four folds and the test rows; four passes of one test; one pass.
-    [("check", 8), ("lambda_psd_test", 4), ("psd", 1)],
+    # The guard, a first look, times, sums, four folds and the test rows; four passes of one test;
+    # one pass.
+    [("check", 9), ("lambda_psd_test", 4), ("psd", 1)],
 )
 def test_rows_are_read_forwards_in_every_pass(name: str, most: int) -> None:
     function, options, _ = FUNCTIONS[name]

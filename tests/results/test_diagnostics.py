@@ -10,6 +10,7 @@ import pytest
 
 import polystein as ps
 from polystein.data.sample import as_source
+from polystein.data.sampler_statistics import SPELLINGS
 from polystein.data.source import Facts
 from polystein.inference.convergence import MeansConvergence, ranked_convergence
 from polystein.results import diagnostics
@@ -187,7 +188,7 @@ def test_the_table_is_short_and_says_where_the_worst_is() -> None:
 # What the sampler said
 
 
-@pytest.mark.parametrize("name", diagnostics.DIVERGENCES)
+@pytest.mark.parametrize("name", SPELLINGS["diverging"])
 def test_divergences_are_counted(name: str) -> None:
     statistic = np.zeros((4, 50))
     statistic[1, :3] = 1
@@ -197,7 +198,7 @@ def test_divergences_are_counted(name: str) -> None:
     assert sampler_words(found) == "3 of 200 draws diverged (1.5 %)"
 
 
-@pytest.mark.parametrize("name", diagnostics.SATURATIONS)
+@pytest.mark.parametrize("name", SPELLINGS["reached_max_treedepth"])
 def test_saturations_are_counted(name: str) -> None:
     found = sampler_diagnostics(Facts(sampler_statistics={name: np.ones((2, 5), dtype=bool)}))
     assert found == SamplerDiagnostics(10, None, 10)

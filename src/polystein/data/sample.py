@@ -21,6 +21,8 @@ from polystein._lib.arrays import (
 )
 from polystein._lib.notes import warn_caller
 from polystein.data.axes import LEAST_LENGTH, rearranged
+from polystein.data.foreign import adapted, type_name
+from polystein.data.selection import Selection, selected_parts
 from polystein.data.source import Block, Facts, Layout, Run, Source, complete, is_source
 from polystein.errors import DependenceWarning, InputError
 from polystein.types import Array, FloatArray, ScoreFunction
@@ -128,12 +130,57 @@ class Sample:
         if "read" in cls.__dict__ and "read_chains" not in cls.__dict__:
             cls.read_chains = None  # type: ignore[assignment]
 
+    def select(
+        self,
+        *,
+        var_names: str | Sequence[str] | None = None,
+        thin: int = 1,
+        drop_first: int = 0,
+    ) -> Sample:
+        """Some of the coordinates and rows, as a sample of their own.
+
+        Parameters
+        ----------
+        var_names : str or sequence of str, optional
+            Names of variables (``"theta"``), of coordinates (``"theta[0]"``), or patterns with
+            ``*`` and ``?``. A ``~`` before a name leaves it out.
+        thin : int
+            Keep every `thin`-th draw of each chain.
+        drop_first : int
+            Leave out this many draws at the start of each chain.
+
+        Notes
+        -----
+        The scores of the kept coordinates are still those of the whole target, so that Stein's
+        identity holds for functions of these coordinates. A log-density and a transform, which
+        need all coordinates, are not kept when some are left out. Statistics of the sampler are
+        those of the kept draws.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import polystein as ps
+        >>> draws = np.random.default_rng(0).standard_normal((4, 500, 3))
+        >>> sample = ps.Sample(draws, -draws, names=["mu", "theta[0]", "theta[1]"])
+        >>> sample.select(var_names="theta", thin=5)
+        Sample(4 chains of 100 draws, d=2)
+        """
+        return Sample(**selected_parts(self, Selection(var_names, thin, drop_first)))
+
     def __repr__(self) -> str:
         return f"Sample({self.layout}{', weighted' if self.weighted else ''})"
 
 
-def as_source(draws: Array | Source, scores: Array | ScoreFunction | None) -> Source:
-    """The source that was given (a `Sample` is one), or a `Sample` of draws and scores."""
+def as_source(
+    draws: Array | Source, scores: Array | ScoreFunction | None, model: object = None
+) -> Source:
+    """The source that was given (a `Sample` is one), or a `Sample` of draws and scores.
+
+    Objects of other libraries that carry both are adapted; `model` is for those that do not.
+    """
+    sample: Source | None = adapted(draws, scores, model)
+    if sample is not None:
+        return sample
     if is_source(draws):
         if scores is not None:
             raise InputError(
@@ -155,16 +202,17 @@ def _validated_array(value: Array, argument: str) -> Array:
         return value
     if isinstance(value, np.ma.MaskedArray):
         raise InputError(f"`{argument}` must be a plain array; got a masked array")
-    value = _unlabelled(value, argument)
+    given = value = _unlabelled(value, argument)
     if not is_array(value) or isinstance(value, np.ndarray):
         try:
             value = np.asarray(value)
         except ValueError as error:
             raise InputError(f"`{argument}` must be an array of numbers; {error}") from error
     if not holds_real_numbers(value):
+        listed = is_array(given) or isinstance(given, list | tuple)
+        got = f"dtype {value.dtype}" if listed else f"a {type_name(given)}"
         raise InputError(
-            f"`{argument}` must hold real numbers (a floating or integer dtype); "
-            f"got dtype {value.dtype}"
+            f"`{argument}` must hold real numbers (a floating or integer dtype); got {got}"
         )
     return _as_floating(value, argument) if holds_integers(value) else value
 

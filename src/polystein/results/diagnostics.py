@@ -12,6 +12,7 @@ import numpy as np
 from polystein._lib.arrays import to_numpy
 from polystein.data.passes import every_row, run_pass
 from polystein.data.sample import Sample
+from polystein.data.sampler_statistics import known_statistics, smallest_bfmi
 from polystein.data.source import Facts, Source, coordinate_names
 from polystein.inference.convergence import MeansConvergence, ranked_convergence
 from polystein.stein.witness import ChainColumns
@@ -21,9 +22,6 @@ from polystein.types import FloatArray
 MOST_NUMBERS = 2**25
 #: Ranks of so many numbers take about a second: more are shown only if they are known already.
 NUMBERS_TO_SHOW = 2**22
-#: What samplers call a divergence, and a trajectory that was cut off.
-DIVERGENCES = ("diverging", "divergent", "divergent__")
-SATURATIONS = ("reached_max_treedepth", "maxdepth_reached", "reached_max_tree_depth")
 
 _OF_MEANS, _BY_RANKS = ("rhat_of_means", "ess_of_means"), ("rhat", "ess_bulk", "ess_tail")
 
@@ -265,12 +263,15 @@ class SamplerDiagnostics(NamedTuple):
     """What the sampler said about itself: divergences, and trajectories that were cut off.
 
     ``divergences`` and ``saturations`` count draws, and are None if the sampler kept no such
-    statistic. A saturation is a trajectory that reached the greatest depth of its tree.
+    statistic. A saturation is a trajectory that reached the greatest depth of its tree. ``bfmi``
+    is the smallest energy Bayesian fraction of missing information of a chain: below 0.3, tails
+    are explored slowly.
     """
 
     draws: int
     divergences: int | None
     saturations: int | None
+    bfmi: float | None = None
 
     @property
     def divergent_share(self) -> float:
@@ -287,18 +288,22 @@ def sampler_diagnostics(facts: Facts) -> SamplerDiagnostics | None:
     >>> from polystein.data.source import Facts
     >>> diverging = np.array([[True, False, False], [False, False, True]])
     >>> sampler_diagnostics(Facts(sampler_statistics={"diverging": diverging}))
-    SamplerDiagnostics(draws=6, divergences=2, saturations=None)
+    SamplerDiagnostics(draws=6, divergences=2, saturations=None, bfmi=None)
     """
-    kept = facts.sampler_statistics
-    found = [
-        next((to_numpy(kept[name]) for name in names if name in kept), None)
-        for names in (DIVERGENCES, SATURATIONS)
-    ]
+    kept = {
+        name: to_numpy(array) for name, array in known_statistics(facts.sampler_statistics).items()
+    }
+    found = [kept.get("diverging"), kept.get("reached_max_treedepth")]
+    energy = kept.get("energy")
+    bfmi = None if energy is None else smallest_bfmi(energy)
     sizes = [array.size for array in found if array is not None]
+    sizes += [] if energy is None or bfmi is None else [energy.size]
     if not sizes or not max(sizes):
         return None
-    counts = [None if array is None else int(np.count_nonzero(array)) for array in found]
-    return SamplerDiagnostics(max(sizes), *counts)
+    divergences, saturations = (
+        None if array is None else int(np.count_nonzero(array)) for array in found
+    )
+    return SamplerDiagnostics(max(sizes), divergences, saturations, bfmi)
 
 
 @dataclass(frozen=True)
@@ -357,6 +362,8 @@ def sampler_words(sampler: SamplerDiagnostics) -> str:
         parts.append(f"{sampler.divergences} of {sampler.draws} draws diverged ({share})")
     if sampler.saturations is not None:
         parts.append(f"{sampler.saturations} reached the greatest depth of the tree")
+    if sampler.bfmi is not None:
+        parts.append(f"BFMI {sampler.bfmi:.2f}")
     return "; ".join(parts)
 
 

@@ -15,6 +15,7 @@ from polystein._lib.threads import one_blas_thread
 from polystein.data.axes import require_independent_rows
 from polystein.data.passes import Tick
 from polystein.data.sample import as_source
+from polystein.data.score_screen import screen_scores
 from polystein.data.source import Source, coordinate_names, in_time_order
 from polystein.data.split import TRAINING, BlockSplit, ChainSplit, RandomSplit, Split
 from polystein.data.stuck import refuse_absurd_chains
@@ -62,6 +63,7 @@ def check(
     scores: Array | ScoreFunction | None = None,
     /,
     *,
+    model: object = None,
     iid: bool = False,
     rng: RNG = 0,
     progress: Progress | None = None,
@@ -80,7 +82,11 @@ def check(
     ----------
     draws, scores : array, or Sample
         As for `Sample`. Draws of shape (chain, draw, d) are chains, (n, d) is one
-        chain in time order.
+        chain in time order. Objects of other libraries that carry draws
+        and gradients may stand in for both: a trace of nutpie, a NumPyro ``MCMC``, states of
+        BlackJAX.
+    model : pymc.Model or bambi.Model, optional
+        The model whose draws are given as ArviZ data, as in ``check(idata, model=model)``.
     iid : bool
         Whether the rows of (n, d) draws are independent. They are then split at random.
         Do not set it for shuffled or thinned chains.
@@ -131,7 +137,7 @@ def check(
     >>> result.pvalue < 0.01
     True
     """
-    source = as_source(draws, scores)
+    source = as_source(draws, scores, model)
     if boolean(iid, "iid"):
         require_independent_rows(source)
     else:
@@ -140,6 +146,7 @@ def check(
     test = SplitSampleTest(source, BASIS, "full", *_rules(source, iid), "greater", True)
     # Rows are read for a first look, for sums, to train and to test.
     notes, tick = test.notes(), Tick(progress, 3 * source.layout.total)
+    screen_scores(source, notes)
     compared = not iid and agreement_abstention(source) is None
     thinned = ThinnedRows(source.layout) if compared else None
     with one_blas_thread():
