@@ -88,6 +88,7 @@ NULLS = {
         {"chains": 4, "n": 1000, "d": 8, "memory": 0.9},
         milliseconds(4000, 8),
         iid=False,
+        low=0.02,
         high=0.075,
     ),
     "RBM 0.00, d=50": Null(

@@ -13,6 +13,7 @@ import numpy as np
 import polystein as ps
 from polystein.data.coordinates import RAW, DrawMoments
 from polystein.data.passes import WeightSums, every_row, run_pass
+from polystein.data.score_screen import ScreenedRows
 from polystein.data.screen import LargestDeviations, PositiveWeights, RowKeys
 from polystein.data.source import Source
 from polystein.data.split import TRAINING, ForRoles, Partition
@@ -146,6 +147,7 @@ def _agreement(given: Given) -> AgreementSums:
 
 CASES: dict[str, Case] = {
     "AgreementSums": Case(_agreement, lambda a: [*a.finalise()[:3]]),
+    "ScreenedRows": Case(lambda g: ScreenedRows(g.source.layout), lambda a: [*a.finalise()]),
     "ThinnedRows": Case(
         lambda g: ThinnedRows(g.source.layout), lambda a: [*a.bounds(), a._values[a._held]]
     ),

@@ -7,7 +7,7 @@ import pytest
 
 import polystein as ps
 from polystein.data.score_screen import mean_and_error, score_warnings
-from polystein.data.source import Facts
+from polystein.data.source import complete
 from tests.data.targets import TARGETS, gaussian, log_gamma
 from tests.rows import Array
 from tests.sources import MinimalSource
@@ -182,10 +182,7 @@ def test_weights_are_heeded() -> None:
 def test_any_source_is_looked_at() -> None:
     x, s = rows(900)
     source = MinimalSource([(x[:300], -s[:300]), (x[300:], -s[300:])], time_ordered=True)
-    source.facts = Facts()  # type: ignore[attr-defined]
-    source.names = None  # type: ignore[attr-defined]
-    source.weighted = False  # type: ignore[attr-defined]
-    assert ["sign were wrong" in str(one) for one in score_warnings(source)] == [True]
+    assert ["sign were wrong" in str(one) for one in score_warnings(complete(source))] == [True]
 
 
 def test_few_rows_say_nothing() -> None:

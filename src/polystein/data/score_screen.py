@@ -8,6 +8,7 @@ integration by parts gives E[(x_i - E x_i) s_j] = -1 if i = j, and 0 otherwise.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -16,8 +17,8 @@ from scipy.optimize import linear_sum_assignment
 
 from polystein._lib.notes import Notes
 from polystein.data.finite_differences import contradiction
-from polystein.data.passes import visit_blocks
-from polystein.data.source import Block, Rows, Source, coordinate_names
+from polystein.data.passes import run_pass
+from polystein.data.source import Block, Layout, Rows, Source, coordinate_names
 from polystein.errors import InputError, PolysteinWarning, ScoreWarning
 from polystein.types import FloatArray
 
@@ -66,18 +67,74 @@ class Look(NamedTuple):
         return np.asarray(self.errors < _KNOWN)
 
 
-def screen_scores(source: Source, notes: Notes) -> None:
+class ScreenedRows:
+    """Rows from stretches of every chain, `MOST_ROWS` at the most: an accumulator for any pass."""
+
+    def __init__(self, layout: Layout) -> None:
+        self._layout = layout
+        self._parts: dict[tuple[int, int], tuple[FloatArray, FloatArray, FloatArray]] = {}
+
+    @cached_property
+    def _stretches(self) -> dict[int, list[Rows]]:
+        found: dict[int, list[Rows]] = {}
+        for stretch in stretches(self._layout.lengths):
+            found.setdefault(stretch.chain, []).append(stretch)
+        return found
+
+    def zero(self) -> ScreenedRows:
+        """An accumulator of the same kind without rows."""
+        return ScreenedRows(self._layout)
+
+    def update(self, block: Block) -> None:
+        """Take the rows of a block that are in a stretch."""
+        for run in block.runs:
+            for stretch in self._stretches.get(run.chain, ()):
+                first = max(stretch.start, run.start)
+                last = min(stretch.stop, run.start + run.high - run.low)
+                if first < last:
+                    part = slice(run.low + first - run.start, run.low + last - run.start)
+                    self._parts[run.chain, first] = (
+                        block.draws[part].copy(),
+                        block.scores[part].copy(),
+                        block.weights_or_ones[part].copy(),
+                    )
+
+    def merge(self, other: ScreenedRows) -> ScreenedRows:
+        """Add another accumulator's rows."""
+        self._parts |= other._parts
+        return self
+
+    def finalise(self) -> tuple[FloatArray, FloatArray]:
+        """Draws and scores in proportion to their importance weights.
+
+        There are none if too few rows carry the weight.
+        """
+        parts = [self._parts[place] for place in sorted(self._parts)]
+        draws, scores, weights = (np.concatenate(part) for part in zip(*parts, strict=True))
+        kept = _by_weight(weights)
+        if np.unique(kept).size < _LEAST_ROWS:
+            kept = kept[:0]
+        return draws[kept], scores[kept]
+
+
+def screen_scores(source: Source, rows: ScreenedRows, notes: Notes) -> None:
     """Say what speaks against the input itself, before any verdict on the sampler.
 
     Raises an error if the scores of a coordinate are all 0, and adds warnings to the notes.
     """
-    for warning in score_warnings(source):
+    for warning in score_warnings(source, rows):
         notes.add(warning)
 
 
-def score_warnings(source: Source) -> Iterator[PolysteinWarning]:
-    """What looks wrong about the scores: at most one finding about their values, and precision."""
-    draws, scores = _rows(source)
+def score_warnings(source: Source, rows: ScreenedRows | None = None) -> Iterator[PolysteinWarning]:
+    """What looks wrong about the scores: at most one finding about their values, and precision.
+
+    Rows are read for it unless they are given.
+    """
+    if rows is None:
+        rows = ScreenedRows(source.layout)
+        run_pass(source, list(stretches(source.layout.lengths)), rows)
+    draws, scores = rows.finalise()
     names = coordinate_names(source)
     if len(draws) == 0:
         return
@@ -105,24 +162,6 @@ def _findings(look: Look, wrong: str | None) -> Iterator[PolysteinWarning]:
         yield ScoreWarning(words)
 
 
-def _rows(source: Source) -> tuple[FloatArray, FloatArray]:
-    """Rows from stretches of every chain, read forwards, so that any source can serve them.
-
-    There are none if too few rows carry the weight.
-    """
-    parts: list[tuple[FloatArray, FloatArray, FloatArray]] = []
-
-    def keep(block: Block) -> None:
-        parts.append((block.draws.copy(), block.scores.copy(), block.weights_or_ones.copy()))
-
-    visit_blocks(source, _stretches(source.layout.lengths), keep)
-    draws, scores, weights = (np.concatenate(part) for part in zip(*parts, strict=True))
-    kept = _by_weight(weights)
-    if np.unique(kept).size < _LEAST_ROWS:
-        kept = kept[:0]
-    return draws[kept], scores[kept]
-
-
 def _by_weight(weights: FloatArray) -> NDArray[np.intp]:
     """The places of rows in proportion to their importance weights, in their order."""
     shares = np.cumsum(weights) / max(float(weights.sum()), np.finfo(float).tiny)
@@ -130,7 +169,7 @@ def _by_weight(weights: FloatArray) -> NDArray[np.intp]:
     return np.minimum(np.searchsorted(shares, levels), weights.size - 1)
 
 
-def _stretches(lengths: tuple[int, ...]) -> Iterator[Rows]:
+def stretches(lengths: tuple[int, ...]) -> Iterator[Rows]:
     """Stretches of some chains, `MOST_ROWS` rows at the most."""
     shown = range(0, len(lengths), max(1, len(lengths) // _CHAINS))
     size = max(1, MOST_ROWS // (len(shown) * _STRETCHES))

@@ -13,9 +13,9 @@ from polystein._lib.arguments import boolean
 from polystein._lib.notes import Notes
 from polystein._lib.threads import one_blas_thread
 from polystein.data.axes import require_independent_rows
-from polystein.data.passes import Tick
+from polystein.data.passes import Accumulator, Tick
 from polystein.data.sample import as_source
-from polystein.data.score_screen import screen_scores
+from polystein.data.score_screen import ScreenedRows, screen_scores
 from polystein.data.source import Source, coordinate_names, in_time_order
 from polystein.data.split import TRAINING, BlockSplit, ChainSplit, RandomSplit, Split
 from polystein.data.stuck import refuse_absurd_chains
@@ -146,11 +146,13 @@ def check(
     test = SplitSampleTest(source, BASIS, "full", *_rules(source, iid), "greater", True)
     # Rows are read for a first look, for sums, to train and to test.
     notes, tick = test.notes(), Tick(progress, 3 * source.layout.total)
-    screen_scores(source, notes)
     compared = not iid and agreement_abstention(source) is None
+    screened = ScreenedRows(source.layout)
     thinned = ThinnedRows(source.layout) if compared else None
+    beside: list[Accumulator] = [screened, *([] if thinned is None else [thinned])]
     with one_blas_thread():
-        (rows,) = test.rounds(1, rng, notes, tick, [] if thinned is None else [thinned])
+        (rows,) = test.rounds(1, rng, notes, tick, beside)
+        screen_scores(source, screened, notes)
         found = _judged(rows, thinned, tick)
         tick.finish()
     notes.emit()
