@@ -47,7 +47,7 @@ class Cell(NamedTuple):
 class Outcome(NamedTuple):
     """What a cell came to, replicate by replicate.
 
-    ``ess`` are the effective test rows of those that tested apart from training.
+    ``ess`` is what the results say: the least ESS of draws and scores where `check` was given chains.
     """
 
     rejected: NDArray[np.bool_]
