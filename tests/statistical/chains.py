@@ -47,7 +47,7 @@ class Cell(NamedTuple):
 class Outcome(NamedTuple):
     """What a cell came to, replicate by replicate.
 
-    ``ess`` is what the results say: the least ESS of draws and scores where `check` was given chains.
+    ``ess`` is what the results say; of `check` on chains, the least of draws and scores.
     """
 
     rejected: NDArray[np.bool_]
