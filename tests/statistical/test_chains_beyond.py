@@ -78,6 +78,16 @@ REPLICATES: dict[str, dict[str, int]] = {
 }
 LINES = {name: part for part, lines in REPLICATES.items() for name in lines}
 WITH_JAX = {name for name in LINES if "NUTS" in name}
+# What the page reports as not reached: half chains of a few correlated rows differ by more than
+# R-hat 1.05, and such a result is never a bare "not rejected".
+SHORT_OF = {
+    name: ["decides"]
+    for name in (
+        "AR(0.5), 100 x 50, d=4",
+        "AR(0.5), 1000 x 20, d=4",
+        "AR(0.9), 1000 x 20, d=4",
+    )
+}
 # Replicates that one test runs.
 TOGETHER = 50
 AGAIN = [
@@ -146,7 +156,7 @@ def test_what_is_asked_of_the_line_holds(name: str) -> None:
     least = study("true_ess").least_draws(line)
     assert (line.part == "correct") == (least is not None)
     found = study("judgements").judgements(line, row_of(name), least)
-    assert not [one for one in found if not one.holds]
+    assert [one.claim for one in found if not one.holds] == SHORT_OF.get(name, [])
 
 
 @pytest.mark.parametrize("name", POWER)
