@@ -16,10 +16,10 @@ from polystein.data.axes import (
     require_time_along_chains,
 )
 from polystein.data.sample import as_source
-from polystein.data.source import Block, Layout, in_time_order
+from polystein.data.source import in_time_order
 from polystein.errors import InputError
 from tests.rows import Array
-from tests.sources import CountingSample, MinimalSource, SequentialSource
+from tests.sources import CountingSample, DistantSource, MinimalSource, SequentialSource
 
 
 def chains(count: int, rows: int, d: int, memory: float = 0.9, seed: int = 0) -> Array:
@@ -169,14 +169,7 @@ def test_few_chains_are_not_read_at_all() -> None:
 def test_sources_that_would_have_to_read_much_more_are_not_read(
     attribute: str, value: object
 ) -> None:
-    class Distant:
-        layout = Layout((10_000,) * 100, 2, True)
-        names, weighted, grain, sequential = None, False, 1, False
-
-        def read(self, chain: int, start: int, stop: int) -> Block:
-            raise AssertionError
-
-    source: Any = Distant()
+    source = DistantSource()
     setattr(source, attribute, value)
     require_time_along_chains(source)
 

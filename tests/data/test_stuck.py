@@ -8,11 +8,10 @@ import pytest
 
 import polystein as ps
 from polystein.data.sample import as_source
-from polystein.data.source import Block, Layout
 from polystein.data.stuck import FURTHEST, MOST_CHAINS, refuse_absurd_chains
 from polystein.errors import InputError
 from tests.rows import Array
-from tests.sources import MinimalSource, SequentialSource
+from tests.sources import DistantSource, MinimalSource, SequentialSource
 
 
 def rows(chains: int = 4, draws: int = 100, d: int = 3, seed: int = 0) -> Array:
@@ -113,14 +112,7 @@ def test_lazy_sources_of_different_lengths_are_looked_at(kind: Any) -> None:
 def test_sources_that_would_have_to_read_much_more_are_not_read(
     attribute: str, value: object
 ) -> None:
-    class Distant:
-        layout = Layout((10_000,) * 100, 2, True)
-        names, weighted, grain, sequential = None, False, 1, False
-
-        def read(self, chain: int, start: int, stop: int) -> Block:
-            raise AssertionError
-
-    source: Any = Distant()
+    source = DistantSource()
     setattr(source, attribute, value)
     refuse_absurd_chains(source)
 

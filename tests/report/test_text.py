@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from polystein.report.text import (
@@ -276,6 +276,15 @@ def test_a_long_warning_is_cut_with_a_pointer() -> None:
     method=st.text(max_size=120),
     reasons=st.lists(st.text(min_size=1, max_size=300), max_size=5),
     abstained=st.lists(st.text(max_size=200), max_size=3),
+)
+@example(
+    names=list("01234"),
+    warnings=["0", "0", "0"],
+    pvalue=0.0,
+    large=10**12,
+    method="",
+    reasons=["0"],
+    abstained=["a separator of records\x1e"],
 )
 def test_the_text_fits_one_screen(
     names: list[str],

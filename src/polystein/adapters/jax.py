@@ -59,7 +59,7 @@ def from_jax(
     """
     selection = Selection(var_names, thin, drop_first)
     axes = _sample_ndim(sample_ndim, draws)
-    rows = _kept(flat_rows(draws, axes), axes, selection)
+    rows = selection.draws(flat_rows(draws, axes))
     function = _of_one_point(logdensity, unflatten(draws, axes), rows.reshape(-1, rows.shape[-1]))
     return differentiated(
         function,
@@ -112,12 +112,6 @@ def _sample_ndim(given: int | None, draws: Any) -> int:
             f"must have that many axes; got {axes} for {[tuple(leaf.shape) for leaf in leaves]}"
         )
     return axes
-
-
-def _kept(rows: Array, axes: int, selection: Selection) -> Array:
-    """The kept draws, in the shape in which they came."""
-    kept = selection.rows(rows if axes == 2 else rows[None])
-    return kept if axes == 2 else kept[0]
 
 
 def _of_one_point(

@@ -64,8 +64,7 @@ def from_scipy(
         raise InputError(
             f"`draws` must have the shape (n, d) or (chain, draw, d); got {values.shape}"
         )
-    kept = selection.rows(values if values.ndim == 3 else values[None])
-    kept = kept if values.ndim == 3 else kept[0]
+    kept = selection.draws(values)
     rows = kept.reshape(-1, kept.shape[-1])
     score, log_density = _functions(distribution, rows.shape[1])
     scores = score(rows).reshape(kept.shape)

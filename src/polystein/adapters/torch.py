@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from polystein._lib.arrays import library, to_numpy
 from polystein.adapters.assemble import assemble, batched, imported, note_single_precision
 from polystein.data.sample import Sample
@@ -62,9 +60,7 @@ def from_torch(
     """
     torch = imported("torch", "torch")
     selection = Selection(var_names, thin, drop_first)
-    rows = _as_tensor(torch, draws)
-    rows = selection.rows(rows if rows.ndim == 3 else rows[None])
-    rows = rows if np.ndim(draws) == 3 else rows[0]
+    rows = selection.draws(_as_tensor(torch, draws))
     flat = rows.reshape(-1, rows.shape[-1])
     values = _values(torch, log_prob, flat)
     scores = batched(_gradient(torch, log_prob, values, flat), flat, progress)

@@ -22,7 +22,7 @@ import numpy as np
 
 from polystein._lib.numerics import EPSILON
 from polystein.data.passes import gathered
-from polystein.data.source import Layout, Rows, Source
+from polystein.data.source import Layout, Rows, Source, costs_little
 from polystein.errors import InputError
 from polystein.types import FloatArray
 
@@ -38,8 +38,6 @@ MOST_ROWS = 16
 MOST_NUMBERS = 2**15
 #: The middle and the unit of draws come from about so many of the places.
 SOME_PLACES = 32
-#: No more rows than this are passed over or read along with the corner.
-MOST_READ = 2**16
 #: Draws further from their median than this many median deviations are drawn in, so that a few
 #: cannot outweigh the others.
 MOST_DEVIATIONS = 4.0
@@ -158,8 +156,10 @@ def _time_runs_along_coordinates(source: Source) -> bool:
         return False
     draws, scores = (_drawn_in(corner, axis=2) for corner in corners)
     # The places are the coordinates; all rows count as one coordinate.
-    found = [_following(np.moveaxis(part, 2, 0).reshape(part.shape[2], -1, 1))
-             for part in (draws, scores)]  # fmt: skip
+    found = [
+        _following(np.moveaxis(part, 2, 0).reshape(part.shape[2], -1, 1))
+        for part in (draws, scores)
+    ]
     of_draws, of_scores = (float(part.correlation[0]) for part in found)
     if min(float(part.ratio[0]) for part in found) <= LARGEST_RATIO:
         return False
@@ -175,7 +175,7 @@ def _corner_of_chains(source: Source) -> FloatArray | None:
     first = (len(layout.lengths) - chains) // 2
     chosen = range(first, first + chains)
     rows = min(MOST_ROWS, *(layout.lengths[chain] for chain in chosen))
-    if not _affordable(source, chosen):
+    if not costs_little(source, chosen, sum(layout.lengths[: chosen.stop])):
         return None
     draws, _, _ = gathered(source, [Rows(chain, 0, rows) for chain in chosen])
     step = -(-layout.dimension * rows * chains // MOST_NUMBERS)
@@ -186,23 +186,15 @@ def _corner_of_coordinates(source: Source) -> tuple[FloatArray, FloatArray] | No
     """Draws and scores of a few rows, (chain, row, coordinate), at neighbouring coordinates."""
     layout = source.layout
     chosen = range(min(len(layout.lengths), MOST_ROWS))
-    rows = min(4 if len(chosen) > 1 else MOST_ROWS, *(layout.lengths[chain] for chain in chosen),
-               layout.total)  # fmt: skip
-    if not _affordable(source, chosen):
+    most = 4 if len(chosen) > 1 else MOST_ROWS
+    rows = min(most, *(layout.lengths[chain] for chain in chosen))
+    if not costs_little(source, chosen, sum(layout.lengths[: chosen.stop])):
         return None
     draws, scores, _ = gathered(source, [Rows(chain, 0, rows) for chain in chosen])
     first = max(0, layout.dimension - MOST_PLACES) // 2
     places = slice(first, first + MOST_PLACES)
     shape = (len(chosen), rows, -1)
     return draws[:, places].reshape(shape), scores[:, places].reshape(shape)
-
-
-def _affordable(source: Source, chosen: range) -> bool:
-    """Whether the first rows of these chains can be read without going through many others."""
-    lengths = source.layout.lengths
-    if source.sequential:
-        return sum(lengths[: chosen.stop]) <= MOST_READ
-    return sum(min(source.grain, lengths[chain]) for chain in chosen) <= MOST_READ
 
 
 def _drawn_in(values: FloatArray, axis: int | tuple[int, ...]) -> FloatArray:

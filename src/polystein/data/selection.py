@@ -12,6 +12,7 @@ import numpy as np
 
 from polystein._lib.arguments import integer
 from polystein._lib.arrays import to_numpy
+from polystein._lib.notes import first_of
 from polystein.data.source import coordinate_names
 from polystein.errors import InputError
 from polystein.types import Array
@@ -56,6 +57,10 @@ class Selection:
                 f"`drop_first` must leave draws; got {self.drop_first} of {array.shape[1]}"
             )
         return array[:, self.stride]
+
+    def draws(self, array: Array) -> Array:
+        """The kept draws of an array of shape (n, d) or (chain, draw, d), in its own shape."""
+        return self.rows(array) if array.ndim == 3 else self.rows(array[None])[0]
 
     def columns(self, names: Sequence[str]) -> list[int]:
         """The places of the kept coordinates, in the order in which they are."""
@@ -131,5 +136,5 @@ def _nothing_matches(wanted: str, names: Sequence[str]) -> str:
     known = list(dict.fromkeys(variable(name) for name in names))
     close = difflib.get_close_matches(wanted, known, n=1)
     hint = f" Did you mean {close[0]!r}?" if close else ""
-    shown = ", ".join(known[:12]) + (", ..." if len(known) > 12 else "")
+    shown = first_of(known, 12)
     return f"`var_names` must name coordinates; got {wanted!r}, but there are {shown}.{hint}"

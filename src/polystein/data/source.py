@@ -6,7 +6,7 @@ draws takes any of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
@@ -18,6 +18,9 @@ from polystein._lib.arrays import to_numpy
 from polystein._lib.scratch import empty
 from polystein.errors import InputError
 from polystein.types import Array, FloatArray
+
+#: A few rows are looked at where no more rows than this are read or passed over for them.
+MOST_READ_ALONG = 2**16
 
 
 class Layout(NamedTuple):
@@ -269,3 +272,14 @@ def coordinate_names(source: Source) -> tuple[str, ...]:
     if source.names is not None:
         return source.names
     return tuple(f"x[{index}]" for index in range(source.layout.dimension))
+
+
+def costs_little(source: Source, chains: Iterable[int], passed: int) -> bool:
+    """Whether a few rows of each of these chains can be read without many others along with them.
+
+    A source that is read from its first row to its last goes through ``passed`` rows for it.
+    """
+    if source.sequential:
+        return passed <= MOST_READ_ALONG
+    lengths = source.layout.lengths
+    return sum(min(source.grain, lengths[chain]) for chain in chains) <= MOST_READ_ALONG

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from polystein._lib.notes import first_of
 from polystein._lib.numerics import EPSILON
 from polystein.data.passes import gathered
-from polystein.data.source import Rows, Source, coordinate_names
+from polystein.data.source import Rows, Source, coordinate_names, costs_little
 from polystein.errors import InputError
 from polystein.types import FloatArray
 
@@ -18,14 +19,12 @@ FURTHEST = EPSILON**-0.5
 MOST_ROWS = 16
 MOST_CHAINS = 256
 MOST_NUMBERS = 2**14
-#: No more rows than this are passed over or read along with them.
-MOST_READ = 2**16
 
 
 def refuse_absurd_chains(source: Source) -> None:
     """Raise where some chains end at values beside which all other draws look alike."""
     chosen = _chosen_chains(source)
-    if len(chosen) < 2 or not _affordable(source, chosen):
+    if len(chosen) < 2 or not costs_little(source, chosen, source.layout.total):
         return
     ends = _last_rows(source, chosen)
     with np.errstate(over="ignore"):
@@ -51,7 +50,7 @@ def _report(
     coordinate = int(np.argmax(sizes))
     numbers = [chosen[row] for row in rows]
     one = len(numbers) == 1
-    listed = ", ".join(map(str, numbers[:5])) + (", ..." if len(numbers) > 5 else "")
+    listed = first_of(list(map(str, numbers)), 5)
     raise InputError(
         "`draws` must be chains that overlap; "
         f"{'chain' if one else 'chains'} {listed} {'sits' if one else 'sit'} at absurd values: "
@@ -68,14 +67,6 @@ def _chosen_chains(source: Source) -> list[int]:
     chains = len(source.layout.lengths)
     count = min(chains, MOST_CHAINS, max(2, MOST_NUMBERS // source.layout.dimension))
     return [chain * chains // count for chain in range(count)]
-
-
-def _affordable(source: Source, chosen: list[int]) -> bool:
-    """Whether their last rows can be read without going through many others."""
-    lengths = source.layout.lengths
-    if source.sequential:
-        return source.layout.total <= MOST_READ
-    return sum(min(source.grain, lengths[chain]) for chain in chosen) <= MOST_READ
 
 
 def _last_rows(source: Source, chosen: list[int]) -> FloatArray:

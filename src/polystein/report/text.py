@@ -190,7 +190,7 @@ def _head(result: GofResult, alpha: float) -> Iterator[str]:
     """The verdict, and under it what was asked."""
     verdict, rest = headline(result, alpha)
     caution = " Read the warnings." if result.warnings else ""
-    yield from textwrap.wrap(f"{verdict} {rest}{caution}", WIDTH)
+    yield from _wrapped(f"{verdict} {rest}{caution}")
     yield _shorten(f"{_QUESTION} {name_of_test(result)}", WIDTH)
 
 
@@ -220,12 +220,13 @@ def _reason_lines(reasons: tuple[str, ...]) -> list[str]:
 
 
 def _labelled(label: str, text: str, hanging: str = "") -> list[str]:
-    return textwrap.wrap(
-        text,
-        WIDTH,
-        initial_indent=f"{label:<{_LABEL}}",
-        subsequent_indent=" " * _LABEL + hanging,
-    )
+    return _wrapped(text, f"{label:<{_LABEL}}", " " * _LABEL + hanging)
+
+
+def _wrapped(text: str, first: str = "", further: str = "") -> list[str]:
+    """The words of a text on lines that fit; names of users may hold any separator of lines."""
+    words = " ".join(text.split())
+    return textwrap.wrap(words, WIDTH, initial_indent=first, subsequent_indent=further)
 
 
 def _cut(lines: list[str], most: int, where: str, indent: int) -> list[str]:
@@ -269,16 +270,7 @@ def _bar(share: float) -> str:
 
 def _warning_lines(warnings: tuple[str, ...]) -> list[str]:
     """Wrap the warnings; if they do not fit, say where to find them."""
-    lines = [
-        line
-        for message in warnings
-        for line in textwrap.wrap(
-            " ".join(message.split()),
-            WIDTH,
-            initial_indent="Warning: ",
-            subsequent_indent=" " * 9,
-        )
-    ]
+    lines = [line for message in warnings for line in _wrapped(message, "Warning: ", " " * 9)]
     return _cut(lines, _MOST_WARNING_LINES, "result.warnings", 9)
 
 

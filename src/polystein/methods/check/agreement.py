@@ -31,6 +31,7 @@ from polystein.inference.agreement import (
     differences,
     too_slow,
 )
+from polystein.inference.columns import segment_sums
 from polystein.methods.check.arms import AGREEMENT, ALL_ROWS
 from polystein.results.evidence import Abstention, Arm, Part
 from polystein.types import FloatArray
@@ -59,8 +60,6 @@ _SPREAD_QUANTILES = (0.5, 0.75, 0.9, 1.0)
 _LARGEST_SPREAD = 1e300
 # No column is taken to vary less than so, in robust standard deviations.
 _LEAST_MARGINAL = 0.01
-# So few stretches of a block are summed one by one.
-_FEW = 8
 
 
 class ThinnedRows:
@@ -191,21 +190,27 @@ class AgreementSums:
         # Two runs of a block may be of one chain, and meet within a stretch.
         apart = np.append(True, stretch[1:] != stretch[:-1])
         low, stretch, dimension = low[apart], stretch[apart], self.layout.dimension
+        high = np.append(low[1:], block.rows)
         for sums, values, part in (
             (self._draws, block.draws, slice(dimension)),
             (self._scores, block.scores, slice(dimension, None)),
         ):
-            sums[stretch] += _stretch_sums(self._bounded(values, part), low)
-        self._compare(block.draws, low, stretch)
+            sums[stretch] += segment_sums(self._bounded(values, part), low, high)
+        self._compare(block.draws, low, high - 1, stretch)
 
     def _bounded(self, values: FloatArray, part: slice) -> FloatArray:
         seen = np.subtract(values, self.bounds.centre[part], out=empty_like(values))
         np.multiply(seen, self._inverse[part], out=seen)
         return np.clip(seen, -self.bounds.bound, self.bounds.bound, out=seen)
 
-    def _compare(self, draws: FloatArray, low: NDArray[np.intp], stretch: NDArray[np.intp]) -> None:
+    def _compare(
+        self,
+        draws: FloatArray,
+        low: NDArray[np.intp],
+        last: NDArray[np.intp],
+        stretch: NDArray[np.intp],
+    ) -> None:
         """Note which stretches have rows that differ."""
-        last = np.append(low[1:], len(draws)) - 1
         fresh = np.isnan(self._reference[stretch, 0])
         if fresh.any():
             self._reference[stretch[fresh]] = draws[low[fresh]]
@@ -262,17 +267,6 @@ class _Cuts(NamedTuple):
         last = np.searchsorted(self.starts, run.start + run.high - run.low)
         low = np.maximum(self.starts[first:last], run.start) + (run.low - run.start)
         return low, run.chain * STRETCHES + self.numbers[first:last]
-
-
-def _stretch_sums(columns: FloatArray, low: NDArray[np.intp]) -> FloatArray:
-    """Sums over the rows from each start to the next."""
-    if low.size > _FEW:
-        result: FloatArray = np.add.reduceat(columns, low)
-        return result
-    # Products with ones are several times as fast as sums of rows.
-    ones = np.ones(len(columns))
-    bounds = zip(low.tolist(), [*low[1:].tolist(), len(columns)], strict=True)
-    return np.array([ones[start:stop] @ columns[start:stop] for start, stop in bounds])
 
 
 def agreement_abstention(source: Source) -> Abstention | None:

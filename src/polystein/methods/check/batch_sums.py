@@ -16,6 +16,7 @@ from polystein.data.coordinates import Frame
 from polystein.data.passes import Accumulator, Tick, every_row, run_pass
 from polystein.data.screen import LargestDeviations
 from polystein.data.source import Block, Source
+from polystein.inference.columns import segment_sums
 from polystein.inference.memory import Joining, joinings
 from polystein.methods.check.batches import Batches, Segments, chains_are_batches
 from polystein.stein.basis import Basis, Term
@@ -25,8 +26,6 @@ from polystein.types import FloatArray
 #: Sums over pairs of coordinates take at most this many numbers at once, 256 MiB. What does not
 #: fit is summed in further passes.
 PAIR_NUMBERS = 2**25
-# So few segments of a block are summed one by one.
-_FEW = 8
 # More sums over pairs than this are kept in single precision ...
 _MANY_SUMS = 2**22
 # ... if the largest score of a block lies between these: their products with standardised draws
@@ -217,7 +216,11 @@ class BatchPass:
 
     def _add_diagonal(self, seen: Block, terms: list[Term], segments: Segments) -> None:
         if seen.weights is not None:
-            _add(self.weights, segments.batch, _segment_sums(seen.weights, segments))
+            _add(
+                self.weights,
+                segments.batch,
+                segment_sums(seen.weights, segments.low, segments.high),
+            )
             self.squared_weights += float(seen.weights @ seen.weights)
         parts = []
         for values in (seen.draws, seen.scores):
@@ -304,21 +307,5 @@ def _weighted_sums(
     columns: FloatArray, weights: FloatArray | None, segments: Segments
 ) -> FloatArray:
     """Sums over the rows of each segment, times the importance weights if there are any."""
-    return _segment_sums(columns if weights is None else columns * weights[:, None], segments)
-
-
-def _segment_sums(columns: FloatArray, segments: Segments) -> FloatArray:
-    """Sums over the rows of each segment."""
-    if segments.low.size <= _FEW:
-        # Products with ones are several times as fast as sums of rows.
-        ones = np.ones(len(columns))
-        bounds = zip(segments.low.tolist(), segments.high.tolist(), strict=True)
-        return np.array([ones[low:high] @ columns[low:high] for low, high in bounds])
-    if np.array_equal(segments.low[1:], segments.high[:-1]) and segments.high[-1] == len(columns):
-        result: FloatArray = np.add.reduceat(columns, segments.low)
-        return result
-    # Every second sum is over a gap; the last one goes to the end of the rows unless it is cut.
-    cuts = np.stack([segments.low, segments.high], axis=1).ravel()
-    cuts = cuts[:-1] if cuts[-1] == len(columns) else cuts
-    between: FloatArray = np.add.reduceat(columns, cuts)[::2]
-    return between
+    weighted = columns if weights is None else columns * weights[:, None]
+    return segment_sums(weighted, segments.low, segments.high)

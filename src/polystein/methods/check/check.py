@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polystein._lib.arguments import boolean
-from polystein._lib.notes import Notes
+from polystein._lib.notes import Notes, first_of
 from polystein._lib.threads import one_blas_thread
 from polystein.data.axes import require_independent_rows
 from polystein.data.passes import Accumulator, Tick
@@ -146,9 +146,8 @@ def check(
     test = SplitSampleTest(source, BASIS, "full", *_rules(source, iid), "greater", True)
     # Rows are read for a first look, for sums, to train and to test.
     notes, tick = test.notes(), Tick(progress, 3 * source.layout.total)
-    compared = not iid and agreement_abstention(source) is None
     screened = ScreenedRows(source.layout)
-    thinned = ThinnedRows(source.layout) if compared else None
+    thinned = ThinnedRows(source.layout) if agreement_abstention(source) is None else None
     beside: list[Accumulator] = [screened, *([] if thinned is None else [thinned])]
     with one_blas_thread():
         (rows,) = test.rounds(1, rng, notes, tick, beside)
@@ -237,11 +236,10 @@ def _left_out(rows: SplitRound, convergence: ChainConvergence | None) -> NDArray
 
 def _note_slow(notes: Notes, names: Sequence[str]) -> None:
     if names:
-        shown = ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
         notes.add(
             LowESSWarning(
-                f"the sign flips left {shown} out: too slow, or too different from chain to "
-                "chain, to be judged. Look at the chains, and run the sampler longer"
+                f"the sign flips left {first_of(names, 5)} out: too slow, or too different from "
+                "chain to chain, to be judged. Look at the chains, and run the sampler longer"
             )
         )
 

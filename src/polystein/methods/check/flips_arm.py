@@ -61,12 +61,11 @@ def flip_signs(
     if left_out.all():
         return [Abstention(FLIPS, _ALL_SLOW)]
     every = [_Flips(family, sums, left_out) for family in families(sums)]
-    slow = [Abstention(f"{FLIPS} of {one.family.words}", _SLOW) for one in every if one.slow]
-    judged = [one for one in every if one.groups]
     signs = random_signs(FIRST_PATTERNS, sums.count, rng, unflipped_first=True)
-    for one in judged:
+    for one in every:
         one.flip(signs)
-    judged = [one for one in judged if one.moves]
+    slow = [Abstention(f"{FLIPS} of {one.family.words}", _SLOW) for one in every if one.slow]
+    judged = [one for one in every if one.moves]
     if not judged:
         few = f"there are fewer than {FEWEST_BATCHES} independent batches of rows. Take more draws"
         return [Abstention(FLIPS, few), *slow]
@@ -101,7 +100,7 @@ def _continued(
     for further in FURTHER_PATTERNS:
         extreme = at_least_as_extreme(_tails(judged), shares)
         if further > most or is_decided(extreme, patterns, levels):
-            break
+            return extreme, patterns
         while patterns < further:
             some = min(_PATTERNS_AT_ONCE, further - patterns)
             signs = random_signs(some, sums.count, rng)
@@ -123,18 +122,12 @@ def _most_patterns(judged: list[_Flips], sums: BatchSums) -> float:
     """How many patterns of signs are worth their time."""
     if not sums.keeps_pairs:
         return FIRST_PATTERNS
-    features = sum(group.places.size for one in judged for group in one.groups)
-    return MOST_PRODUCTS / (features * sums.count)
+    return MOST_PRODUCTS / (sum(one.features for one in judged) * sums.count)
 
 
 class _Group(NamedTuple):
-    """Features of one part of a family that are flipped in the same batches.
+    """Features of one part of a family, by their places in it, that share their batches."""
 
-    ``places`` are their places in the part, ``offset`` is where the part begins in the family.
-    """
-
-    part: int
-    offset: int
     places: NDArray[np.intp]
     joining: Joining
     deflation: float
@@ -147,20 +140,24 @@ class _Flips:
         self.family, self._sums, self._left_out = family, sums, left_out
         #: Whether any features remember too long to be judged.
         self.slow = False
-        self.groups = list(self._grouped())
+        # The groups of each part. A part may have been summed for one visit: it is grouped when
+        # it is first flipped.
+        self._groups: list[list[_Group]] = []
         self._found: list[FlippedStatistics] = []
 
-    def _grouped(self) -> Iterator[_Group]:
-        """Features by their memory, without those that cannot be judged."""
-        offset = 0
-        for number, part in enumerate(self.family.parts()):
-            kept = self._kept(offset, part.shape[1])
-            for places, joining, deflation in _by_memory(part, kept, self._sums):
-                if deflation < LEAST_DEFLATION:
-                    self.slow = True
-                elif self._sums.effective_count(joining) >= self.family.fewest_batches:
-                    yield _Group(number, offset, places, joining, deflation)
-            offset += part.shape[1]
+    @property
+    def features(self) -> int:
+        """How many features are judged."""
+        return sum(group.places.size for groups in self._groups for group in groups)
+
+    def _grouped(self, part: FloatArray, offset: int) -> Iterator[_Group]:
+        """Features of a part by their memory, without those that cannot be judged."""
+        kept = self._kept(offset, part.shape[1])
+        for group in _by_memory(part, kept, self._sums):
+            if group.deflation < LEAST_DEFLATION:
+                self.slow = True
+            elif self._sums.effective_count(group.joining) >= self.family.fewest_batches:
+                yield group
 
     def _kept(self, offset: int, features: int) -> NDArray[np.intp]:
         """Places of the features without a coordinate that is left out."""
@@ -170,28 +167,34 @@ class _Flips:
 
     def flip(self, signs: FloatArray) -> None:
         """Try further patterns of signs; the first one ever is that of the draws as they are."""
-        found = FlippedStatistics(len(signs))
-        parts = enumerate(self.family.parts())
-        number, part = next(parts)
-        for group in self.groups:
-            while number < group.part:
-                number, part = next(parts)
-            whole = group.places.size == part.shape[1]
-            columns = group.joining.joined(part if whole else part[:, group.places])
-            own = signs if group.joining.count == len(part) else signs[:, group.joining.starts]
-            factors = None
-            if not self._found and group.deflation < 1.0:
-                # The draws' own sums are more alike than flipped ones, by what is remembered.
-                factors = np.ones(len(signs))
-                factors[0] = group.deflation
-            found.add(
-                columns,
-                own,
-                factors=factors,
-                places=group.offset + group.places,
-                unflipped_first=not self._found,
-            )
+        found, offset = FlippedStatistics(len(signs)), 0
+        for number, part in enumerate(self.family.parts()):
+            if number == len(self._groups):
+                self._groups.append(list(self._grouped(part, offset)))
+            for group in self._groups[number]:
+                self._add(found, part, offset, group, signs)
+            offset += part.shape[1]
         self._found.append(found)
+
+    def _add(
+        self,
+        found: FlippedStatistics,
+        part: FloatArray,
+        offset: int,
+        group: _Group,
+        signs: FloatArray,
+    ) -> None:
+        """Add the features of a group, of a part that begins at ``offset`` in the family."""
+        whole = group.places.size == part.shape[1]
+        columns = group.joining.joined(part if whole else part[:, group.places])
+        own = signs if group.joining.count == len(part) else signs[:, group.joining.starts]
+        first, factors = not self._found, None
+        if first and group.deflation < 1.0:
+            # The draws' own sums are more alike than flipped ones, by what is remembered.
+            factors = np.ones(len(signs))
+            factors[0] = group.deflation
+        places = offset + group.places
+        found.add(columns, own, factors=factors, places=places, unflipped_first=first)
 
     @property
     def moves(self) -> bool:
@@ -227,15 +230,13 @@ class _Flips:
             yield Part(f"{family.name}: {kind}", family.words, seen, coordinates, shown, share)
 
 
-def _by_memory(
-    part: FloatArray, kept: NDArray[np.intp], sums: BatchSums
-) -> Iterator[tuple[NDArray[np.intp], Joining, float]]:
+def _by_memory(part: FloatArray, kept: NDArray[np.intp], sums: BatchSums) -> Iterator[_Group]:
     """Groups of features, the batches they are summed over, and the part of the variance seen."""
     levels = sums.joinings
     if len(levels) == 1 or not kept.size:
-        yield kept, levels[0], 1.0
+        yield _Group(kept, levels[0], 1.0)
         return
     columns = tamed(part if kept.size == part.shape[1] else part[:, kept])
     for speed in speeds(variance_curves(columns, levels), levels):
         memory = speed.memory
-        yield kept[speed.features], levels[memory.level], memory.deflation
+        yield _Group(kept[speed.features], levels[memory.level], memory.deflation)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from polystein._lib.notes import first_of
 from polystein.data.source import Source
 from polystein.inference.convergence import MeansConvergence, ranked_convergence
 from polystein.methods.check.agreement import ThinnedRows
@@ -180,10 +181,10 @@ def _listed(found: list[tuple[str, str, str]]) -> str:
 def _of_constants(both: Both) -> Iterator[str]:
     for what, convergence in both:
         if names := convergence.constant():
-            shown = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
             yield (
-                f"The {what} of {shown} never change, so that they cannot show whether the chains "
-                "have converged. Leave such coordinates out, or look at why the sampler is stuck."
+                f"The {what} of {first_of(names, 3)} never change, so that they cannot show "
+                "whether the chains have converged. Leave such coordinates out, or look at why "
+                "the sampler is stuck."
             )
 
 
