@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import chi2, gamma, multivariate_normal, norm
 
-from . import resolution
+from . import invariant, resolution
 
 Array = NDArray[np.float64]
 #: Chain, first row, row after the last, and batch.
@@ -61,6 +61,31 @@ def diagonal_sums(
             weight = 1.0 if weights is None else float(weights[chain, t])
             sums[block] += weight * diagonal_entries(draws[chain, t], scores[chain, t], order)
     return sums.reshape(-1, 1 + order, d)
+
+
+def tail(x: float, sign: float) -> tuple[float, float]:
+    """The smooth indicator of a tail, the upper or the lower one, and its derivative."""
+    place = 1.4 * (sign * x - 1.75)
+    return 0.5 * (1.0 + math.tanh(place)), sign * 0.7 / math.cosh(place) ** 2
+
+
+def tail_sums(draws: Array, scores: Array, weights: Array | None, places: Iterable[Place]) -> Array:
+    """Block sums of s phi + phi' for the two tails, of shape (blocks, 2, d)."""
+    values = np.zeros((*draws.shape[:2], 2 * draws.shape[2]))
+    for chain, t, j in np.ndindex(*draws.shape):
+        for k, sign in enumerate((1.0, -1.0)):
+            value, slope = tail(float(draws[chain, t, j]), sign)
+            values[chain, t, k * draws.shape[2] + j] = scores[chain, t, j] * value + slope
+    return summed(values, weights, places).reshape(-1, 2, draws.shape[2])
+
+
+def score_products(scores: Array, weights: Array | None) -> Array:
+    """Sum over all rows of w s s'."""
+    result = np.zeros((scores.shape[2], scores.shape[2]))
+    for chain, t in np.ndindex(*scores.shape[:2]):
+        weight = 1.0 if weights is None else float(weights[chain, t])
+        result += weight * np.outer(scores[chain, t], scores[chain, t])
+    return result
 
 
 def pair_sums(
@@ -199,7 +224,11 @@ def extreme(tails: Sequence[Array], shares: Sequence[float]) -> int:
     """
     whole = math.fsum(shares)
     least = [
-        min(tail[k] / (share / whole) for tail, share in zip(tails, shares, strict=True))
+        min(
+            tail[k] / (share / whole)
+            for tail, share in zip(tails, shares, strict=True)
+            if share > 0.0
+        )
         for k in range(len(tails[0]))
     ]
     return sum(1 for value in least if value <= least[0] * (1.0 + 1e-9))
@@ -212,15 +241,31 @@ def is_decided(count: int, patterns: int, levels: Sequence[float]) -> bool:
     return all(not p - 3.0 * error <= level <= p + 3.0 * error for level in levels)
 
 
+class JudgedForm(NamedTuple):
+    """Products K of joined batches that count, their groups, V_L/V and the share of the level."""
+
+    kept: Array
+    groups: Sequence[Sequence[int]]
+    deflation: float
+    share: float
+
+    def values(self, signs: Array) -> Array:
+        """T of every flip; that of the draws is deflated."""
+        firsts = [group[0] for group in self.groups]
+        found = [invariant.value(self.kept, flip[firsts]) for flip in signs]
+        return np.array([self.deflation * found[0], *found[1:]])
+
+
 def flipped(
     families: Sequence[tuple[Array, Sequence[Pool], float, float]],
+    forms: Sequence[JudgedForm],
     stages: Sequence[Array],
     levels: Sequence[float],
 ) -> tuple[int, int]:
     """How many of how many patterns are extreme, stage after stage of signs until it is decided.
 
-    A family is its batch sums, its pools and the shares of its two statistics. Signs are the same
-    for all families.
+    A family is its batch sums, its pools and the shares of its two statistics, one of which may
+    be 0. Signs are the same for all families.
     """
     signs = np.empty((0, stages[0].shape[1]))
     count = 0
@@ -231,6 +276,9 @@ def flipped(
             total, largest = statistics(sums, signs, pools)
             tails += [gamma_tail(total, total), maximum_tail(largest, largest)]
             shares += own
+        for form in forms:
+            tails.append(invariant.tail(form.values(signs), form.kept))
+            shares.append(form.share)
         count = extreme(tails, shares)
         if is_decided(count, len(signs), levels):
             break

@@ -116,6 +116,18 @@ def pooled(
         mean.append(math.fsum(ratios) / len(varying))
         independent = min(len(varying), rules.most_independent)
         error.append(mean[-1] * math.sqrt(2.0 / freedom(groups, chains) / independent))
+    return extrapolated(mean, error, joinings, sizes, rules, first)
+
+
+def extrapolated(
+    mean: Sequence[float],
+    error: Sequence[float],
+    joinings: Sequence[Groups],
+    sizes: Sequence[float],
+    rules: Rules,
+    first: int,
+) -> Memory:
+    """The first level that a curve is flat after, and what is beyond by the lugsail estimate."""
     flat = next(
         level
         for level in range(first, len(joinings))

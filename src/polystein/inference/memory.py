@@ -157,6 +157,13 @@ def pooled_memory(curves: FloatArray, levels: Sequence[Joining], first: int = 0)
     means = (curves[:, varying] / curves[first, varying]).mean(axis=1)
     independent = min(int(np.count_nonzero(varying)), MOST_INDEPENDENT)
     errors = means * np.array([_error(level) for level in levels]) / independent**0.5
+    return extrapolated(means, errors, levels, first)
+
+
+def extrapolated(
+    means: FloatArray, errors: FloatArray, levels: Sequence[Joining], first: int
+) -> Memory:
+    """The memory by a curve that grows with the length of batches, and its standard errors."""
     level = _first_flat(means, errors, first)
     # The longest batches have none of twice their length.
     usable = min(level, len(levels) - 2)

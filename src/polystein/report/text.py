@@ -156,7 +156,8 @@ def found_words(result: GofResult, alpha: float = DEFAULT_LEVEL) -> str:
     arm = next((arm for arm in arms if arm.rows == "all rows"), arms[0])
     part = arm.leading
     places = " and ".join(part.coordinates) or "all coordinates together"
-    return f"{part.words} of {places} ({part.name}, {arm.rows})"
+    joint = ", " if part.words.endswith("direction") else " of "
+    return f"{part.words}{joint}{places} ({part.name}, {arm.rows})"
 
 
 def headings(result: GofResult) -> tuple[str, str, str]:

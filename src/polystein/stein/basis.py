@@ -202,6 +202,45 @@ class LinearAndBounded(_Ordered):
         yield from BoundedHermite(self.order - 1).terms(draws)
 
 
+@dataclass(frozen=True)
+class SmoothTails(_Ordered):
+    """Smooth indicators of the two tails: (1 + tanh(1.4 (+-x - 1.75)))/2.
+
+    Hermite functions fall off beyond two standard deviations, and do not see what is missing
+    there. Indicators that rise later see a missing mode better, and have more skewed means. For
+    draws in standardised coordinates.
+    """
+
+    order: int = 2
+
+    least = 2
+    #: Where an indicator is 1/2, and twice its slope there.
+    border: ClassVar[float] = 1.75
+    steepness: ClassVar[float] = 1.4
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """``upper tail`` and ``lower tail``."""
+        return ("upper tail", "lower tail")
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """``tails`` for both."""
+        return ("tails", "tails")
+
+    def terms(self, draws: FloatArray) -> Iterator[Term]:
+        """Yield the upper and the lower tail, each with its derivative."""
+        for sign in (1.0, -1.0):
+            values = np.multiply(draws, sign * self.steepness, out=empty_like(draws))
+            values -= self.steepness * self.border
+            np.tanh(values, out=values)
+            derivative = np.multiply(values, values, out=empty_like(draws))
+            np.subtract(1.0, derivative, out=derivative)
+            values += 1.0
+            values *= 0.5
+            yield Term(values, 0.5 * sign * self.steepness, derivative)
+
+
 def basis_for(name: BasisName, order: int, *, standardise: bool) -> Basis:
     """Look up a basis; all but the monomials are made for standardised draws."""
     one_of(name, BasisName, "basis")

@@ -9,20 +9,26 @@ import numpy as np
 from polystein.inference.memory import Joining, joinings
 from polystein.methods.check.families import BASIS, FEWEST_BATCHES, FEWEST_FOR_SPREADS
 from tests.conftest import Array
+from tests.reference import invariant
 
 ORDERS = {"x pairs": 1, "G2 pairs": 3}
 #: Each statistic's share of the level, before those that are left out give theirs to the others.
 SHARES = {
-    "score: sum": 0.45,
-    "score: max": 0.03,
-    "x: sum": 0.03,
-    "x: max": 0.02,
-    "G1-4: sum": 0.17,
-    "G1-4: max": 0.12,
-    "x pairs: sum": 0.03,
-    "x pairs: max": 0.06,
-    "G2 pairs: sum": 0.03,
-    "G2 pairs: max": 0.06,
+    "score: sum": 0.05,
+    "score: max": 0.02,
+    "x: sum": 0.005,
+    "x: max": 0.01,
+    "G1-4: sum": 0.13,
+    "G1-4: max": 0.04,
+    "tails: sum": 0.005,
+    "tails: max": 0.02,
+    "trace: sum": 0.24,
+    "x pairs: sum": 0.005,
+    "x pairs: max": 0.025,
+    "G2 pairs: sum": 0.005,
+    "G2 pairs: max": 0.055,
+    "Hotelling: sum": 0.25,
+    "trace of square: sum": 0.14,
 }
 
 
@@ -32,7 +38,9 @@ class GivenSums:
 
     keeps_pairs = True
 
-    def __init__(self, diagonal: Array, pairs: dict[int, Array], chains: Any = None) -> None:
+    def __init__(
+        self, diagonal: Array, pairs: dict[int, Array], chains: Any = None, tails: Any = None
+    ) -> None:
         self.count = diagonal.shape[0]
         self.sizes = np.full(self.count, 4.0)
         self.chains = np.arange(self.count) if chains is None else np.asarray(chains)
@@ -43,6 +51,10 @@ class GivenSums:
         #: Score coordinates of pairs that come at once; all of them if it is None.
         self.at_once: int | None = None
         self._diagonal, self._pairs = diagonal, pairs
+        self.tails = diagonal[:, 2:4] if tails is None else tails
+        self.score_products = diagonal[:, 0].T @ diagonal[:, 0] + np.diag(
+            np.sum(diagonal[:, 0] ** 2, axis=0)
+        )
 
     @property
     def memory_is_known(self) -> bool:
@@ -91,15 +103,35 @@ def random_sums(
         order: np.where(own, 0.0, size * (mean + rng.exponential(size=(batches, d, d)) - 0.7))
         for order in ORDERS.values()
     }
-    return GivenSums(diagonal, pairs, chains)
+    tails = size * (mean + rng.exponential(size=(batches, 2, d)) - 0.7)
+    return GivenSums(diagonal, pairs, chains, tails)
 
 
-def literal_families(sums: Any) -> dict[str, Array]:
+def literal_products(sums: Any, left_out: Any = ()) -> dict[str, Array]:
+    """The products of each quadratic form, by name."""
+    kept = [j for j in range(sums.diagonal.shape[2]) if j not in left_out]
+    if len(kept) < 2:
+        return {}
+    own = np.ix_(range(sums.count), kept)
+    moments = sums.score_products[np.ix_(kept, kept)]
+    found = {"Hotelling": invariant.hotelling(sums.diagonal[:, 0][own], moments)}
+    parts = list(sums.pairs(ORDERS["x pairs"]))
+    if len(parts) == 1:
+        matrices = parts[0][np.ix_(range(sums.count), kept, kept)].copy()
+        matrices[:, range(len(kept)), range(len(kept))] = sums.diagonal[:, 1][own]
+        found["trace of square"] = invariant.trace_of_square(matrices)
+    return found
+
+
+def literal_families(sums: Any, left_out: Any = ()) -> dict[str, Array]:
     """Every family's batch sums as columns, by name."""
     diagonal, batches = sums.diagonal, sums.count
     families = {"score": diagonal[:, 0], "x": diagonal[:, 1]}
     families["G1-4"] = diagonal[:, 2:].reshape(batches, -1)
+    families["tails"] = sums.tails.reshape(batches, -1)
     if diagonal.shape[2] > 1:
+        kept = [j for j in range(diagonal.shape[2]) if j not in left_out]
+        families["trace"] = diagonal[:, 1][:, kept].sum(axis=1, keepdims=True)
         for name, order in ORDERS.items():
             families[name] = np.concatenate(list(sums.pairs(order)), axis=1).reshape(batches, -1)
     return families

@@ -40,9 +40,14 @@ def normal_score(draws: Any) -> Any:
 
 FLIPS, TRAINED, AGREEMENT = "sign flips", "trained witnesses", "agreement of chains"
 OF_FLIPS = [
-    f"{family}: {kind}"
-    for family in ("score", "x", "G1-4", "x pairs", "G2 pairs")
-    for kind in ("sum", "max")
+    *(
+        f"{family}: {kind}"
+        for family in ("score", "x", "G1-4", "tails", "x pairs", "G2 pairs")
+        for kind in ("sum", "max")
+    ),
+    "trace: sum",
+    "Hotelling: sum",
+    "trace of square: sum",
 ]
 OF_TRAINED = ["trained score", "sparse score", "sparse stack", "trained x", "trained stack"]
 
@@ -613,10 +618,13 @@ def test_inputs_are_left_alone() -> None:
 @pytest.mark.parametrize(
     ("fault", "words"),
     [
-        (lambda draws: draws * np.array([1.0, 1.0, 1.2]), "spread of c (x: max, all rows)"),
+        (
+            lambda draws: draws * np.array([1.0, 1.0, 1.2]),
+            "spread along a direction, mainly c (trace of square: sum, all rows)",
+        ),
         (
             lambda draws: draws + 0.5 * draws[:, [1, 0, 0]] * [1.0, 0.0, 0.0] / 1.25**0.5,
-            "correlation of b and a (x pairs: max, all rows)",
+            "spread along a direction, mainly a + 0.8 b (trace of square: sum, all rows)",
         ),
         (lambda draws: draws + 0.15, "location of all coordinates together (score: sum, all rows)"),
     ],

@@ -13,11 +13,15 @@ from polystein.methods.check.families import (
     families,
     order_of,
 )
+from polystein.methods.check.invariant import forms
 from tests.methods.check.sums import ORDERS, SHARES, fewest_batches, literal_families, random_sums
 
 
 def found(sums: Any) -> dict[str, Family]:
-    return {family.name: family for family in families(sums)}
+    return {
+        family.name: family
+        for family in families(sums, np.zeros(sums.diagonal.shape[2], dtype=bool))
+    }
 
 
 @pytest.mark.parametrize("batches", [8, 250])
@@ -50,6 +54,9 @@ def test_all_statistics_together_have_the_whole_level() -> None:
     shares = {}
     for name, family in found(random_sums(np.random.default_rng(0), 200, 2)).items():
         shares |= {f"{name}: sum": family.sum_share, f"{name}: max": family.max_share}
+    assert shares.pop("trace: max") == 0.0
+    sums = random_sums(np.random.default_rng(0), 200, 2)
+    shares |= {f"{form.name}: sum": form.share for form in forms(sums, np.zeros(2, dtype=bool))}
     assert shares == SHARES
     assert sum(shares.values()) == pytest.approx(1.0)
 
@@ -60,6 +67,8 @@ def test_every_family_says_what_it_looks_at() -> None:
         "score": "location",
         "x": "spread",
         "G1-4": "spread, shape",
+        "tails": "tails",
+        "trace": "overall spread",
         "x pairs": "correlation",
         "G2 pairs": "curved dependence",
     }

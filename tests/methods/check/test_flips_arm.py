@@ -16,8 +16,14 @@ from polystein.methods.check import batch_sums
 from polystein.methods.check import flips_arm as sign_flips
 from polystein.methods.check.batch_sums import BatchSums
 from polystein.methods.check.batches import cut
-from polystein.methods.check.families import BASIS, FEWEST_BATCHES, FEWEST_FOR_SPREADS
-from polystein.methods.check.flips_arm import FIRST_PATTERNS, LEAST_DEFLATION, flip_signs
+from polystein.methods.check.families import (
+    BASIS,
+    FEWEST_BATCHES,
+    FEWEST_FOR_SPREADS,
+    LEAST_DEFLATION,
+    TAILS,
+)
+from polystein.methods.check.flips_arm import FIRST_PATTERNS, flip_signs
 from polystein.results.evidence import Abstention, Arm
 from tests.conftest import Array, arbitrary_rows
 from tests.methods.check.sums import (
@@ -26,9 +32,11 @@ from tests.methods.check.sums import (
     GivenSums,
     fewest_batches,
     literal_families,
+    literal_products,
     random_sums,
 )
 from tests.reference import check as literal
+from tests.reference import invariant as literal_invariant
 from tests.reference import memory as literal_memory
 
 NAMES = "abcdefgh"
@@ -71,7 +79,7 @@ def standard_frame(sample: ps.Sample) -> Frame:
 def sums_of(sample: ps.Sample, *, chains: bool = False) -> BatchSums:
     """Sums over batches, with the pairs that are looked at."""
     places, orders = cut(sample.layout, chains=chains), tuple(ORDERS.values())
-    return BatchSums(sample, standard_frame(sample), BASIS, places, orders).take()
+    return BatchSums(sample, standard_frame(sample), BASIS, places, orders, TAILS).take()
 
 
 def signs_of(seed: int, batches: int, stages: Any = None) -> list[Array]:
@@ -99,6 +107,8 @@ def literal_pools(sums: Any, name: str, columns: Array, left_out: Any) -> list[l
     for part in sums.parts_of(name, columns.shape[1]):
         pairs = name.endswith("pairs")
         kept = [j for j in part if j % d not in left_out and not (pairs and j // d in left_out)]
+        if name == "trace":
+            kept = [0]
         if len(joinings) == 1 or not kept:
             found.append((kept, literal_memory.Memory(0, 1.0, 0.0)))
             continue
@@ -114,25 +124,46 @@ def literal_pools(sums: Any, name: str, columns: Array, left_out: Any) -> list[l
     ]
 
 
+def literal_forms(sums: Any, left_out: Any) -> dict[str, literal.JudgedForm]:
+    """The quadratic forms that are judged."""
+    sizes, chains = sums.sizes.tolist(), sums.chains.tolist()
+    joinings = literal_memory.levels(chains, RULES.fewest_a_chain)
+    found = {}
+    for name, products in literal_products(sums, left_out).items():
+        memory = literal_invariant.form_memory(products, sizes, chains, joinings, RULES)
+        groups = joinings[memory.level]
+        own = [chains[group[0]] for group in groups] if len(joinings) > 1 else None
+        kept = literal_invariant.without_neighbours(literal_invariant.joined(products, groups), own)
+        if memory.deflation >= LEAST_DEFLATION and len(groups) >= FEWEST_BATCHES and kept.any():
+            share = SHARES[f"{name}: sum"]
+            found[name] = literal.JudgedForm(kept, groups, memory.deflation, share)
+    return found
+
+
 def literal_arm(
     sums: Any, stages: list[Array], left_out: Any = (), levels: Any = ()
 ) -> tuple[tuple[int, int], dict[str, float]]:
     """How many of how many flips are extreme, and each statistic's own tail among the flips."""
     families = []
-    for name, columns in literal_families(sums).items():
+    for name, columns in literal_families(sums, left_out).items():
         pools = literal_pools(sums, name, columns, left_out)
         # A family of which nothing moves is left out.
         if any(columns[:, own.columns].any() for own in pools):
-            shares = SHARES[f"{name}: sum"], SHARES[f"{name}: max"]
+            shares = SHARES[f"{name}: sum"], SHARES.get(f"{name}: max", 0.0)
             families.append((name, (columns, pools, *shares)))
-    extreme, patterns = literal.flipped([own for _, own in families], stages, levels)
+    forms = literal_forms(sums, left_out)
+    judged_families = [own for _, own in families]
+    extreme, patterns = literal.flipped(judged_families, list(forms.values()), stages, levels)
     signs = np.concatenate(stages)[:patterns]
     shown: dict[str, float] = {}
     for name, (columns, pools, *_) in families:
         laws = {"sum": literal.gamma_tail, "max": literal.maximum_tail}
         values = literal.statistics(columns, signs, pools)
         for (kind, law), own in zip(laws.items(), values, strict=True):
-            shown[f"{name}: {kind}"] = float(law(own[:1], own[1:])[0])
+            if f"{name}: {kind}" in SHARES:
+                shown[f"{name}: {kind}"] = float(law(own[:1], own[1:])[0])
+    for name, form in forms.items():
+        shown[f"{name}: sum"] = float(literal_invariant.tail(form.values(signs), form.kept)[0])
     return (extreme, patterns), shown
 
 
@@ -184,7 +215,9 @@ def test_the_arm_of_real_rows_is_the_loop(seed: int) -> None:
     places = cut(sample.layout, chains=False).stretches
     own = [array[None] for array in standard_frame(sample).apply(sample.draws, sample.scores)]
     pairs = {order: literal.pair_sums(*own, None, places, order) for order in (1, 3)}
-    given = GivenSums(literal.diagonal_sums(*own, None, places, BASIS.order), pairs)
+    tails_of = literal.tail_sums(*own, None, places)
+    given = GivenSums(literal.diagonal_sums(*own, None, places, BASIS.order), pairs, tails=tails_of)
+    given.score_products = literal.score_products(own[1], None)
     arm = judged(sums_of(sample), seed)
     (extreme, patterns), tails = literal_arm(given, signs_of(seed, given.count))
     assert arm.pvalue == pytest.approx(extreme / patterns, abs=1e-12)
@@ -201,11 +234,13 @@ def remembering_sums(
     rng = np.random.default_rng(seed)
     chains = np.repeat(np.arange(len(counts)), counts)
     sums = random_sums(rng, chains.size, d, chains=chains)
-    for table in (sums.diagonal, *(next(sums.pairs(order)) for order in ORDERS.values())):
+    pairs = (next(sums.pairs(order)) for order in ORDERS.values())
+    for table in (sums.diagonal, sums.tails, *pairs):
         noise = rng.standard_normal(table.shape)
         for j in range(d):
             rho = 0.97 if j in slow else remembered
             table[..., j] = lfilter([1.0], [1.0, -rho], noise[..., j], axis=0) + mean
+    sums.score_products = sums.diagonal[:, 0].T @ sums.diagonal[:, 0] + np.eye(d)
     own = np.arange(d)
     for order in ORDERS.values():
         next(sums.pairs(order))[:, own, own] = 0.0
@@ -262,6 +297,7 @@ def test_features_of_which_too_little_is_seen_are_not_judged() -> None:
     sums = remembering_sums(5, [64] * 4, 2, 0.0)
     ramp = np.tile(np.linspace(-1.0, 1.0, 64), 4)
     sums.diagonal[:] = 0.01 * sums.diagonal + ramp[:, None, None]
+    sums.tails[:] = sums.diagonal[:, 2:4]
     arm = assert_is_loop(sums, 5)
     assert {part.name.split(":")[0] for part in arm.parts} <= {"x pairs", "G2 pairs"}
     # What is not judged is said.
@@ -271,6 +307,10 @@ def test_features_of_which_too_little_is_seen_are_not_judged() -> None:
         "sign flips of location",
         "sign flips of spread",
         "sign flips of spread, shape",
+        "sign flips of tails",
+        "sign flips of overall spread",
+        "sign flips of location along a direction",
+        "sign flips of spread along a direction",
     ]
     for one in abstained:
         assert isinstance(one, Abstention)
@@ -281,12 +321,14 @@ def test_families_that_are_all_too_slow_leave_nothing_to_judge() -> None:
     """One coordinate has no pairs."""
     sums = remembering_sums(5, [64] * 4, 1, 0.0)
     sums.diagonal[:] = 0.01 * sums.diagonal + np.tile(np.linspace(-1.0, 1.0, 64), 4)[:, None, None]
+    sums.tails[:] = sums.diagonal[:, 2:4]
     found = flips_of(sums, 5)
     assert all(isinstance(one, Abstention) for one in found)
     assert [one.name for one in found][1:] == [
         "sign flips of location",
         "sign flips of spread",
         "sign flips of spread, shape",
+        "sign flips of tails",
     ]
 
 
@@ -401,8 +443,9 @@ def test_more_flips_than_are_worth_their_time_are_not_tried(
     first = judged(sums, 1)
     levels = [first.pvalue]
     assert judged(sums, 1, levels=levels).pvalue != first.pvalue
-    # 30 batches of 2 + 8 features of the diagonal, and 4 of each kind of pairs.
-    for products, most in ((30 * 18 * 79, 50), (30 * 18 * 80, 80), (30 * 18 * 170, 170)):
+    # 30 batches of 2 + 8 features of the diagonal, 4 of the tails and of each kind of pairs, one
+    # of all coordinates, and 30 for each quadratic form.
+    for products, most in ((30 * 83 * 79, 50), (30 * 83 * 80, 80), (30 * 83 * 170, 170)):
         monkeypatch.setattr(sign_flips, "MOST_PRODUCTS", products)
         found = judged(sums, 1, levels=levels)
         assert most in patterns_of(found, short_stages)
@@ -456,11 +499,16 @@ def test_pairs_in_parts_find_the_same_place(
     monkeypatch.setattr(batch_sums, "PAIR_NUMBERS", most_numbers)
     arm = judged(sums_of(sample))
     assert arm.pvalue == whole.pvalue == 1.0 / FIRST_PATTERNS
-    assert arm.leading.coordinates == tuple(NAMES[index] for index in place)
-    assert arm.leading.orders == ("x",)
-    for part, expected in zip(arm.parts, whole.parts, strict=True):
-        assert part.pvalue == pytest.approx(expected.pvalue, rel=1e-9)
-        assert part._replace(pvalue=0.0) == expected._replace(pvalue=0.0)
+    found = {part.name: part for part in arm.parts}
+    wanted = {part.name: part for part in whole.parts}
+    assert found["x pairs: max"].coordinates == tuple(NAMES[index] for index in place)
+    assert found["x pairs: max"].orders == ("x",)
+    # The trace of the square needs all pairs at once.
+    assert set(wanted) - set(found) <= {"trace of square: sum"}
+    for name, part in found.items():
+        assert part.pvalue == pytest.approx(wanted[name].pvalue, rel=1e-9)
+        both = (one._replace(pvalue=0.0, level_share=0.0) for one in (part, wanted[name]))
+        assert len(set(both)) == 1
 
 
 @pytest.mark.parametrize(("order", "name"), [(0, "score"), (1, "x"), (2, "G1"), (5, "G4")])
@@ -490,8 +538,12 @@ def test_the_arm_says_what_it_looked_at_on_which_rows() -> None:
         "score": "location",
         "x": "spread",
         "G1-4": "spread, shape",
+        "tails": "tails",
+        "trace": "overall spread",
         "x pairs": "correlation",
         "G2 pairs": "curved dependence",
+        "Hotelling": "location along a direction",
+        "trace of square": "spread along a direction",
     }
 
 
@@ -522,11 +574,12 @@ def test_sums_that_are_all_zero_are_not_judged() -> None:
     assert isinstance(tried(sums), Abstention)
 
 
-@pytest.mark.parametrize("scale", [1e-170, 1e170])
+@pytest.mark.parametrize("scale", [1e-140, 1e140])
 def test_squares_of_sums_neither_vanish_nor_overflow(scale: float) -> None:
     sums = random_sums(np.random.default_rng(5), 30, 2, mean=0.2)
     pairs = {order: scale * next(sums.pairs(order)) for order in ORDERS.values()}
-    assert judged(GivenSums(scale * sums.diagonal, pairs)).pvalue == judged(sums).pvalue
+    scaled = GivenSums(scale * sums.diagonal, pairs, tails=scale * sums.tails)
+    assert judged(scaled).pvalue == judged(sums).pvalue
 
 
 @pytest.mark.parametrize(
@@ -545,14 +598,23 @@ def test_spreads_need_many_batches(batches: int, present: bool) -> None:
 def test_one_coordinate_has_no_pairs() -> None:
     arm = judged(random_sums(np.random.default_rng(0), FEWEST_FOR_SPREADS, 1))
     families = {part.name.split(":")[0] for part in arm.parts}
-    assert families == {"score", "x", "G1-4"}
+    assert families == {"score", "x", "G1-4", "tails"}
 
 
 def test_a_family_that_is_zero_is_left_out() -> None:
     sums = random_sums(np.random.default_rng(0), FEWEST_FOR_SPREADS, 2)
     sums.diagonal[:, 0] = 0.0
     arm = judged(sums)
-    assert {part.name.split(":")[0] for part in arm.parts} == {"x", "G1-4", "x pairs", "G2 pairs"}
+    assert {part.name.split(":")[0] for part in arm.parts} == {
+        "x",
+        "G1-4",
+        "tails",
+        "trace",
+        "x pairs",
+        "G2 pairs",
+        "Hotelling",
+        "trace of square",
+    } - {"Hotelling"}
     assert sum(part.level_share for part in arm.parts) == pytest.approx(1.0)
 
 
@@ -575,11 +637,12 @@ def test_flips_that_change_nothing_count_against(d: int) -> None:
 
 
 def test_a_coordinates_scale_does_not_matter() -> None:
+    """Scores are multiplied by it, and s_l x_m by the ratio of two; s_l g(x_m) as the scores."""
     sums = random_sums(np.random.default_rng(5), 30, 2, mean=0.2)
-    scaled = GivenSums(
-        sums.diagonal * np.array([1e-8, 1e6]),
-        {order: 1e3 * next(sums.pairs(order)) for order in ORDERS.values()},
-    )
+    scale, diagonal = np.array([1e-3, 1e2]), sums.diagonal.copy()
+    diagonal[:, 0] *= scale
+    pairs = {order: next(sums.pairs(order)) * scale[:, None] / scale for order in ORDERS.values()}
+    scaled = GivenSums(diagonal, pairs, tails=sums.tails)
     first, second = judged(sums), judged(scaled)
     assert first.pvalue == second.pvalue
     for part, other in zip(first.parts, second.parts, strict=True):
@@ -615,6 +678,7 @@ def test_one_batch_that_holds_all_says_nothing(batches: int, d: int) -> None:
     sums = random_sums(np.random.default_rng(3), batches, d)
     rest = np.arange(batches) != 5
     sums.diagonal[rest] = 0.0
+    sums.tails[rest] = 0.0
     for order in ORDERS.values():
         next(sums.pairs(order))[rest] = 0.0
     arm = judged(sums)

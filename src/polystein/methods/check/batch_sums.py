@@ -26,6 +26,8 @@ from polystein.types import FloatArray
 #: Sums over pairs of coordinates take at most this many numbers at once, 256 MiB. What does not
 #: fit is summed in further passes.
 PAIR_NUMBERS = 2**25
+#: Products of all pairs of scores are summed for no more coordinates than this.
+MOST_COORDINATES = 1_000
 # More sums over pairs than this are kept in single precision ...
 _MANY_SUMS = 2**22
 # ... if the largest score of a block lies between these: their products with standardised draws
@@ -55,13 +57,14 @@ class BatchSums:
         basis: Basis,
         batches: Batches,
         orders: tuple[int, ...] = (),
+        tails: Basis | None = None,
     ) -> None:
         self.source, self.basis, self.batches, self.frame = source, basis, batches, frame
         self.deviations = LargestDeviations(frame, source.layout.dimension)
         self._jobs = self._pair_jobs(orders if source.layout.dimension > 1 else ())
         fitting = self._fitting(self._jobs)
         dimension = source.layout.dimension
-        self._pass = BatchPass(frame, basis, batches, dimension, fitting, self.deviations)
+        self._pass = BatchPass(frame, basis, batches, dimension, fitting, self.deviations, tails)
         self._pairs = self._pass.pairs
 
     def take(self, *others: Accumulator, tick: Tick | None = None) -> BatchSums:
@@ -111,6 +114,16 @@ class BatchSums:
     def diagonal(self) -> FloatArray:
         """Sums of s, and of s phi_i + phi_i' for each order; of shape (batches, 1 + Q, d)."""
         return self._pass.diagonal.reshape(self.count, 1 + self.basis.order, -1)
+
+    @property
+    def tails(self) -> FloatArray:
+        """Sums of s phi + phi' for the functions of the tails; of shape (batches, 2, d)."""
+        return self._pass.tails.reshape(self.count, -1, self.source.layout.dimension)
+
+    @property
+    def score_products(self) -> FloatArray:
+        """Sum over all rows of s s'; without entries if there are too many coordinates."""
+        return self._pass.score_products
 
     @property
     def draws(self) -> FloatArray:
@@ -182,12 +195,17 @@ class BatchPass:
         dimension: int,
         jobs: list[PairJob],
         deviations: LargestDeviations | None,
+        tails: Basis | None = None,
     ) -> None:
+        self._tails = tails
         self._frame, self._basis, self._batches = frame, basis, batches
         self._dimension, self._jobs = dimension, jobs
         #: None where pairs are all that is summed: the rest has been summed before.
         self.deviations = deviations
         self.diagonal = np.zeros((batches.count, (1 + basis.order) * dimension))
+        self.tails = np.zeros((batches.count, (0 if tails is None else tails.order) * dimension))
+        own = 0 if dimension > MOST_COORDINATES or deviations is None else dimension
+        self.score_products = np.zeros((own, own))
         self.draws = np.zeros((batches.count, dimension))
         self.squares = np.zeros((batches.count, 2 * dimension))
         self.weights, self.squared_weights = np.zeros(batches.count), 0.0
@@ -197,7 +215,13 @@ class BatchPass:
         """An accumulator of the same kind without rows."""
         deviations = None if self.deviations is None else self.deviations.zero()
         return BatchPass(
-            self._frame, self._basis, self._batches, self._dimension, self._jobs, deviations
+            self._frame,
+            self._basis,
+            self._batches,
+            self._dimension,
+            self._jobs,
+            deviations,
+            self._tails,
         )
 
     def update(self, block: Block) -> None:
@@ -232,12 +256,32 @@ class BatchPass:
         for entry in diagonal_entries(seen.scores, terms):
             parts.append(_weighted_sums(entry, seen.weights, segments))
         _add(self.diagonal, segments.batch, np.concatenate(parts, axis=1))
+        self._add_tails(seen, segments)
+        self._add_score_products(seen)
+
+    def _add_tails(self, seen: Block, segments: Segments) -> None:
+        if self._tails is None:
+            return
+        entries = diagonal_entries(seen.scores, self._tails.terms(seen.draws))
+        next(entries)  # the scores have been summed
+        parts = [_weighted_sums(entry, seen.weights, segments) for entry in entries]
+        _add(self.tails, segments.batch, np.concatenate(parts, axis=1))
+
+    def _add_score_products(self, seen: Block) -> None:
+        """Add s s' of all rows."""
+        if self.score_products.size:
+            scores = seen.scores
+            weighted = scores if seen.weights is None else scores * seen.weights[:, None]
+            with np.errstate(over="ignore"):  # infinity is reported where the sums are used
+                self.score_products += weighted.T @ scores
 
     def merge(self, other: BatchPass) -> BatchPass:
         """Add another accumulator's rows."""
         if self.deviations is not None and other.deviations is not None:
             self.deviations.merge(other.deviations)
         self.diagonal += other.diagonal
+        self.tails += other.tails
+        self.score_products += other.score_products
         self.draws += other.draws
         self.squares += other.squares
         self.weights += other.weights

@@ -38,7 +38,7 @@ from polystein.methods.check.arms import (
 from polystein.methods.check.batch_sums import BatchSums
 from polystein.methods.check.batches import chains_are_batches, cut
 from polystein.methods.check.chain_convergence import ChainConvergence, chain_convergence
-from polystein.methods.check.families import BASIS, PAIR_ORDERS, order_of
+from polystein.methods.check.families import BASIS, PAIR_ORDERS, TAILS, order_of
 from polystein.methods.check.flips_arm import flip_signs
 from polystein.methods.check.trained_arm import (
     INDEPENDENT,
@@ -205,7 +205,7 @@ def _summed(
     source = rows.test.source
     batches = cut(source.layout, chains=rows.test.split.respects_time)
     orders = tuple(order_of(BASIS, name) for name in PAIR_ORDERS)
-    sums = BatchSums(source, rows.look.frame_of_all(), BASIS, batches, orders)
+    sums = BatchSums(source, rows.look.frame_of_all(), BASIS, batches, orders, TAILS)
     training = TrainingSums(source, rows.partition, BASIS, rows.frame)
     agreement = None if thinned is None else AgreementSums(source.layout, thinned.bounds())
     sums.take(training, *([] if agreement is None else [agreement]), tick=tick)

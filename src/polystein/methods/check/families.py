@@ -6,21 +6,30 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from polystein.methods.check.batch_sums import BatchSums
-from polystein.stein.basis import Basis, LinearAndBounded
+from polystein.stein.basis import Basis, LinearAndBounded, SmoothTails
 from polystein.types import FloatArray
 
 #: x sees location, spread and correlation best; four bounded functions see the shape.
 BASIS = LinearAndBounded(5)
+#: The bounded functions fall off beyond two standard deviations; these do not.
+TAILS = SmoothTails()
 #: Fewer batches than this have too few patterns of signs for a p-value.
 FEWEST_BATCHES = 8
 #: The diagonal of order 1 is as skewed as a square: on fewer batches than this it rejects too
 #: often (0.11 instead of 0.05 on 32), and bounded functions see the spread alone.
 FEWEST_FOR_SPREADS = 120
+#: Features of which this little of the variance is seen by the longest batches are not judged.
+LEAST_DEFLATION = 0.3
 
 
 #: The orders whose pairs of coordinates are looked at: x (correlation) and G2 (curved dependence).
 PAIR_ORDERS = {"x": "correlation", "G2": "curved dependence"}
+#: Shares of the level of the sum and of the largest, for the pairs of each order.
+_PAIR_SHARES = {"x": (0.005, 0.025), "G2": (0.005, 0.055)}
 
 
 class Family(NamedTuple):
@@ -28,7 +37,8 @@ class Family(NamedTuple):
 
     Features are counted order by order, or, for pairs, by score and other coordinate.
     ``sum_share`` and ``max_share`` are the shares of the level of its two statistics, and
-    ``fewest_batches`` is how many batches they need.
+    ``fewest_batches`` is how many batches they need. A statistic without a share is none. A
+    feature ``of_all`` is one of all coordinates together.
     """
 
     name: str
@@ -39,17 +49,22 @@ class Family(NamedTuple):
     max_share: float
     fewest_batches: int = FEWEST_BATCHES
     of_pairs: bool = False
+    of_all: bool = False
 
     def place(self, position: int, dimension: int) -> tuple[tuple[str, ...], tuple[int, ...]]:
         """Order and coordinates of a feature."""
+        if self.of_all:
+            return self.orders, ()
         first, second = divmod(position, dimension)
         if self.of_pairs:
             return self.orders, (first, second)
         return (self.orders[first],), (second,)
 
 
-def families(sums: BatchSums) -> Iterator[Family]:
+def families(sums: BatchSums, left_out: NDArray[np.bool_]) -> Iterator[Family]:
     """Each family of features with its batch sums.
+
+    Coordinates that are left out have no part in features of all coordinates together.
 
     The shares were chosen on seeds that appear in no table. A small shift of all coordinates
     shows in no other statistic than the sum over the scores, hence the large share of that
@@ -59,14 +74,20 @@ def families(sums: BatchSums) -> Iterator[Family]:
     diagonal, batches = sums.diagonal, sums.count
     x, *bounded = sums.basis.names
     score, spreads = diagonal[:, 0], diagonal[:, 1]
-    yield Family("score", "location", ("score",), partial(_one, score), 0.45, 0.03)
-    yield Family("x", "spread", (x,), partial(_one, spreads), 0.03, 0.02, FEWEST_FOR_SPREADS)
+    yield Family("score", "location", ("score",), partial(_one, score), 0.05, 0.02)
+    yield Family("x", "spread", (x,), partial(_one, spreads), 0.005, 0.01, FEWEST_FOR_SPREADS)
     shapes = diagonal[:, 2:].reshape(batches, -1)
-    yield Family("G1-4", "spread, shape", tuple(bounded), partial(_one, shapes), 0.17, 0.12)
+    yield Family("G1-4", "spread, shape", tuple(bounded), partial(_one, shapes), 0.13, 0.04)
+    yield Family(
+        "tails", "tails", TAILS.names, partial(_one, sums.tails.reshape(batches, -1)), 0.005, 0.02
+    )
     if diagonal.shape[2] > 1:
+        trace = spreads[:, ~left_out].sum(axis=1, keepdims=True)
+        yield Family("trace", "overall spread", (x,), partial(_one, trace), 0.24, 0.0, of_all=True)
         for name, words in PAIR_ORDERS.items():
             pairs = partial(_pairs, sums, order_of(sums.basis, name))
-            yield Family(f"{name} pairs", words, (name,), pairs, 0.03, 0.06, of_pairs=True)
+            shares = _PAIR_SHARES[name]
+            yield Family(f"{name} pairs", words, (name,), pairs, *shares, of_pairs=True)
 
 
 def _one(columns: FloatArray) -> Iterator[FloatArray]:

@@ -9,7 +9,7 @@ left is allowed for (`polystein.inference.memory`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,9 @@ from polystein.inference.signflips import (
 )
 from polystein.methods.check.arms import ALL_ROWS, FLIPS
 from polystein.methods.check.batch_sums import BatchSums
-from polystein.methods.check.families import FEWEST_BATCHES, Family, families
+from polystein.methods.check.families import FEWEST_BATCHES, LEAST_DEFLATION, Family, families
+from polystein.methods.check.flipped_forms import FlippedForm
+from polystein.methods.check.invariant import forms
 from polystein.results.evidence import Abstention, Arm, Part
 from polystein.types import FloatArray
 
@@ -39,8 +41,6 @@ FIRST_PATTERNS, FURTHER_PATTERNS = 500, (2_000, 5_000, 20_000)
 MOST_PRODUCTS = 2**35
 #: So many patterns are tried at once.
 _PATTERNS_AT_ONCE = 1_000
-#: Features of which this little of the variance is seen by the longest batches are not judged.
-LEAST_DEFLATION = 0.3
 
 
 def flip_signs(
@@ -60,11 +60,12 @@ def flip_signs(
         return [Abstention(FLIPS, _SHORT)]
     if left_out.all():
         return [Abstention(FLIPS, _ALL_SLOW)]
-    every = [_Flips(family, sums, left_out) for family in families(sums)]
+    every: list[Judged] = [_Flips(family, sums, left_out) for family in families(sums, left_out)]
+    every += [FlippedForm(form, sums) for form in forms(sums, left_out)]
     signs = random_signs(FIRST_PATTERNS, sums.count, rng, unflipped_first=True)
     for one in every:
         one.flip(signs)
-    slow = [Abstention(f"{FLIPS} of {one.family.words}", _SLOW) for one in every if one.slow]
+    slow = [Abstention(f"{FLIPS} of {one.words}", _SLOW) for one in every if one.slow]
     judged = [one for one in every if one.moves]
     if not judged:
         few = f"there are fewer than {FEWEST_BATCHES} independent batches of rows. Take more draws"
@@ -84,7 +85,7 @@ _ALL_SLOW = (
 _SLOW = "some features remember for longer than the longest batches. Run the chains longer"
 
 
-def _shares(judged: list[_Flips]) -> FloatArray:
+def _shares(judged: list[Judged]) -> FloatArray:
     """Shares of the level of all statistics, which sum to 1."""
     shares = np.array([share for one in judged for share in one.shares])
     result: FloatArray = shares / shares.sum()
@@ -92,7 +93,7 @@ def _shares(judged: list[_Flips]) -> FloatArray:
 
 
 def _continued(
-    judged: list[_Flips], sums: BatchSums, rng: np.random.Generator, levels: Sequence[float]
+    judged: list[Judged], sums: BatchSums, rng: np.random.Generator, levels: Sequence[float]
 ) -> tuple[int, int]:
     """How many of how many patterns are extreme, after as many flips as it takes to be sure."""
     shares, patterns = _shares(judged), FIRST_PATTERNS
@@ -110,15 +111,12 @@ def _continued(
     return at_least_as_extreme(_tails(judged), shares), patterns
 
 
-def _tails(judged: list[_Flips]) -> FloatArray:
-    """The tails of all statistics for the draws and for every flip.
-
-    To be calibrated, the draws are treated as one of the flips.
-    """
-    return np.array([tail(values, values) for one in judged for _, tail, values in one.statistics])
+def _tails(judged: list[Judged]) -> FloatArray:
+    """The tails of all statistics for the draws and for every flip."""
+    return np.array([tail for one in judged for tail in one.tails])
 
 
-def _most_patterns(judged: list[_Flips], sums: BatchSums) -> float:
+def _most_patterns(judged: list[Judged], sums: BatchSums) -> float:
     """How many patterns of signs are worth their time."""
     if not sums.keeps_pairs:
         return FIRST_PATTERNS
@@ -146,6 +144,11 @@ class _Flips:
         self._found: list[FlippedStatistics] = []
 
     @property
+    def words(self) -> str:
+        """What the family looks at."""
+        return self.family.words
+
+    @property
     def features(self) -> int:
         """How many features are judged."""
         return sum(group.places.size for groups in self._groups for group in groups)
@@ -161,6 +164,8 @@ class _Flips:
 
     def _kept(self, offset: int, features: int) -> NDArray[np.intp]:
         """Places of the features without a coordinate that is left out."""
+        if self.family.of_all:
+            return np.arange(features)
         first, second = np.divmod(np.arange(offset, offset + features), self._left_out.size)
         slow = self._left_out[second]
         return np.flatnonzero(~(slow | self._left_out[first] if self.family.of_pairs else slow))
@@ -202,32 +207,45 @@ class _Flips:
         return any(found.largest.max() > 0.0 for found in self._found)
 
     @property
-    def shares(self) -> tuple[float, float]:
-        """Shares of the level of the two statistics."""
-        return self.family.sum_share, self.family.max_share
+    def shares(self) -> tuple[float, ...]:
+        """Shares of the level of the statistics that have one."""
+        shares = self.family.sum_share, self.family.max_share
+        return tuple(share for share in shares if share > 0.0)
 
     @property
     def statistics(self) -> tuple[tuple[str, Tail, FloatArray], ...]:
         """Kind, tail, and values for the draws and for every flip."""
         total = np.concatenate([found.total for found in self._found])
         largest = np.concatenate([found.largest for found in self._found])
-        return (("sum", gamma_tail, total), ("max", maximum_tail, largest))
+        both = (("sum", gamma_tail, total), ("max", maximum_tail, largest))
+        return both[: len(self.shares)]
+
+    @property
+    def tails(self) -> list[FloatArray]:
+        """The tails of the statistics, for the draws and for every flip.
+
+        To be calibrated, the draws are treated as one of the flips.
+        """
+        return [tail(values, values) for _, tail, values in self.statistics]
 
     def parts(self, names: Sequence[str]) -> Iterator[Part]:
-        """The two statistics, each with a p-value of its own."""
-        family = self.family
-        orders, place = family.place(self._found[0].position, len(names))
+        """The statistics, each with a p-value of its own."""
+        family, first = self.family, self._found[0]
+        orders, place = family.place(first.position, len(names))
         where = (orders, tuple(names[index] for index in place))
-        (_, _, total), (_, _, largest) = self.statistics
         # A sum that comes mostly from one feature is attributed to that feature.
-        of_sum = where if 2 * largest[0] > total[0] else (family.orders, ())
-        places = (of_sum, where)
+        of_sum = where if 2 * first.largest[0] > first.total[0] else (family.orders, ())
+        places = (of_sum, where)[: len(self.shares)]
         for (kind, tail, values), share, (seen, coordinates) in zip(
             self.statistics, self.shares, places, strict=True
         ):
             # To be shown, the draws are compared with the flips alone.
             shown = float(tail(values[:1], values[1:])[0])
             yield Part(f"{family.name}: {kind}", family.words, seen, coordinates, shown, share)
+
+
+#: Statistics on the same flips: those of a family of features, or a quadratic form.
+Judged: TypeAlias = _Flips | FlippedForm
 
 
 def _by_memory(part: FloatArray, kept: NDArray[np.intp], sums: BatchSums) -> Iterator[_Group]:

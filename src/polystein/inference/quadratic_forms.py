@@ -1,0 +1,134 @@
+"""Quadratic forms of batch sums, judged by flipping the signs of whole batches.
+
+With K_ab some product of the sums over batches a and b, such as b_a' M^-1 b_b, a pattern of
+signs e has the value
+
+    T(e) = sum over batches a != b of e_a e_b K_ab.
+
+No feature is divided by a spread of its own, so that T is unchanged by linear maps of the features
+that leave K unchanged. On chains the products of neighbouring batches are left out with the
+diagonal: rows remember those before them, and only distant batches have products of mean 0. What
+memory is left makes T(1) vary more than T of flips. The standard deviation of T over flips grows
+with the length of batches until they are longer than the memory, as V_L of
+`polystein.inference.memory` does, and is extrapolated in the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaincc, ndtr
+
+from polystein._lib.numerics import TINY
+from polystein.inference.memory import MOST_INDEPENDENT, Joining, Memory, extrapolated
+from polystein.types import FloatArray
+
+#: A law that is hardly skewed is taken for normal.
+_LEAST_SKEWNESS = 1e-3
+
+
+def joined_products(products: FloatArray, joining: Joining) -> FloatArray:
+    """K of longer batches, by K of the original ones."""
+    if joining.count == len(products):
+        return products
+    rows = np.add.reduceat(products, joining.starts, axis=0)
+    result: FloatArray = np.add.reduceat(rows, joining.starts, axis=1)
+    return result
+
+
+def apart(products: FloatArray, chains: NDArray[np.intp] | None) -> FloatArray:
+    """K without its diagonal, and without neighbouring batches of a chain if there are chains."""
+    kept = np.array(products, dtype=np.float64)
+    np.fill_diagonal(kept, 0.0)
+    if chains is not None:
+        first = np.flatnonzero(chains[1:] == chains[:-1])
+        kept[first, first + 1] = kept[first + 1, first] = 0.0
+    return kept
+
+
+def flipped_forms(kept: FloatArray, signs: FloatArray) -> FloatArray:
+    """T of each pattern of signs."""
+    result: FloatArray = np.einsum("pb,pb->p", signs @ kept, signs)
+    return result
+
+
+class Cumulants(NamedTuple):
+    """Second and third cumulant of T over random signs, 2 tr K^2 and 8 tr K^3; the first is 0."""
+
+    variance: float
+    third: float
+
+
+def cumulants(kept: FloatArray) -> Cumulants:
+    """The cumulants of a K without diagonal."""
+    third = float(np.einsum("ab,ab->", kept @ kept, kept))
+    return Cumulants(2.0 * float(np.einsum("ab,ab->", kept, kept)), 8.0 * third)
+
+
+def form_tail(values: FloatArray, law: Cumulants) -> FloatArray:
+    """Upper tail of T under the gamma law, shifted, that has these cumulants.
+
+    A law that is not skewed to the right is taken for normal.
+    """
+    if not law.variance > TINY:
+        return np.ones_like(values)
+    z = values / law.variance**0.5
+    skewness = law.third / law.variance**1.5
+    if skewness < _LEAST_SKEWNESS:
+        normal: FloatArray = ndtr(-z)
+        return normal
+    shape = 4.0 / skewness**2
+    tail: FloatArray = gammaincc(shape, np.maximum(shape + z * shape**0.5, 0.0))
+    return tail
+
+
+def form_memory(products: FloatArray, levels: Sequence[Joining]) -> Memory:
+    """The shortest batches that the spread of T over flips stops growing at."""
+    if len(levels) < 2:
+        return Memory(0, 1.0, 0.0)
+    curve, errors = spread_curve(products, levels)
+    if not curve[0] > TINY:
+        return Memory(0, 1.0, 0.0)
+    means = curve / curve[0]
+    return extrapolated(means, means * errors, levels, 0)
+
+
+def spread_curve(products: FloatArray, levels: Sequence[Joining]) -> tuple[FloatArray, FloatArray]:
+    """sqrt(tr V_L^2) for every joining, and its relative standard error.
+
+    V_L is the covariance matrix of sums over L rows within chains, over L, seen in the form K.
+    With W the products of deviations from the chains' means, over what independent rows would
+    have, and f degrees of freedom, tr V_L^2 is estimated without bias by
+
+        f^2 / ((f + 2)(f - 1)) (tr W^2 - (tr W)^2 / f)
+
+    (Bai and Saranadasa, 1996, Effect of high dimension, Statistica Sinica 6).
+    """
+    curve, errors = np.zeros(len(levels)), np.zeros(len(levels))
+    for number, level in enumerate(levels):
+        within, freedom = _within_chains(products, level), max(2, level.freedom)
+        trace, square = float(np.trace(within)), float(np.sum(within * within))
+        factor = freedom**2 / ((freedom + 2.0) * (freedom - 1.0))
+        unbiased = max(factor * (square - trace**2 / freedom), 0.0)
+        curve[number] = unbiased**0.5
+        independent = min(max(trace**2 / max(unbiased, TINY), 1.0), float(MOST_INDEPENDENT))
+        errors[number] = (1.0 / freedom**2 + 2.0 / (freedom * independent)) ** 0.5
+    return curve, errors
+
+
+def _within_chains(products: FloatArray, level: Joining) -> FloatArray:
+    """Products of deviations from the chains' means, over what independent rows would have."""
+    joined = joined_products(products, level)
+    borders = np.flatnonzero(np.diff(level.chains, prepend=-1))
+    own = np.searchsorted(borders, np.arange(level.count), "right") - 1
+    lengths = np.maximum(np.add.reduceat(level.rows, borders), TINY)
+    shares = level.rows / lengths[own]
+    # A batch's share of the sum over its chain is taken off, on either side of the products.
+    left = joined - shares[:, None] * np.add.reduceat(joined, borders, axis=0)[own]
+    both = left - shares * np.add.reduceat(left, borders, axis=1)[:, own]
+    expected = float(np.sum(level.rows * (1.0 - shares)))
+    result: FloatArray = both / max(expected, TINY)
+    return result

@@ -1,0 +1,99 @@
+"""Quadratic forms of batch sums under the sign flips of `check`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from polystein.inference.memory import Joining
+from polystein.inference.quadratic_forms import (
+    apart,
+    cumulants,
+    flipped_forms,
+    form_memory,
+    form_tail,
+    joined_products,
+)
+from polystein.methods.check.batch_sums import BatchSums
+from polystein.methods.check.families import LEAST_DEFLATION
+from polystein.methods.check.invariant import Form
+from polystein.results.evidence import Part
+from polystein.types import FloatArray
+
+#: A direction is named by no more coordinates than this, ...
+MOST_NAMED = 3
+#: ... and by none whose loading is smaller than this, relative to the largest.
+LEAST_LOADING = 0.3
+
+
+class FlippedForm:
+    """A quadratic form, for the draws and for every flip so far."""
+
+    def __init__(self, form: Form, sums: BatchSums) -> None:
+        self.form, self._found = form, list[FloatArray]()
+        chains = len(sums.joinings) > 1
+        memory = form_memory(form.products, sums.joinings)
+        self._joining: Joining = sums.joinings[memory.level]
+        self._deflation = memory.deflation
+        #: Whether the form remembers too long to be judged.
+        self.slow = memory.deflation < LEAST_DEFLATION
+        joined = joined_products(form.products, self._joining)
+        self._kept = apart(joined, self._joining.chains if chains else None)
+        self._law = cumulants(self._kept)
+        few = sums.effective_count(self._joining) < form.fewest_batches
+        #: Whether it is judged: it varies, on enough batches that are long enough.
+        self.moves = not (self.slow or few) and bool(np.any(self._kept))
+        #: Flips cost no more than those of so many features.
+        self.features = len(self._kept)
+
+    @property
+    def words(self) -> str:
+        """What the form looks at."""
+        return self.form.words
+
+    def flip(self, signs: FloatArray) -> None:
+        """Try further patterns of signs; the first one ever is that of the draws as they are."""
+        if not self.moves:
+            return
+        values = flipped_forms(self._kept, signs[:, self._joining.starts])
+        if not self._found:
+            # The draws' own sums are more alike than flipped ones, by what is remembered.
+            values[0] *= self._deflation
+        self._found.append(values)
+
+    @property
+    def shares(self) -> tuple[float, ...]:
+        """The share of the level of its one statistic."""
+        return (self.form.share,)
+
+    @property
+    def tails(self) -> list[FloatArray]:
+        """The tail of the statistic, for the draws and for every flip."""
+        return [form_tail(np.concatenate(self._found), self._law)]
+
+    def parts(self, names: Sequence[str]) -> Iterator[Part]:
+        """The statistic with a p-value of its own, and the direction that stands out."""
+        form, (tail,) = self.form, self.tails
+        where = (direction_words(form.direction(), names),)
+        yield Part(f"{form.name}: sum", form.words, form.orders, where, float(tail[0]), form.share)
+
+
+def direction_words(direction: FloatArray, names: Sequence[str]) -> str:
+    """A direction by its largest loadings, in standard deviations of the coordinates.
+
+    Examples
+    --------
+    >>> direction_words(np.array([0.1, -2.0, 1.6]), ["mu", "tau", "theta[3]"])
+    'mainly tau - 0.8 theta[3]'
+    >>> direction_words(np.array([0.0, 3.0, 0.0]), ["mu", "tau", "theta[3]"])
+    'mainly tau'
+    """
+    largest = np.argsort(-np.abs(direction), kind="stable")[:MOST_NAMED]
+    loadings = direction[largest] / (direction[largest[0]] or 1.0)
+    text = f"mainly {names[largest[0]]}"
+    for place, loading in zip(largest[1:], loadings[1:].tolist(), strict=True):
+        if abs(loading) >= LEAST_LOADING:
+            factor = "" if abs(loading) > 0.95 else f"{abs(loading):.1f} "
+            text += f" {'-' if loading < 0 else '+'} {factor}{names[place]}"
+    return text

@@ -1,0 +1,120 @@
+"""Statistics of `check` that no invertible linear map of the coordinates changes.
+
+A map x -> A x takes the scores to A^-T s, and so
+
+- s' M^-1 s, with M the sum over rows of s s', stays as it is (Hotelling's statistic);
+- Phi = s x' + I, centred, becomes A^-T Phi A', whose trace and the trace of whose square are
+  those of Phi.
+
+In strongly correlated coordinates every single score is dominated by the stiff directions. These
+statistics see the loose directions as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polystein._lib.numerics import TINY, finite
+from polystein.methods.check.batch_sums import BatchSums
+from polystein.methods.check.families import BASIS, FEWEST_BATCHES, order_of
+from polystein.types import FloatArray
+
+#: Hotelling's statistic needs so many rows for each coordinate.
+FEWEST_ROWS_A_COORDINATE = 2.0
+#: Directions in which scores vary by less than this, relative to the most, are taken for rounding.
+_ROUNDING = 1e-13
+#: Products of pairs that are worked on at once.
+_NUMBERS_AT_ONCE = 2**20
+
+
+class Form(NamedTuple):
+    """A quadratic form of batch sums: products K of shape (batches, batches).
+
+    ``direction`` gives the direction that stands out, in standard deviations of the coordinates.
+    """
+
+    name: str
+    words: str
+    orders: tuple[str, ...]
+    products: FloatArray
+    share: float
+    direction: Callable[[], FloatArray]
+    fewest_batches: int = FEWEST_BATCHES
+
+
+def forms(sums: BatchSums, left_out: NDArray[np.bool_]) -> Iterator[Form]:
+    """The forms that these sums allow, without coordinates that are left out."""
+    kept = np.flatnonzero(~left_out)
+    if kept.size < 2:
+        return
+    if sums.score_products.size and sums.sizes.sum() >= FEWEST_ROWS_A_COORDINATE * kept.size:
+        yield _hotelling(sums, kept)
+    whole = next(sums.pairs(order_of(BASIS, "x")))
+    if whole.shape[1] == left_out.size:
+        yield _trace_of_square(sums, whole, kept)
+
+
+def _hotelling(sums: BatchSums, kept: NDArray[np.intp]) -> Form:
+    """Sums of scores in the metric of their second moments."""
+    scores = sums.diagonal[:, 0][:, kept]
+    root = inverse_root(sums.score_products[np.ix_(kept, kept)])
+    standard = scores @ root
+
+    def direction() -> FloatArray:
+        return _spread(root @ standard.sum(axis=0), kept, sums)
+
+    words = "location along a direction"
+    return Form("Hotelling", words, ("score",), standard @ standard.T, 0.25, direction)
+
+
+def inverse_root(moments: FloatArray) -> FloatArray:
+    """A matrix B with B B' the inverse of these second moments, where they are not 0."""
+    spread = np.sqrt(np.diagonal(moments))
+    finite(float(spread.max()), "the square of a score")
+    inverse = np.divide(1.0, spread, out=np.zeros_like(spread), where=spread > TINY)
+    values, vectors = np.linalg.eigh(moments * inverse[:, None] * inverse)
+    varies = values > _ROUNDING * max(float(values[-1]), TINY)
+    result: FloatArray = (inverse[:, None] * vectors[:, varies]) / np.sqrt(values[varies])
+    return result
+
+
+def _trace_of_square(sums: BatchSums, whole: FloatArray, kept: NDArray[np.intp]) -> Form:
+    """tr(Phi_a Phi_b) of the matrices of order 1."""
+    own = sums.diagonal[:, 1][:, kept]
+    largest = max(float(np.abs(own).max()), float(np.abs(whole).max()))
+    unit = 1.0 / max(finite(largest, "a batch sum"), TINY)
+    products = (own * unit) @ (own * unit).T + _transposed_products(whole * unit, kept)
+    # The diagonal of ``whole`` is 0.
+    total = whole.sum(axis=0, dtype=np.float64)[np.ix_(kept, kept)] + np.diag(own.sum(axis=0))
+
+    def direction() -> FloatArray:
+        values, vectors = np.linalg.eig(total.T)
+        return _spread(np.real(vectors[:, np.argmax(np.abs(values))]), kept, sums)
+
+    return Form("trace of square", "spread along a direction", ("x",), products, 0.14, direction)
+
+
+def _transposed_products(whole: FloatArray, kept: NDArray[np.intp]) -> FloatArray:
+    """Sum over l, m of Phi_a[l, m] Phi_b[m, l], some rows l at a time."""
+    batches, dimension = len(whole), whole.shape[1]
+    if kept.size < dimension:
+        whole = whole[:, kept[:, None], kept]
+        dimension = kept.size
+    at_once = max(1, _NUMBERS_AT_ONCE // (batches * dimension))
+    products = np.zeros((batches, batches))
+    for low in range(0, dimension, at_once):
+        rows = whole[:, low : low + at_once].reshape(batches, -1)
+        columns = whole[:, :, low : low + at_once].transpose(0, 2, 1).reshape(batches, -1)
+        products += rows @ columns.T
+    return products
+
+
+def _spread(direction: FloatArray, kept: NDArray[np.intp], sums: BatchSums) -> FloatArray:
+    """The direction with 0 for coordinates that are left out."""
+    result = np.zeros(sums.diagonal.shape[2])
+    result[kept] = direction
+    return result

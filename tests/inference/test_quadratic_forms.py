@@ -1,0 +1,135 @@
+"""Quadratic forms of batch sums, against loops over products."""
+
+import numpy as np
+import pytest
+from scipy.signal import lfilter
+from scipy.stats import kstest
+
+from polystein.inference import memory
+from polystein.inference.memory import joinings
+from polystein.inference.quadratic_forms import (
+    apart,
+    cumulants,
+    flipped_forms,
+    form_memory,
+    form_tail,
+    joined_products,
+    spread_curve,
+)
+from tests.conftest import Array
+from tests.reference import invariant as literal
+from tests.reference import memory as literal_memory
+
+RULES = literal_memory.Rules(
+    memory.FEWEST_A_CHAIN,
+    memory.FLAT,
+    memory.MOST_INDEPENDENT,
+    memory.LUGSAIL_ERRORS,
+    memory.SLOWER_BY_CHANCE,
+)
+COUNTS = [[16, 16, 16, 16], [40], [9, 30, 1]]
+
+
+def remembering(seed: int, counts: list[int], d: int, rho: float) -> tuple[Array, Array, Array]:
+    """Sums over batches that remember, their sizes and their chains."""
+    rng, chains = np.random.default_rng(seed), np.repeat(np.arange(len(counts)), counts)
+    sums = lfilter([1.0], [1.0, -rho], rng.standard_normal((chains.size, d)), axis=0)
+    return sums, rng.integers(3, 6, chains.size).astype(float), chains
+
+
+def indefinite(sums: Array) -> Array:
+    """Products with signs of their own: the last feature counts against the others."""
+    signs = np.ones(sums.shape[1])
+    signs[-1] = -1.0
+    return (sums * signs) @ sums.T
+
+
+@pytest.mark.parametrize("counts", COUNTS)
+@pytest.mark.parametrize("rho", [0.0, 0.8, -0.5])
+@pytest.mark.parametrize("d", [2, 5])
+def test_the_memory_of_a_form_is_the_loops(counts: list[int], rho: float, d: int) -> None:
+    sums, sizes, chains = remembering(d, counts, d, rho)
+    levels = joinings(sizes, chains)
+    groups = literal_memory.levels(chains.tolist(), RULES.fewest_a_chain)
+    for products in (sums @ sums.T, indefinite(sums)):
+        curve, errors = spread_curve(products, levels)
+        own = [
+            literal.spread(products, sizes.tolist(), chains.tolist(), group, RULES.most_independent)
+            for group in groups
+        ]
+        np.testing.assert_allclose(curve, [one.size for one in own], rtol=1e-9)
+        np.testing.assert_allclose(errors, [one.error for one in own], rtol=1e-9)
+        found = form_memory(products, levels)
+        expected = literal.form_memory(products, sizes.tolist(), chains.tolist(), groups, RULES)
+        assert found == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("counts", COUNTS)
+@pytest.mark.parametrize("in_chains", [False, True])
+def test_flipped_forms_are_the_loops(counts: list[int], in_chains: bool) -> None:
+    sums, sizes, chains = remembering(3, counts, 3, 0.5)
+    level = joinings(sizes, chains)[-1]
+    groups = literal_memory.levels(chains.tolist(), RULES.fewest_a_chain)[-1]
+    products = joined_products(sums @ sums.T, level)
+    np.testing.assert_allclose(products, literal.joined(sums @ sums.T, groups), rtol=1e-9)
+    own = level.chains if in_chains else None
+    kept = apart(products, own)
+    expected = literal.without_neighbours(products, None if own is None else own.tolist())
+    np.testing.assert_array_equal(kept, expected)
+    signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(20, level.count))
+    values = flipped_forms(kept, signs)
+    np.testing.assert_allclose(values, [literal.value(kept, e) for e in signs], rtol=1e-9)
+    np.testing.assert_allclose(
+        form_tail(values, cumulants(kept)), literal.tail(values, kept), rtol=1e-7
+    )
+
+
+def test_the_products_given_are_left_alone() -> None:
+    products = np.ones((5, 5))
+    apart(products, np.zeros(5, dtype=np.intp))
+    assert np.array_equal(products, np.ones((5, 5)))
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_tails_are_nearly_uniform_over_flips(sign: float) -> None:
+    """They order flips across statistics, and need no more than that."""
+    rng = np.random.default_rng(4)
+    sums = rng.standard_normal((120, 10)) * np.geomspace(1.0, 0.3, 10)
+    kept = sign * apart(sums @ sums.T, None)
+    values = flipped_forms(kept, rng.choice([-1.0, 1.0], size=(4000, 120)))
+    tails = form_tail(values, cumulants(kept))
+    assert kstest(tails, "uniform").statistic < (0.03 if sign > 0 else 0.12)
+
+
+def test_a_form_that_no_flip_changes_has_a_tail_of_one() -> None:
+    assert np.array_equal(form_tail(np.array([0.0, 3.0]), cumulants(np.zeros((4, 4)))), [1.0, 1.0])
+
+
+def test_a_form_of_nothing_remembers_nothing() -> None:
+    chains = np.repeat([0, 1], 16)
+    levels = joinings(np.ones(32), chains)
+    assert form_memory(np.zeros((32, 32)), levels) == (0, 1.0, 0.0)
+    assert form_memory(np.eye(32), levels[:1]) == (0, 1.0, 0.0)
+
+
+def test_memory_is_allowed_for() -> None:
+    """AR(0.8) batches: V_L/V of one feature is 1/9 at first, and near 1 on long batches."""
+    found = []
+    for seed in range(20):
+        sums, _, chains = remembering(seed, [64] * 4, 8, 0.8)
+        levels = joinings(np.ones(256), chains)
+        remembered = form_memory(sums @ sums.T, levels)
+        assert remembered.level > 0
+        found.append(remembered.deflation)
+    assert 0.5 < np.mean(found) < 1.0
+
+
+def test_chains_that_disagree_are_not_taken_for_chains_that_remember() -> None:
+    sums, sizes, chains = remembering(1, [64] * 4, 4, 0.0)
+    levels = joinings(sizes, chains)
+    apart_by = sums + sizes[:, None] * np.array([0.0, 5.0, -5.0, 9.0])[chains, None]
+    np.testing.assert_allclose(
+        spread_curve(apart_by @ apart_by.T, levels)[0],
+        spread_curve(sums @ sums.T, levels)[0],
+        rtol=1e-6,
+    )
