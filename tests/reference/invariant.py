@@ -21,7 +21,7 @@ Array = NDArray[np.float64]
 def hotelling(scores: Array, moments: Array) -> Array:
     """s_a' M^-1 s_b for the sums of scores over batches a and b."""
     inverse = np.linalg.inv(moments)
-    return np.array([[float(a @ inverse @ b) for b in scores] for a in scores])
+    return np.array([[float(a @ b) for b in scores @ inverse] for a in scores])
 
 
 def trace_of_square(matrices: Array) -> Array:
@@ -56,7 +56,7 @@ def without_neighbours(products: Array, chains: Sequence[int] | None) -> Array:
 
 def value(kept: Array, signs: Array) -> float:
     """T(e)."""
-    return math.fsum((signs[:, None] * signs * kept).ravel().tolist())
+    return float(signs @ kept @ signs)
 
 
 def tail(values: Array, kept: Array) -> Array:
@@ -92,8 +92,7 @@ def spread(
                 ]
                 deviations.append(np.array(own))
                 expected.append(rows * (1.0 - rows / size))
-    within = np.array([[a @ products @ b for b in deviations] for a in deviations])
-    within /= math.fsum(expected)
+    within = np.array(deviations) @ products @ np.array(deviations).T / math.fsum(expected)
     f = max(2, len(groups) - len(set(chains)))
     trace, square = float(np.trace(within)), float(np.trace(within @ within))
     unbiased = f**2 / ((f + 2) * (f - 1)) * (square - trace**2 / f)

@@ -7,12 +7,18 @@ from typing import Any
 import numpy as np
 
 from polystein.inference.memory import Joining, joinings
-from polystein.methods.check.families import BASIS, FEWEST_BATCHES, FEWEST_FOR_SPREADS
+from polystein.methods.check.families import (
+    BASIS,
+    FEWEST_BATCHES,
+    FEWEST_FOR_SPREADS,
+    FEWEST_FOR_TRACES,
+)
 from tests.conftest import Array
 from tests.reference import invariant
 
 ORDERS = {"x pairs": 1, "G2 pairs": 3}
-#: Each statistic's share of the level, before those that are left out give theirs to the others.
+#: Each statistic's share of the level from eight coordinates on, before those that are left out
+#: give theirs to the others.
 SHARES = {
     "score: sum": 0.05,
     "score: max": 0.02,
@@ -30,6 +36,17 @@ SHARES = {
     "Hotelling: sum": 0.25,
     "trace of square: sum": 0.14,
 }
+
+
+def shares_of(dimension: int) -> dict[str, float]:
+    """The shares in few coordinates, where traces have less; one has no directions."""
+    found = {
+        name: share * (min(1.0, dimension / 8) if name.startswith("trace") else 1.0)
+        for name, share in SHARES.items()
+    }
+    if dimension == 1:
+        found["score: sum"] += found["Hotelling: sum"]
+    return found
 
 
 class GivenSums:
@@ -139,4 +156,6 @@ def literal_families(sums: Any, left_out: Any = ()) -> dict[str, Array]:
 
 def fewest_batches(family: str) -> int:
     """How many batches a family needs."""
-    return FEWEST_FOR_SPREADS if family == "x" else FEWEST_BATCHES
+    if family.startswith("trace"):
+        return FEWEST_FOR_TRACES
+    return FEWEST_FOR_SPREADS if family in ("x", "tails") else FEWEST_BATCHES

@@ -34,6 +34,7 @@ from tests.methods.check.sums import (
     literal_families,
     literal_products,
     random_sums,
+    shares_of,
 )
 from tests.reference import check as literal
 from tests.reference import invariant as literal_invariant
@@ -124,6 +125,14 @@ def literal_pools(sums: Any, name: str, columns: Array, left_out: Any) -> list[l
     ]
 
 
+def judged_shares(sums: Any, left_out: Any) -> dict[str, float]:
+    """Traces have the share of all coordinates, the scores' sum that of those judged."""
+    shares = shares_of(sums.diagonal.shape[2])
+    if sums.diagonal.shape[2] - len(left_out) == 1:
+        shares["score: sum"] = shares_of(1)["score: sum"]
+    return shares
+
+
 def literal_forms(sums: Any, left_out: Any) -> dict[str, literal.JudgedForm]:
     """The quadratic forms that are judged."""
     sizes, chains = sums.sizes.tolist(), sums.chains.tolist()
@@ -134,8 +143,12 @@ def literal_forms(sums: Any, left_out: Any) -> dict[str, literal.JudgedForm]:
         groups = joinings[memory.level]
         own = [chains[group[0]] for group in groups] if len(joinings) > 1 else None
         kept = literal_invariant.without_neighbours(literal_invariant.joined(products, groups), own)
-        if memory.deflation >= LEAST_DEFLATION and len(groups) >= FEWEST_BATCHES and kept.any():
-            share = SHARES[f"{name}: sum"]
+        if (
+            memory.deflation >= LEAST_DEFLATION
+            and len(groups) >= fewest_batches(name)
+            and kept.any()
+        ):
+            share = judged_shares(sums, left_out)[f"{name}: sum"]
             found[name] = literal.JudgedForm(kept, groups, memory.deflation, share)
     return found
 
@@ -149,7 +162,8 @@ def literal_arm(
         pools = literal_pools(sums, name, columns, left_out)
         # A family of which nothing moves is left out.
         if any(columns[:, own.columns].any() for own in pools):
-            shares = SHARES[f"{name}: sum"], SHARES.get(f"{name}: max", 0.0)
+            of_all = judged_shares(sums, left_out)
+            shares = of_all[f"{name}: sum"], of_all.get(f"{name}: max", 0.0)
             families.append((name, (columns, pools, *shares)))
     forms = literal_forms(sums, left_out)
     judged_families = [own for _, own in families]
@@ -443,9 +457,9 @@ def test_more_flips_than_are_worth_their_time_are_not_tried(
     first = judged(sums, 1)
     levels = [first.pvalue]
     assert judged(sums, 1, levels=levels).pvalue != first.pvalue
-    # 30 batches of 2 + 8 features of the diagonal, 4 of the tails and of each kind of pairs, one
-    # of all coordinates, and 30 for each quadratic form.
-    for products, most in ((30 * 83 * 79, 50), (30 * 83 * 80, 80), (30 * 83 * 170, 170)):
+    # 30 batches of 2 + 8 features of the diagonal, 4 of each kind of pairs, and as many products
+    # as batches for Hotelling's statistic. Tails and traces need more batches.
+    for products, most in ((30 * 48 * 79, 50), (30 * 48 * 80, 80), (30 * 48 * 170, 170)):
         monkeypatch.setattr(sign_flips, "MOST_PRODUCTS", products)
         found = judged(sums, 1, levels=levels)
         assert most in patterns_of(found, short_stages)
@@ -588,10 +602,11 @@ def test_squares_of_sums_neither_vanish_nor_overflow(scale: float) -> None:
 )
 def test_spreads_need_many_batches(batches: int, present: bool) -> None:
     arm = judged(random_sums(np.random.default_rng(0), batches, 2))
-    names = [part.name for part in arm.parts]
-    assert [name for name in SHARES if present or not name.startswith("x: ")] == names
+    names, shares = [part.name for part in arm.parts], shares_of(2)
+    assert [name for name in SHARES if batches >= fewest_batches(name.split(":")[0])] == names
+    assert ("x: sum" in names) == present
     assert sum(part.level_share for part in arm.parts) == pytest.approx(1.0)
-    ratio = {part.name: part.level_share / SHARES[part.name] for part in arm.parts}
+    ratio = {part.name: part.level_share / shares[part.name] for part in arm.parts}
     assert max(ratio.values()) == pytest.approx(min(ratio.values()), rel=1e-12)
 
 

@@ -20,8 +20,16 @@ TAILS = SmoothTails()
 #: Fewer batches than this have too few patterns of signs for a p-value.
 FEWEST_BATCHES = 8
 #: The diagonal of order 1 is as skewed as a square: on fewer batches than this it rejects too
-#: often (0.11 instead of 0.05 on 32), and bounded functions see the spread alone.
+#: often (0.11 instead of 0.05 on 32), and bounded functions see the spread alone. Few rows lie in
+#: the tails, whose functions need as many.
 FEWEST_FOR_SPREADS = 120
+#: Overall spreads reject too often on fewer batches than this (0.08 on 12).
+FEWEST_FOR_TRACES = 32
+#: Hotelling's statistic needs so many rows for each coordinate.
+FEWEST_ROWS_A_COORDINATE = 2.0
+HOTELLING_SHARE = 0.25
+#: Traces have their whole share of the level from so many coordinates on.
+MANY_COORDINATES = 8
 #: Features of which this little of the variance is seen by the longest batches are not judged.
 LEAST_DEFLATION = 0.3
 
@@ -67,27 +75,47 @@ def families(sums: BatchSums, left_out: NDArray[np.bool_]) -> Iterator[Family]:
     Coordinates that are left out have no part in features of all coordinates together.
 
     The shares were chosen on seeds that appear in no table. A small shift of all coordinates
-    shows in no other statistic than the sum over the scores, hence the large share of that
-    sum. The largest of many spreads has twice the tail that flips give it (d = 128), hence
-    its small share.
+    shows in no other statistic than Hotelling's and the sum over the scores, hence their large
+    share. That sum has both shares where Hotelling's statistic is not to be had. The largest of
+    many spreads has twice the tail that flips give it (d = 128), hence its small share.
     """
     diagonal, batches = sums.diagonal, sums.count
     x, *bounded = sums.basis.names
     score, spreads = diagonal[:, 0], diagonal[:, 1]
-    yield Family("score", "location", ("score",), partial(_one, score), 0.05, 0.02)
+    whole = 0.05 if has_metric(sums, left_out) else 0.05 + HOTELLING_SHARE
+    yield Family("score", "location", ("score",), partial(_one, score), whole, 0.02)
     yield Family("x", "spread", (x,), partial(_one, spreads), 0.005, 0.01, FEWEST_FOR_SPREADS)
     shapes = diagonal[:, 2:].reshape(batches, -1)
     yield Family("G1-4", "spread, shape", tuple(bounded), partial(_one, shapes), 0.13, 0.04)
-    yield Family(
-        "tails", "tails", TAILS.names, partial(_one, sums.tails.reshape(batches, -1)), 0.005, 0.02
-    )
+    tails = sums.tails.reshape(batches, -1)
+    names, fewest = TAILS.names, FEWEST_FOR_SPREADS
+    yield Family("tails", "tails", names, partial(_one, tails), 0.005, 0.02, fewest)
     if diagonal.shape[2] > 1:
         trace = spreads[:, ~left_out].sum(axis=1, keepdims=True)
-        yield Family("trace", "overall spread", (x,), partial(_one, trace), 0.24, 0.0, of_all=True)
+        share, fewest = share_of_trace(0.24, diagonal.shape[2]), FEWEST_FOR_TRACES
+        part = partial(_one, trace)
+        yield Family("trace", "overall spread", (x,), part, share, 0.0, fewest, of_all=True)
         for name, words in PAIR_ORDERS.items():
             pairs = partial(_pairs, sums, order_of(sums.basis, name))
             shares = _PAIR_SHARES[name]
             yield Family(f"{name} pairs", words, (name,), pairs, *shares, of_pairs=True)
+
+
+def has_metric(sums: BatchSums, left_out: NDArray[np.bool_]) -> bool:
+    """Whether scores have second moments that tell directions apart: enough rows for them."""
+    kept = int(np.count_nonzero(~left_out))
+    if kept < 2 or not sums.score_products.size:
+        return False
+    return float(sums.sizes.sum()) >= FEWEST_ROWS_A_COORDINATE * kept
+
+
+def share_of_trace(share: float, dimension: int) -> float:
+    """The share of a trace: all of it from eight coordinates on, a quarter of it in two.
+
+    A trace adds up what all coordinates have in common. Of a few there is less to add up, and
+    single coordinates show as much.
+    """
+    return share * min(1.0, dimension / MANY_COORDINATES)
 
 
 def _one(columns: FloatArray) -> Iterator[FloatArray]:

@@ -20,11 +20,17 @@ from numpy.typing import NDArray
 
 from polystein._lib.numerics import TINY, finite
 from polystein.methods.check.batch_sums import BatchSums
-from polystein.methods.check.families import BASIS, FEWEST_BATCHES, order_of
+from polystein.methods.check.families import (
+    BASIS,
+    FEWEST_BATCHES,
+    FEWEST_FOR_TRACES,
+    HOTELLING_SHARE,
+    has_metric,
+    order_of,
+    share_of_trace,
+)
 from polystein.types import FloatArray
 
-#: Hotelling's statistic needs so many rows for each coordinate.
-FEWEST_ROWS_A_COORDINATE = 2.0
 #: Directions in which scores vary by less than this, relative to the most, are taken for rounding.
 _ROUNDING = 1e-13
 #: Products of pairs that are worked on at once.
@@ -51,7 +57,7 @@ def forms(sums: BatchSums, left_out: NDArray[np.bool_]) -> Iterator[Form]:
     kept = np.flatnonzero(~left_out)
     if kept.size < 2:
         return
-    if sums.score_products.size and sums.sizes.sum() >= FEWEST_ROWS_A_COORDINATE * kept.size:
+    if has_metric(sums, left_out):
         yield _hotelling(sums, kept)
     whole = next(sums.pairs(order_of(BASIS, "x")))
     if whole.shape[1] == left_out.size:
@@ -67,8 +73,8 @@ def _hotelling(sums: BatchSums, kept: NDArray[np.intp]) -> Form:
     def direction() -> FloatArray:
         return _spread(root @ standard.sum(axis=0), kept, sums)
 
-    words = "location along a direction"
-    return Form("Hotelling", words, ("score",), standard @ standard.T, 0.25, direction)
+    words, products = "location along a direction", standard @ standard.T
+    return Form("Hotelling", words, ("score",), products, HOTELLING_SHARE, direction)
 
 
 def inverse_root(moments: FloatArray) -> FloatArray:
@@ -95,7 +101,9 @@ def _trace_of_square(sums: BatchSums, whole: FloatArray, kept: NDArray[np.intp])
         values, vectors = np.linalg.eig(total.T)
         return _spread(np.real(vectors[:, np.argmax(np.abs(values))]), kept, sums)
 
-    return Form("trace of square", "spread along a direction", ("x",), products, 0.14, direction)
+    name, words, fewest = "trace of square", "spread along a direction", FEWEST_FOR_TRACES
+    share = share_of_trace(0.14, sums.diagonal.shape[2])
+    return Form(name, words, ("x",), products, share, direction, fewest)
 
 
 def _transposed_products(whole: FloatArray, kept: NDArray[np.intp]) -> FloatArray:
