@@ -91,9 +91,10 @@ def inverse_root(moments: FloatArray) -> FloatArray:
 def _trace_of_square(sums: BatchSums, whole: FloatArray, kept: NDArray[np.intp]) -> Form:
     """tr(Phi_a Phi_b) of the matrices of order 1."""
     own = sums.diagonal[:, 1][:, kept]
-    largest = max(float(np.abs(own).max()), float(np.abs(whole).max()))
+    largest = max(float(np.abs(own).max()), float(whole.max()), -float(whole.min()))
+    # In this unit products neither overflow nor underflow.
     unit = 1.0 / max(finite(largest, "a batch sum"), TINY)
-    products = (own * unit) @ (own * unit).T + _transposed_products(whole * unit, kept)
+    products = (own * unit) @ (own * unit).T + _transposed_products(whole, kept, unit)
     # The diagonal of ``whole`` is 0.
     total = whole.sum(axis=0, dtype=np.float64)[np.ix_(kept, kept)] + np.diag(own.sum(axis=0))
 
@@ -106,8 +107,8 @@ def _trace_of_square(sums: BatchSums, whole: FloatArray, kept: NDArray[np.intp])
     return Form(name, words, ("x",), products, share, direction, fewest)
 
 
-def _transposed_products(whole: FloatArray, kept: NDArray[np.intp]) -> FloatArray:
-    """Sum over l, m of Phi_a[l, m] Phi_b[m, l], some rows l at a time."""
+def _transposed_products(whole: FloatArray, kept: NDArray[np.intp], unit: float) -> FloatArray:
+    """Sum over l, m of Phi_a[l, m] Phi_b[m, l] in this unit, some rows l at a time."""
     batches, dimension = len(whole), whole.shape[1]
     if kept.size < dimension:
         whole = whole[:, kept[:, None], kept]
@@ -115,9 +116,9 @@ def _transposed_products(whole: FloatArray, kept: NDArray[np.intp]) -> FloatArra
     at_once = max(1, _NUMBERS_AT_ONCE // (batches * dimension))
     products = np.zeros((batches, batches))
     for low in range(0, dimension, at_once):
-        rows = whole[:, low : low + at_once].reshape(batches, -1)
-        columns = whole[:, :, low : low + at_once].transpose(0, 2, 1).reshape(batches, -1)
-        products += rows @ columns.T
+        rows = unit * whole[:, low : low + at_once]
+        columns = unit * whole[:, :, low : low + at_once].transpose(0, 2, 1)
+        products += rows.reshape(batches, -1) @ columns.reshape(batches, -1).T
     return products
 
 
