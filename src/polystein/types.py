@@ -22,6 +22,8 @@ BasisName: TypeAlias = Literal["monomial", "hermite", "bounded-hermite"]
 Estimator: TypeAlias = Literal["u", "v"]
 Resolution: TypeAlias = Literal["order", "coordinate", "hierarchical", "entry"]
 Role: TypeAlias = Literal["witness", "weights", "gap", "test"]
+#: Whether draws are centred and scaled by training rows, or whitened as well.
+Standardise: TypeAlias = bool | Literal["whiten"]
 Structure: TypeAlias = Literal["full", "diagonal"]
 Verdict: TypeAlias = Literal["rejected", "not rejected", "inconclusive"]
 #: Over how many rows the multipliers of a wild bootstrap stay dependent; "auto" estimates it.

@@ -182,3 +182,25 @@ def test_a_frame_survives_pickling() -> None:
     # The raw frame is told from others by identity.
     assert pickle.loads(pickle.dumps(RAW)) is RAW
     assert pickle.loads(pickle.dumps(Frame())) is not RAW
+
+
+def test_a_whitening_frame_goes_back_merges_and_pickles() -> None:
+    rng = np.random.default_rng(3)
+    rows = rng.standard_normal((300, 3)) @ rng.standard_normal((3, 3)) * 1e6 + 1e7
+    whole, merged = DrawMoments(3, joint=True), DrawMoments(3, joint=True)
+    whole.add(rows, None)
+    for part in (rows[:100], rows[100:] + 0.0):
+        other = merged.zero()
+        other.add(part, None)
+        merged.merge(other)
+    frame = pickle.loads(pickle.dumps(merged.whitening_frame()))
+    expected = whole.whitening_frame().of_draws(rows)
+    white, scores = frame.apply(rows, -rows)
+    np.testing.assert_allclose(white, expected, atol=1e-9)
+    np.testing.assert_allclose(white.T @ white / 300, np.eye(3), atol=1e-9)
+    np.testing.assert_allclose(frame.back(white), rows, rtol=1e-12)
+    # s dx stays as it is under any map of the coordinates.
+    steps = white[1:] - white[:-1]
+    np.testing.assert_allclose(
+        (scores[1:] * steps).sum(axis=1), (-rows[1:] * np.diff(rows, axis=0)).sum(axis=1), rtol=1e-7
+    )

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from scipy.linalg import sqrtm
 
 import polystein as ps
 from polystein.errors import DegenerateError, InputError, ScaleError
@@ -179,6 +180,56 @@ def test_standardise_is_standardising_by_hand(test: Any, shift: float) -> None:
     assert result.statistic == pytest.approx(by_hand.statistic, rel=1e-7 if shift else 1e-10)
     assert result.settings["standardise"] is True
     assert by_hand.settings["standardise"] is False
+
+
+@pytest.mark.parametrize("test", [ps.psd_test, ps.lambda_psd_test])
+def test_whitening_is_whitening_by_hand(test: Any) -> None:
+    """By the training rows' mean, standard deviation and the symmetric root of correlations."""
+    rng = np.random.default_rng(4)
+    draws = rng.standard_normal((400, 3)) @ rng.standard_normal((3, 3)) + 2.0
+    scores = -draws + 0.1 * rng.standard_normal((400, 3))
+    split = ps.BlockSplit(0.5, gap=0)
+    chains = ps.Sample(draws[None], scores[None])
+    options: Any = {"order": 2, "split": split, "variance": ps.BatchMeans(), "rng": 3}
+    result = test(chains, standardise="whiten", **options)
+    train = draws[:200]
+    centre, scale = train.mean(axis=0), train.std(axis=0)
+    correlation = np.corrcoef(train.T)
+    root = sqrtm(correlation).real
+    white = (draws - centre) / scale @ np.linalg.inv(root)
+    by_hand = test(ps.Sample(white[None], (scores * scale @ root)[None]), **options)
+    assert result.statistic == pytest.approx(by_hand.statistic, rel=1e-8)
+    assert result.settings["standardise"] == "whiten"
+    assert np.cov(white[:200].T, bias=True) == pytest.approx(np.eye(3), abs=1e-9)
+
+
+def test_whitened_tests_see_along_the_loose_direction() -> None:
+    """Equicorrelated 0.9 and 0.3 standard deviations off along the first axis."""
+    rng, found = np.random.default_rng(5), {True: 0, "whiten": 0}
+    precision = np.linalg.inv(0.1 * np.eye(6) + 0.9)
+    for seed in range(20):
+        draws = rng.multivariate_normal(np.full(6, 0.3), 0.1 * np.eye(6) + 0.9, size=600)
+        for how in found:
+            result = ps.lambda_psd_test(
+                draws, -draws @ precision, order=1, standardise=how, rng=seed
+            )
+            found[how] += result.rejected(0.05)
+    assert found["whiten"] >= 16
+    assert found[True] <= 10
+
+
+def test_a_singular_correlation_cannot_be_whitened() -> None:
+    draws = np.random.default_rng(0).standard_normal((100, 2))
+    draws = np.column_stack([draws, draws.sum(axis=1)])
+    with pytest.raises(DegenerateError, match="correlation matrix can be inverted"):
+        ps.psd_test(draws, -draws, order=1, standardise="whiten", rng=0)
+
+
+@pytest.mark.parametrize("wrong", ["white", 1, None, np.ones(2)])
+def test_other_ways_to_standardise_are_refused(wrong: Any) -> None:
+    draws = np.random.default_rng(0).standard_normal((100, 2))
+    with pytest.raises(InputError, match='`standardise` must be True, False or "whiten"'):
+        ps.psd_test(draws, -draws, order=1, standardise=wrong, rng=0)
 
 
 def test_standardised_verdicts_do_not_depend_on_units() -> None:

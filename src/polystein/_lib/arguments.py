@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from typing import get_args
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -56,6 +56,15 @@ def boolean(value: object, argument: str) -> bool:
     """Return True or False, or name the argument that is neither."""
     if not isinstance(value, bool | np.bool_):
         raise InputError(f"`{argument}` must be True or False; got {value!r}")
+    return bool(value)
+
+
+def standardisation(value: object) -> bool | Literal["whiten"]:
+    """Return True, False or "whiten", or say what `standardise` must be."""
+    if isinstance(value, str) and value == "whiten":
+        return "whiten"
+    if not isinstance(value, bool | np.bool_):
+        raise InputError(f'`standardise` must be True, False or "whiten"; got {value!r}')
     return bool(value)
 
 

@@ -18,6 +18,7 @@ from polystein._lib.scratch import empty_like
 from polystein.data.source import Block
 from polystein.errors import DegenerateError
 from polystein.inference.columns import ColumnMoments
+from polystein.inference.pvalues import correlations
 from polystein.types import FloatArray
 
 # Raw powers are safe while the middle of the draws is not farther from the origin than
@@ -25,6 +26,8 @@ from polystein.types import FloatArray
 SAFE_OFFSET = 2.0
 # ... and that is within this factor of 1: its eighth power, of orders up to 8, is below 2^64.
 SAFE_REACH = 256.0
+#: Correlations whose eigenvalues differ by more than this are taken for singular.
+LEAST_EIGENVALUE = 1e-12
 # Exponents of the scale stay where neither it nor its inverse leaves the range of a float64.
 _LARGEST_EXPONENT = 1000
 
@@ -69,7 +72,7 @@ class Frame:
         draws, scores = self.apply(block.draws, block.scores)
         return block._replace(draws=draws, scores=scores)
 
-    def __reduce__(self) -> str | tuple[type[Frame], tuple[FloatArray | None, FloatArray | None]]:
+    def __reduce__(self) -> str | tuple[type[Frame], tuple[FloatArray | None, ...]]:
         # The raw frame is recognised by identity, also after pickling.
         return "RAW" if self is RAW else (Frame, (self.centre, self.scale))
 
@@ -96,16 +99,63 @@ def working_frame(draws: FloatArray) -> Frame:
     return Frame(centre if centre.any() else None, scale)
 
 
+@dataclass(frozen=True, eq=False)
+class WhiteningFrame(Frame):
+    """x -> R^-1/2 (x - centre)/scale and s -> R^1/2 (scale s), with R the correlation of draws.
+
+    The roots are symmetric: coordinates keep their places as far as they can. Other roots of the
+    same rows turn chance correlations into directions, on which a test rejects too often.
+    """
+
+    root: FloatArray | None = None
+    inverse_root: FloatArray | None = None
+
+    def apply(self, draws: FloatArray, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Draws and scores in this frame; the inputs are left alone."""
+        assert self.scale is not None
+        assert self.root is not None
+        with np.errstate(over="ignore"):  # infinity is reported where rows are summed
+            return self.of_draws(draws), (scores * self.scale) @ self.root
+
+    def of_draws(self, draws: FloatArray) -> FloatArray:
+        """The draws alone in this frame."""
+        assert self.inverse_root is not None
+        result: FloatArray = super().of_draws(draws) @ self.inverse_root
+        return result
+
+    def back(self, draws: FloatArray) -> FloatArray:
+        """Draws of this frame as they came."""
+        assert self.root is not None
+        return super().back(draws @ self.root)
+
+    def __reduce__(self) -> tuple[type[WhiteningFrame], tuple[FloatArray | None, ...]]:
+        return WhiteningFrame, (self.centre, self.scale, self.root, self.inverse_root)
+
+
+def whitening_frame(standard: Frame, correlation: FloatArray) -> WhiteningFrame:
+    """The frame in which draws of this correlation, standardised, are uncorrelated."""
+    values, vectors = np.linalg.eigh(correlation)
+    if not values[0] > LEAST_EIGENVALUE * values[-1]:
+        raise DegenerateError(
+            '`standardise="whiten"` needs training rows whose correlation matrix can be inverted; '
+            f"its smallest eigenvalue is {values[0]:.3g} and its largest {values[-1]:.3g}. Take "
+            "more draws, leave out coordinates that others determine, or pass `standardise=True`"
+        )
+    root, inverse = (vectors * values**power @ vectors.T for power in (0.5, -0.5))
+    return WhiteningFrame(standard.centre, standard.scale, root, inverse)
+
+
 class DrawMoments:
-    """Mean and variance of the draws, as an accumulator of a pass.
+    """Mean and variance of the draws, as an accumulator of a pass; ``joint`` adds covariances.
 
     Sums are taken in a working frame, which the first block chooses: squares of draws on a
     huge scale would overflow.
     """
 
-    def __init__(self, dimension: int) -> None:
+    def __init__(self, dimension: int, *, joint: bool = False) -> None:
         self._working: Frame | None = None
-        self._moments = ColumnMoments(dimension, joint=False)
+        self._joint = joint
+        self._moments = ColumnMoments(dimension, joint=joint)
 
     @property
     def dimension(self) -> int:
@@ -114,7 +164,7 @@ class DrawMoments:
 
     def zero(self) -> DrawMoments:
         """An accumulator of the same kind without rows."""
-        return DrawMoments(self.dimension)
+        return DrawMoments(self.dimension, joint=self._joint)
 
     def update(self, block: Block) -> None:
         """Take the rows of a block."""
@@ -136,7 +186,8 @@ class DrawMoments:
         # Infinity is reported where the frame is used.
         with np.errstate(over="ignore", invalid="ignore"):
             mean = self._working.of_draws(other._working.back(found.mean))
-            scatter = found.scatter * ratio**2
+            ratios = np.broadcast_to(ratio, mean.shape)
+            scatter = found.scatter * (np.outer(ratios, ratios) if self._joint else ratios**2)
         self._moments.add(found.weight, found.weight_squares, mean, scatter)
         return self
 
@@ -144,6 +195,11 @@ class DrawMoments:
         """The frame in which the rows so far have mean 0 and variance 1."""
         found = self._moments.finalise()
         return _back_from(self._working or RAW, found.mean, found.spread)
+
+    def whitening_frame(self) -> WhiteningFrame:
+        """The frame in which the rows so far have mean 0, variance 1 and no correlation."""
+        standard, found = self.standard_frame(), self._moments.finalise()
+        return whitening_frame(standard, correlations(found.covariance))
 
 
 def _back_from(working: Frame, mean: FloatArray, spread: FloatArray) -> Frame:

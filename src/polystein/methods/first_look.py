@@ -20,9 +20,15 @@ class FirstLook:
     """What one pass over all rows says before training: repeats, lost weights, the frames."""
 
     def __init__(
-        self, source: Source, partition: Partition, *, repeats: bool, moments: bool
+        self,
+        source: Source,
+        partition: Partition,
+        *,
+        repeats: bool,
+        moments: bool,
+        whiten: bool = False,
     ) -> None:
-        self._source, self._moments = source, moments
+        self._source, self._moments, self._whiten = source, moments, whiten
         self._keys = RowKeys.of_first_coordinates() if repeats else None
         self._positive = PositiveWeights(partition) if source.weighted else None
         self._weights = WeightSums() if source.weighted else None
@@ -42,7 +48,7 @@ class FirstLook:
 
     @cached_property
     def _by_role(self) -> RoleMoments:
-        return RoleMoments(self._source.layout.dimension, self._partition)
+        return RoleMoments(self._source.layout.dimension, self._partition, joint=self._whiten)
 
     def estimates(self) -> dict[str, Any]:
         """The effective number of importance weights; nothing if there are none."""
@@ -51,8 +57,11 @@ class FirstLook:
         return {"weights_ess": kish_size(self._weights.total, self._weights.squares)}
 
     def training_frame(self) -> Frame:
-        """The frame that standardises the training rows."""
-        return self._by_role.training.standard_frame() if self._moments else RAW
+        """The frame that standardises the training rows, or whitens them."""
+        if not self._moments:
+            return RAW
+        training = self._by_role.training
+        return training.whitening_frame() if self._whiten else training.standard_frame()
 
     def frame_of_all(self) -> Frame:
         """The frame that standardises all rows."""
@@ -63,13 +72,14 @@ class FirstLook:
 class RoleMoments:
     """Mean and variance of the draws: of training rows, and of all others."""
 
-    def __init__(self, dimension: int, partition: Partition) -> None:
-        self._partition = partition
-        self.training, self.others = DrawMoments(dimension), DrawMoments(dimension)
+    def __init__(self, dimension: int, partition: Partition, *, joint: bool = False) -> None:
+        self._partition, self._joint = partition, joint
+        self.training = DrawMoments(dimension, joint=joint)
+        self.others = DrawMoments(dimension)
 
     def zero(self) -> RoleMoments:
         """An accumulator of the same kind without rows."""
-        return RoleMoments(self.training.dimension, self._partition)
+        return RoleMoments(self.training.dimension, self._partition, joint=self._joint)
 
     def update(self, block: Block) -> None:
         """Take the rows of a block."""

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from polystein._lib.arguments import require_rule
+from polystein._lib.arguments import require_rule, standardisation
 from polystein.data.sample import as_source
 from polystein.data.source import Source
 from polystein.data.split import RandomSplit, Split
@@ -24,6 +24,7 @@ from polystein.types import (
     BasisName,
     Resolution,
     ScoreFunction,
+    Standardise,
     Structure,
 )
 from polystein.weights.resolution import FinerWeights, default_rule, require_resolution
@@ -41,7 +42,7 @@ def psd_test(
     split: Split = RandomSplit(0.7),  # noqa: B008 - a frozen value
     variance: Variance = IID(),  # noqa: B008
     alternative: Alternative = "two-sided",
-    standardise: bool = False,
+    standardise: Standardise = False,
     repeats: int = 1,
     rng: RNG = None,
 ) -> GofResult:
@@ -73,9 +74,12 @@ def psd_test(
     alternative : {"two-sided", "greater"}
         "two-sided" as in the paper. The trained test function knows its sign, so
         "greater" is valid too and has more power.
-    standardise : bool
+    standardise : bool or "whiten"
         Centre and scale by the training rows first, x -> (x - m)/c and s -> c s.
-        PSD is invariant neither to shift nor to scale.
+        PSD is invariant neither to shift nor to scale. With "whiten", correlation is
+        taken out as well, by the symmetric root of the training rows' correlation R:
+        x -> R^-1/2 (x - m)/c and s -> R^1/2 c s. Coordinates are then those of the
+        whitened draws, each the one nearest to the draws' own.
     repeats : int
         Number of random splits of independent rows. Their p-values are combined
         into min over k of 2/k (p_1 + ... + p_k), which is valid for exchangeable
@@ -106,8 +110,9 @@ def psd_test(
     >>> round(result.pvalue, 4)
     0.0
     """
+    standard = standardisation(standardise) is not False
     test = SplitSampleTest(
-        as_source(draws, scores), basis_for(basis, order, standardise=standardise), structure,
+        as_source(draws, scores), basis_for(basis, order, standardise=standard), structure,
         split, variance, alternative, standardise,
     )  # fmt: skip
     results, notes = [], test.notes()
@@ -133,7 +138,7 @@ def lambda_psd_test(
     split: Split = RandomSplit(0.7),  # noqa: B008
     variance: Variance = IID(),  # noqa: B008
     alternative: Alternative = "two-sided",
-    standardise: bool = False,
+    standardise: Standardise = False,
     repeats: int = 1,
     rng: RNG = None,
 ) -> GofResult:
@@ -204,9 +209,10 @@ def lambda_psd_test(
                 "`weights` must say by `needs_covariance = True` or `False` whether it looks at "
                 f"covariances or at variances alone; got {weights!r}"
             )
-    require_resolution(resolution, standardise=standardise)
+    require_resolution(resolution, standardise=standardisation(standardise) is not False)
+    standard = standardisation(standardise) is not False
     test = SplitSampleTest(
-        as_source(draws, scores), basis_for(basis, order, standardise=standardise), structure,
+        as_source(draws, scores), basis_for(basis, order, standardise=standard), structure,
         split, variance, alternative, standardise,
     )  # fmt: skip
     rule = weights

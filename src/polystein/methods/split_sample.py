@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from polystein._lib.arguments import boolean, integer, one_of, require_rule
+from polystein._lib.arguments import integer, one_of, require_rule, standardisation
 from polystein._lib.notes import Notes
 from polystein._lib.numerics import TINY, finite, is_constant
 from polystein._lib.random import Streams, seed_sequence
@@ -34,7 +34,7 @@ from polystein.results.evidence import Component, Evidence
 from polystein.results.result import GofResult
 from polystein.stein.basis import Basis
 from polystein.stein.witness import ChainColumns, Projection, Witness, fit_witness, project
-from polystein.types import RNG, Alternative, FloatArray, Role, Structure
+from polystein.types import RNG, Alternative, FloatArray, Role, Standardise, Structure
 
 # Test rows stay this many autocorrelation times away from training rows: after five of them the
 # autocorrelation of an AR(1) chain is below 1 %.
@@ -51,7 +51,7 @@ class SplitSampleTest:
     split: Split
     variance: Variance
     alternative: Alternative
-    standardise: bool
+    standardise: Standardise
 
     def __post_init__(self) -> None:
         require_rule(
@@ -61,7 +61,7 @@ class SplitSampleTest:
             self.variance, "accumulator", "variance", "IID(), InitialSequence() or BatchMeans()"
         )
         one_of(self.alternative, Alternative, "alternative")
-        boolean(self.standardise, "standardise")
+        standardisation(self.standardise)
 
     def rounds(
         self,
@@ -103,7 +103,8 @@ class SplitSampleTest:
             self.source,
             partition,
             repeats=first and not self.split.respects_time,
-            moments=self.standardise,
+            moments=self.standardise is not False,
+            whiten=self.standardise == "whiten",
         )
         look.take(tick, beside)
         return SplitRound(self, partition, look.training_frame(), streams, notes, look)
