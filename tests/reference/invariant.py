@@ -117,4 +117,4 @@ def form_memory(
         return Memory(0, 1.0, 0.0)
     mean = [own.size / found[0].size for own in found]
     error = [ratio * own.error for ratio, own in zip(mean, found, strict=True)]
-    return memory.extrapolated(mean, error, joinings, sizes, rules, 0)
+    return memory.extrapolated(mean, error, joinings, sizes, rules, 0, careful=True)

@@ -105,6 +105,7 @@ def pooled(
     chains: Sequence[int],
     rules: Rules,
     first: int = 0,
+    careful: bool = False,
 ) -> Memory:
     """The first level that V_L is flat after, by the mean over features of V_L/V_first."""
     varying = [j for j in range(table.shape[1]) if table[first, j] > 0.0]
@@ -116,7 +117,7 @@ def pooled(
         mean.append(math.fsum(ratios) / len(varying))
         independent = min(len(varying), rules.most_independent)
         error.append(mean[-1] * math.sqrt(2.0 / freedom(groups, chains) / independent))
-    return extrapolated(mean, error, joinings, sizes, rules, first)
+    return extrapolated(mean, error, joinings, sizes, rules, first, careful)
 
 
 def extrapolated(
@@ -126,25 +127,31 @@ def extrapolated(
     sizes: Sequence[float],
     rules: Rules,
     first: int,
+    careful: bool,
 ) -> Memory:
-    """The first level that a curve is flat after, and what is beyond by the lugsail estimate."""
+    """The first level that a curve is flat after, and what is beyond by the lugsail estimate.
+
+    With care, flat is within half an error, and the next level's lugsail estimate counts, too.
+    """
+    tolerance = 0.5 if careful else 1.0
     flat = next(
         level
         for level in range(first, len(joinings))
         if all(
-            mean[later] <= (1.0 + rules.flat) * mean[level] + error[later]
+            mean[later] <= (1.0 + rules.flat) * mean[level] + tolerance * error[later]
             for later in range(level + 1, len(joinings))
         )
     )
     level = min(flat, len(joinings) - 2)
-    short, long, uncertain = mean[level], mean[level + 1], error[level + 1]
-    careful = 2.0 * (long + rules.lugsail_errors * uncertain) - short
+    short, long = mean[level], mean[level + 1]
+    ends = [level, level + 1] if careful and level + 2 < len(joinings) else [level]
+    larger = max(2.0 * (mean[k + 1] + rules.lugsail_errors * error[k + 1]) - mean[k] for k in ends)
     plain = 2.0 * long - short
     rows = [math.fsum(sizes[k] for k in group) for group in joinings[level]]
     share = min(1.0, short / plain) if plain > 0.0 else 1.0
     return Memory(
         level,
-        min(1.0, short / careful) if careful > 0.0 else 1.0,
+        min(1.0, short / larger) if larger > 0.0 else 1.0,
         math.fsum(rows) / len(rows) * (1.0 - share),
     )
 

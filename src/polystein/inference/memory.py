@@ -32,6 +32,9 @@ MOST_INDEPENDENT = 8
 #: V is taken larger by so many standard errors: what is too small counts for more than what is
 #: too large, for the tails of a statistic grow faster than they shrink.
 LUGSAIL_ERRORS = 0.25
+#: Where one is careful, V_L has stopped growing if no longer batches have more by FLAT and so many
+#: standard errors.
+CAREFUL_ERRORS = 0.5
 # Columns that are worked on at once: they stay in a core's cache.
 _COLUMNS_AT_ONCE = 512
 #: Chance that any feature of a family is taken for slower than the rest when none is.
@@ -145,11 +148,13 @@ class Memory(NamedTuple):
     rows: float
 
 
-def pooled_memory(curves: FloatArray, levels: Sequence[Joining], first: int = 0) -> Memory:
+def pooled_memory(
+    curves: FloatArray, levels: Sequence[Joining], first: int = 0, *, careful: bool = False
+) -> Memory:
     """The shortest batches that V_L stops growing at, by V_L of several features together.
 
     ``curves`` has V_L for each joining and feature. Batches shorter than ``first`` are passed
-    over.
+    over. One is ``careful`` as in `extrapolated`.
     """
     varying = curves[first] > TINY
     if len(levels) - first < 2 or not varying.any():
@@ -157,17 +162,29 @@ def pooled_memory(curves: FloatArray, levels: Sequence[Joining], first: int = 0)
     means = (curves[:, varying] / curves[first, varying]).mean(axis=1)
     independent = min(int(np.count_nonzero(varying)), MOST_INDEPENDENT)
     errors = means * np.array([_error(level) for level in levels]) / independent**0.5
-    return extrapolated(means, errors, levels, first)
+    return extrapolated(means, errors, levels, first, careful=careful)
 
 
 def extrapolated(
-    means: FloatArray, errors: FloatArray, levels: Sequence[Joining], first: int
+    means: FloatArray,
+    errors: FloatArray,
+    levels: Sequence[Joining],
+    first: int,
+    *,
+    careful: bool,
 ) -> Memory:
-    """The memory by a curve that grows with the length of batches, and its standard errors."""
-    level = _first_flat(means, errors, first)
+    """The memory by a curve that grows with the length of batches, and its standard errors.
+
+    A curve of a single number can hide slow growth behind its error. One is careful with it: it
+    has stopped growing within half an error, and V is the larger of those by this length of
+    batches and by twice that length.
+    """
+    level = _first_flat(means, (CAREFUL_ERRORS if careful else 1.0) * errors, first)
     # The longest batches have none of twice their length.
     usable = min(level, len(levels) - 2)
-    lugsail = 2.0 * (means[usable + 1] + LUGSAIL_ERRORS * errors[usable + 1]) - means[usable]
+    last = min(usable + 1, len(levels) - 2) if careful else usable
+    longer = means[1:] + LUGSAIL_ERRORS * errors[1:]
+    lugsail = float(np.max(2.0 * longer[usable : last + 1] - means[usable : last + 1]))
     deflation = float(means[usable] / max(lugsail, means[usable]))
     # The memory is no bound: it is as likely to be too long as to be too short.
     plain = float(means[usable] / max(2.0 * means[usable + 1] - means[usable], means[usable]))

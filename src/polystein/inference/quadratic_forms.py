@@ -93,7 +93,7 @@ def form_memory(products: FloatArray, levels: Sequence[Joining]) -> Memory:
     if not curve[0] > TINY:
         return Memory(0, 1.0, 0.0)
     means = curve / curve[0]
-    return extrapolated(means, means * errors, levels, 0)
+    return extrapolated(means, means * errors, levels, 0, careful=True)
 
 
 def spread_curve(products: FloatArray, levels: Sequence[Joining]) -> tuple[FloatArray, FloatArray]:

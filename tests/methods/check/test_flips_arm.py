@@ -115,6 +115,9 @@ def literal_pools(sums: Any, name: str, columns: Array, left_out: Any) -> list[l
             continue
         table = literal_memory.curves(columns[:, kept], sizes, chains, joinings)
         own = literal_memory.speeds(table, joinings, sizes, chains, RULES)
+        if name == "trace":
+            alone = literal_memory.pooled(table, joinings, sizes, chains, RULES, careful=True)
+            own = [([0], alone)]
         found += [([kept[j] for j in features], memory) for features, memory in own]
     return [
         literal.Pool(own, joinings[memory.level], memory.deflation)

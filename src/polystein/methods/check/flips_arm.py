@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from polystein.inference.memory import Joining, speeds, variance_curves
+from polystein.inference.memory import Joining, pooled_memory, speeds, variance_curves
 from polystein.inference.signflips import (
     FlippedStatistics,
     at_least_as_extreme,
@@ -156,7 +156,7 @@ class _Flips:
     def _grouped(self, part: FloatArray, offset: int) -> Iterator[_Group]:
         """Features of a part by their memory, without those that cannot be judged."""
         kept = self._kept(offset, part.shape[1])
-        for group in _by_memory(part, kept, self._sums):
+        for group in _by_memory(part, kept, self._sums, alone=self.family.of_all):
             if group.deflation < LEAST_DEFLATION:
                 self.slow = True
             elif self._sums.effective_count(group.joining) >= self.family.fewest_batches:
@@ -248,13 +248,23 @@ class _Flips:
 Judged: TypeAlias = _Flips | FlippedForm
 
 
-def _by_memory(part: FloatArray, kept: NDArray[np.intp], sums: BatchSums) -> Iterator[_Group]:
-    """Groups of features, the batches they are summed over, and the part of the variance seen."""
+def _by_memory(
+    part: FloatArray, kept: NDArray[np.intp], sums: BatchSums, *, alone: bool
+) -> Iterator[_Group]:
+    """Groups of features, the batches they are summed over, and the part of the variance seen.
+
+    One feature that stands ``alone`` has no others to be pooled with.
+    """
     levels = sums.joinings
     if len(levels) == 1 or not kept.size:
         yield _Group(kept, levels[0], 1.0)
         return
     columns = tamed(part if kept.size == part.shape[1] else part[:, kept])
-    for speed in speeds(variance_curves(columns, levels), levels):
+    curves = variance_curves(columns, levels)
+    if alone:
+        memory = pooled_memory(curves, levels, careful=True)
+        yield _Group(kept, levels[memory.level], memory.deflation)
+        return
+    for speed in speeds(curves, levels):
         memory = speed.memory
         yield _Group(kept[speed.features], levels[memory.level], memory.deflation)
