@@ -1,10 +1,14 @@
 """What `check` is worth: its power and its size, for ``docs/check.md``.
 
-Three studies at the level 0.05, each with its table beside the code:
+Six studies at the level 0.05, each with its table beside the code:
 
 - ``paper``: the alternatives of the paper's Experiments 1 and 2, beside the published rates;
 - ``beyond``: seven other alternatives, beside lambda-PSD, KSD and KSDAgg on the same draws;
-- ``size``: draws from the target.
+- ``size``: draws from the target;
+- ``correlated``: faults along the axes of correlated targets, and missing modes, beside `check` of
+  whitened draws and the best single statistic;
+- ``correlated_size``: draws from correlated targets;
+- ``posteriors``: three posteriors, with faults that samplers make.
 """
 
 #: Choices about `check` were made on other draws, but for one: when the first 1,840 null sets of

@@ -11,9 +11,16 @@ import sys
 from pathlib import Path
 
 from polystein.experiments.engine.store import write_text
-from studies.check import beyond, paper, size
+from studies.check import beyond, correlated, correlated_size, paper, posteriors, size
 
-PARTS = {"paper": paper, "beyond": beyond, "size": size}
+PARTS = {
+    "paper": paper,
+    "beyond": beyond,
+    "size": size,
+    "correlated": correlated,
+    "correlated_size": correlated_size,
+    "posteriors": posteriors,
+}
 PAGE = Path(__file__).parents[2] / "docs" / "check.md"
 
 
