@@ -71,8 +71,9 @@ def check(
     """Test whether the draws come from the target.
 
     Three tests share the level, each strong where the others are weak. One spends no
-    rows on training: it asks whether location, spread, shape or dependence of any
-    coordinate is off, and judges by flipping the signs of batches of rows. One
+    rows on training: it asks whether location, spread, shape, tails or dependence of any
+    coordinate, or location and spread along any direction, are off, and judges by flipping
+    the signs of batches of rows. One
     trains several test functions on half of the rows and judges the best of them on
     the other half. One asks whether chains agree with each other and with their own
     beginnings. All keep chains in time order and allow for their memory, whatever its
