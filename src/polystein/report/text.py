@@ -156,8 +156,10 @@ def found_words(result: GofResult, alpha: float = DEFAULT_LEVEL) -> str:
     arm = next((arm for arm in arms if arm.rows == "all rows"), arms[0])
     part = arm.leading
     places = " and ".join(part.coordinates) or "all coordinates together"
-    joint = ", " if part.words.endswith("direction") else " of "
-    return f"{part.words}{joint}{places} ({part.name}, {arm.rows})"
+    what = f"{part.words} of {places}"
+    if part.words.endswith(", direction"):
+        what = f"{part.words.removesuffix(', direction')} along a direction, {places}"
+    return f"{what} ({part.name}, {arm.rows})"
 
 
 def headings(result: GofResult) -> tuple[str, str, str]:

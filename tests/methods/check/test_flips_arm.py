@@ -326,8 +326,8 @@ def test_features_of_which_too_little_is_seen_are_not_judged() -> None:
         "sign flips of spread, shape",
         "sign flips of tails",
         "sign flips of overall spread",
-        "sign flips of location along a direction",
-        "sign flips of spread along a direction",
+        "sign flips of location, direction",
+        "sign flips of spread, direction",
     ]
     for one in abstained:
         assert isinstance(one, Abstention)
@@ -559,8 +559,8 @@ def test_the_arm_says_what_it_looked_at_on_which_rows() -> None:
         "trace": "overall spread",
         "x pairs": "correlation",
         "G2 pairs": "curved dependence",
-        "Hotelling": "location along a direction",
-        "trace of square": "spread along a direction",
+        "Hotelling": "location, direction",
+        "trace of square": "spread, direction",
     }
 
 

@@ -73,7 +73,7 @@ def _hotelling(sums: BatchSums, kept: NDArray[np.intp]) -> Form:
     def direction() -> FloatArray:
         return _spread(root @ standard.sum(axis=0), kept, sums)
 
-    words, products = "location along a direction", standard @ standard.T
+    words, products = "location, direction", standard @ standard.T
     return Form("Hotelling", words, ("score",), products, HOTELLING_SHARE, direction)
 
 
@@ -102,7 +102,7 @@ def _trace_of_square(sums: BatchSums, whole: FloatArray, kept: NDArray[np.intp])
         values, vectors = np.linalg.eig(total.T)
         return _spread(np.real(vectors[:, np.argmax(np.abs(values))]), kept, sums)
 
-    name, words, fewest = "trace of square", "spread along a direction", FEWEST_FOR_TRACES
+    name, words, fewest = "trace of square", "spread, direction", FEWEST_FOR_TRACES
     share = share_of_trace(0.14, sums.diagonal.shape[2])
     return Form(name, words, ("x",), products, share, direction, fewest)
 
