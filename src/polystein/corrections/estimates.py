@@ -1,0 +1,303 @@
+"""From rows to plain and corrected values with their errors: passes, fits and choices."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from polystein.corrections.designs import (
+    CoordinateDesign,
+    Design,
+    JointDesign,
+    MeansDesign,
+    PairDesign,
+    ValueFunction,
+)
+from polystein.corrections.fit import Fit, fitted
+from polystein.corrections.functionals import FUNCTIONALS, What, difference, has_value
+from polystein.corrections.gram import Folds, GramPass, in_groups
+from polystein.corrections.influence import Combination, InfluencePass
+from polystein.data.coordinates import DrawMoments, Frame
+from polystein.data.passes import Tick, effective_weights, every_row, first_block, run_pass
+from polystein.data.source import Source
+from polystein.errors import DegenerateError
+from polystein.inference.longrun import LongRunVariance, Stretches
+from polystein.types import FloatArray
+
+#: Above this reliability no further features are tried.
+RELIABLE_ENOUGH = 0.9999
+#: All d^2 products are tried with so many rows for each ...
+ROWS_PER_PRODUCT = 10
+#: ... and if their matrix takes at most so many multiplications.
+MOST_MULTIPLICATIONS = 2e10
+#: Matrices of designs take at most so many numbers at once, 256 MiB. Others wait for another pass.
+MATRIX_NUMBERS = 2**25
+
+
+class Quantity(NamedTuple):
+    """What is estimated: a mean, an sd, a shape or a correlation.
+
+    ``indices`` are those of the coordinates, or the number of a function of the user's.
+    """
+
+    what: What
+    indices: tuple[int, ...]
+    of_function: bool = False
+
+
+class Candidate(NamedTuple):
+    """Where the moments of a quantity are: functions of a fit."""
+
+    quantity: Quantity
+    fit: Fit
+    places: tuple[int, ...]
+
+    @property
+    def plain(self) -> FloatArray:
+        """The moments averaged over the draws."""
+        return self.fit.plain[list(self.places)]
+
+    @property
+    def corrected(self) -> FloatArray:
+        """The corrected moments, or the plain ones if those are the moments of no distribution."""
+        found = self.fit.corrected[list(self.places)]
+        return found if has_value(self.quantity.what, found) else self.plain
+
+    @property
+    def uncorrected(self) -> bool:
+        """Whether no features were of use."""
+        found = self.fit.corrected[list(self.places)]
+        leading = 1 if self.quantity.what == "sd" else 0
+        leading = len(self.places) - 1 if self.quantity.what == "correlation" else leading
+        alone = self.fit.cuts[self.places[leading]] == 1
+        return alone or not has_value(self.quantity.what, found)
+
+    @property
+    def reliability(self) -> float:
+        """R^2 out of fold of the function that decides about the quantity."""
+        if self.uncorrected:
+            return 0.0
+        gradient = FUNCTIONALS[self.quantity.what](self.corrected).gradient
+        block = np.ix_(self.places, self.places)
+        left = gradient @ self.fit.left[block] @ gradient
+        all_of_it = gradient @ self.fit.spread[block] @ gradient
+        return float(np.clip(1.0 - left / all_of_it, 0.0, 1.0)) if all_of_it > 0.0 else 0.0
+
+
+class Estimate(NamedTuple):
+    """Plain and corrected value of a quantity and the sampler's error, with standard errors.
+
+    Values are on the scale of the functional, log for standard deviations and Fisher's z for
+    correlations, in the frame. ``error`` is the sampler's, in the target's standard deviations for
+    a mean where it is known.
+    """
+
+    candidate: Candidate
+    plain: float
+    corrected: float
+    error: float
+    plain_se: float
+    corrected_se: float
+    error_se: float
+    df: tuple[float, float, float]
+    #: Variance of the plain value if rows were independent, times their number.
+    marginal: float
+
+    @property
+    def quantity(self) -> Quantity:
+        """What is estimated."""
+        return self.candidate.quantity
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows that estimates rest on, and how they depend on each other."""
+
+    source: Source
+    effective: float
+    stretches: Stretches | None
+    tick: Tick
+
+    @classmethod
+    def of(cls, source: Source, tick: Tick | None = None) -> Rows:
+        """All rows of a source, chains if it is in time order."""
+        stretches = Stretches(source.layout.lengths) if source.layout.time_ordered else None
+        return cls(source, effective_weights(source), stretches, tick or Tick())
+
+    def fits(self, designs: Sequence[Design], frame: Frame) -> list[Fit]:
+        """Fit every design, in one pass where the matrices of all fit into memory."""
+        found: list[Fit] = []
+        for group in in_groups(designs, MATRIX_NUMBERS):
+            sums = GramPass(group, frame, Folds(self.source.layout))
+            run_pass(self.source, every_row(self.source), sums, tick=self.tick)
+            found += [
+                fitted(design, matrices, self.effective)
+                for design, matrices in zip(group, sums.matrices, strict=True)
+            ]
+        return found
+
+    def variances(self, combinations: Sequence[Combination], frame: Frame) -> LongRunVariance:
+        """The variances of combinations of influence functions."""
+        sums = InfluencePass(combinations, frame, self.stretches)
+        run_pass(self.source, every_row(self.source), sums, tick=self.tick)
+        return sums.finalise()
+
+    @property
+    def allow_products(self) -> bool:
+        """Whether there are rows, and time, for all d^2 products of scores and draws."""
+        d, rows = self.source.layout.dimension, self.source.layout.total
+        features = JointDesign(d).cuts[-1]
+        enough = min(rows, self.effective) >= ROWS_PER_PRODUCT * d * d
+        return enough and rows * features**2 <= MOST_MULTIPLICATIONS
+
+
+def rough_frame(source: Source) -> Frame:
+    """A frame for the first sums: that of the first rows, or of all where these do not vary."""
+    moments = DrawMoments(source.layout.dimension)
+    moments.update(first_block(source))
+    try:
+        return moments.standard_frame()
+    except DegenerateError:
+        moments = DrawMoments(source.layout.dimension)
+        run_pass(source, every_row(source), moments)
+        return moments.standard_frame()
+
+
+class FirstLook(NamedTuple):
+    """The means' fit in a rough frame, and the frame in which all draws have variance 1."""
+
+    rough: Frame
+    means: Fit
+    frame: Frame
+
+
+def first_look(rows: Rows) -> FirstLook:
+    """One pass for the means, and for the centre and scale of every coordinate."""
+    rough = rough_frame(rows.source)
+    (means,) = rows.fits([MeansDesign(rows.source.layout.dimension)], rough)
+    spread = np.sqrt(np.maximum(np.diagonal(means.spread), 0.0))
+    if not np.all(spread > 0.0):
+        raise DegenerateError(
+            f"`draws` must vary in every coordinate; coordinate {int(np.argmin(spread))} is constant"
+        )
+    scale = spread if rough.scale is None else spread * rough.scale
+    return FirstLook(rough, means, Frame(rough.back(means.plain), scale))
+
+
+def coordinate_candidates(
+    rows: Rows, frame: Frame, quantities: Iterable[Quantity]
+) -> dict[Quantity, Candidate]:
+    """Each coordinate and each pair in a design of its own."""
+    d = rows.source.layout.dimension
+    wanted = list(quantities)
+    shaped = {q.indices for q in wanted if q.what in ("skew", "tail")}
+    designs: dict[tuple[int, ...], Design] = {}
+    for quantity in wanted:
+        key = quantity.indices
+        if len(key) == 2:
+            designs[key] = PairDesign(d, *key)
+        else:
+            designs[key] = CoordinateDesign(d, key[0], key in shaped)
+    fits = dict(zip(designs, rows.fits(list(designs.values()), frame), strict=True))
+    return {q: Candidate(q, fits[q.indices], _places(q)) for q in wanted}
+
+
+def _places(quantity: Quantity) -> tuple[int, ...]:
+    count = {"mean": 2, "sd": 2, "skew": 4, "tail": 4, "correlation": 5}[quantity.what]
+    return tuple(range(count))
+
+
+def joint_candidates(
+    rows: Rows,
+    frame: Frame,
+    quantities: Iterable[Quantity],
+    values: Sequence[ValueFunction] = (),
+    *,
+    products: bool = True,
+) -> dict[Quantity, Candidate]:
+    """All means, sds, correlations and functions of the user's in one design."""
+    wanted = [q for q in quantities if q.what in ("mean", "sd", "correlation")]
+    if not wanted:
+        return {}
+    indices = sorted({index for q in wanted if not q.of_function for index in q.indices})
+    pairs = tuple(sorted({(q.indices[0], q.indices[1]) for q in wanted if len(q.indices) == 2}))
+    d = rows.source.layout.dimension
+    design = JointDesign(d, tuple(indices), pairs, tuple(values), products)
+    (fit,) = rows.fits([design], frame)
+
+    def places(quantity: Quantity) -> tuple[int, ...]:
+        if quantity.of_function:
+            return design.of_value(quantity.indices[0])
+        if len(quantity.indices) == 2:
+            return design.of_pair((quantity.indices[0], quantity.indices[1]))
+        return design.of_coordinate(quantity.indices[0])
+
+    return {quantity: Candidate(quantity, fit, places(quantity)) for quantity in wanted}
+
+
+def improved(
+    rows: Rows,
+    frame: Frame,
+    found: dict[Quantity, Candidate],
+    values: Sequence[ValueFunction] = (),
+) -> dict[Quantity, Candidate]:
+    """Where features do not explain enough, try all products of scores and draws."""
+    doubtful = [q for q, one in found.items() if one.reliability < RELIABLE_ENOUGH]
+    if not doubtful or not rows.allow_products:
+        return found
+    better = joint_candidates(rows, frame, doubtful, values)
+    return {
+        q: max((one, better[q]), key=lambda c: c.reliability) if q in better else one
+        for q, one in found.items()
+    }
+
+
+def estimated(rows: Rows, frame: Frame, candidates: Sequence[Candidate]) -> list[Estimate]:
+    """The quantities with the standard errors of plain value, corrected value and difference."""
+    by_fit: dict[int, list[Candidate]] = {}
+    for candidate in candidates:
+        by_fit.setdefault(id(candidate.fit), []).append(candidate)
+    combinations = [_combination(group) for group in by_fit.values()]
+    found = rows.variances(combinations, frame)
+    errors = np.sqrt(found.variance).reshape(-1, 3)
+    freedom = found.df.reshape(-1, 3)
+    ordered = [candidate for group in by_fit.values() for candidate in group]
+    made = {
+        candidate.quantity: _estimate(candidate, error, df)
+        for candidate, error, df in zip(ordered, errors.tolist(), freedom.tolist(), strict=True)
+    }
+    return [made[candidate.quantity] for candidate in candidates]
+
+
+def _combination(group: Sequence[Candidate]) -> Combination:
+    """Three columns for each candidate: plain value, corrected value, the sampler's error."""
+    functions = group[0].fit.design.functions
+    plain = np.zeros((functions, 3 * len(group)))
+    corrected = np.zeros((functions, 3 * len(group)))
+    for number, candidate in enumerate(group):
+        at, places = 3 * number, list(candidate.places)
+        functional = FUNCTIONALS[candidate.quantity.what]
+        change = difference(candidate.quantity.what, candidate.plain, candidate.corrected)
+        plain[places, at] = functional(candidate.plain).gradient
+        corrected[places, at + 1] = functional(candidate.corrected).gradient
+        plain[places, at + 2], corrected[places, at + 2] = change.plain, change.corrected
+    return Combination(group[0].fit, plain, corrected)
+
+
+def _estimate(candidate: Candidate, errors: Sequence[float], df: Sequence[float]) -> Estimate:
+    what = candidate.quantity.what
+    before = FUNCTIONALS[what](candidate.plain)
+    block = np.ix_(candidate.places, candidate.places)
+    marginal = float(before.gradient @ candidate.fit.spread[block] @ before.gradient)
+    change = difference(what, candidate.plain, candidate.corrected).value
+    if candidate.uncorrected:
+        # Without features the draws say nothing about their own error.
+        change, errors = 0.0, (errors[0], errors[0], math.inf)
+    return Estimate(
+        candidate, before.value, FUNCTIONALS[what](candidate.corrected).value, change,
+        errors[0], errors[1], errors[2], (df[0], df[1], df[2]), marginal,
+    )  # fmt: skip
