@@ -7,7 +7,7 @@ the design's *cuts*. Draws y are centred and scaled, and scores are scaled to ma
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple, Protocol
@@ -43,6 +43,9 @@ class Design(Protocol):
     def columns(self, seen: Seen) -> FloatArray:
         """All features, then all functions, one column each."""
 
+    def combined(self, seen: Seen, coefficients: FloatArray) -> FloatArray:
+        """The product of the columns and a matrix of coefficients, without forming the columns."""
+
 
 @dataclass(frozen=True)
 class MeansDesign:
@@ -66,6 +69,14 @@ class MeansDesign:
         result[:, 0] = 1.0
         result[:, 1 : 1 + d] = seen.scores
         result[:, 1 + d :] = seen.draws
+        return result
+
+    def combined(self, seen: Seen, coefficients: FloatArray) -> FloatArray:
+        """The product of the columns and a matrix of coefficients."""
+        d = self.dimension
+        result = seen.scores @ coefficients[1 : 1 + d]
+        result += coefficients[0]
+        result += seen.draws @ coefficients[1 + d :]
         return result
 
 
@@ -114,6 +125,24 @@ class CoordinateDesign:
         result[:, at:] = powers[:, 1 : 1 + self.functions]
         return result
 
+    def combined(self, seen: Seen, coefficients: FloatArray) -> FloatArray:
+        """The product of the columns and a matrix of coefficients."""
+        if self.shape:
+            return self.columns(seen) @ coefficients
+        d, j = self.dimension, self.index
+        column, score = seen.draws[:, j], seen.scores[:, j]
+        own = np.empty((len(column), 2 + len(OWN_POWERS)))
+        powers = _powers(column)
+        for place, power in enumerate(OWN_POWERS):
+            own[:, place] = own_power(score, powers, power)
+        own[:, -2:] = powers[:, 1:3]
+        result = seen.scores @ coefficients[1 + d : 1 + 2 * d]
+        result *= column[:, None]
+        result += seen.scores @ coefficients[1 : 1 + d]
+        result += own @ coefficients[1 + 2 * d :]
+        result += coefficients[0] + coefficients[1 + d + j]
+        return result
+
 
 @dataclass(frozen=True)
 class PairDesign:
@@ -145,14 +174,38 @@ class PairDesign:
         _pair_moments(seen.draws, self.first, self.second, out=result[:, 1 + 3 * d :])
         return result
 
+    def combined(self, seen: Seen, coefficients: FloatArray) -> FloatArray:
+        """The product of the columns and a matrix of coefficients."""
+        d, moments = self.dimension, np.empty((len(seen.draws), 5))
+        _pair_moments(seen.draws, self.first, self.second, out=moments)
+        result = moments @ coefficients[1 + 3 * d :]
+        result += coefficients[0]
+        result += seen.scores @ coefficients[1 : 1 + d]
+        for at, index in ((1 + d, self.first), (1 + 2 * d, self.second)):
+            products = seen.scores @ coefficients[at : at + d]
+            products *= seen.draws[:, index, None]
+            result += products
+            result += coefficients[at + index]
+        return result
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, eq=False)
 class ValueFunction:
-    """A function of the draws with values of its own, about centred and scaled for the sums."""
+    """A function from (n, d) draws to (n, count) values, centred and scaled for the sums."""
 
     call: Callable[[FloatArray], FloatArray]
-    centre: float = 0.0
-    scale: float = 1.0
+    centre: FloatArray
+    scale: FloatArray
+
+    @property
+    def count(self) -> int:
+        """How many values a draw has."""
+        return len(self.centre)
+
+    def __call__(self, draws: FloatArray) -> FloatArray:
+        """The values, centred and scaled."""
+        result: FloatArray = (self.call(draws) - self.centre) / self.scale
+        return result
 
 
 @dataclass(frozen=True)
@@ -179,7 +232,11 @@ class JointDesign:
     @property
     def functions(self) -> int:
         """Two for each coordinate, one for each pair, two for each function of the user's."""
-        return 2 * len(self.coordinates) + len(self.pairs) + 2 * len(self.values)
+        return 2 * len(self.coordinates) + len(self.pairs) + 2 * self._outputs
+
+    @cached_property
+    def _outputs(self) -> int:
+        return sum(function.count for function in self.values)
 
     @cached_property
     def _place(self) -> dict[int, int]:
@@ -196,9 +253,9 @@ class JointDesign:
         return a, b, aa, bb, 2 * len(self.coordinates) + self.pairs.index(pair)
 
     def of_value(self, number: int) -> tuple[int, int]:
-        """Places of g and g^2 of a function of the user's."""
+        """Places of g and g^2 of a value of the user's functions."""
         first = 2 * len(self.coordinates) + len(self.pairs)
-        return first + number, first + len(self.values) + number
+        return first + number, first + self._outputs + number
 
     def columns(self, seen: Seen) -> FloatArray:
         """The columns 1, s, s_l y_m + [l = m], s_l y_l^k + k y_l^(k-1) | functions."""
@@ -220,16 +277,23 @@ class JointDesign:
         self._add_functions(seen, result[:, self.cuts[-1] :])
         return result
 
+    def combined(self, seen: Seen, coefficients: FloatArray) -> FloatArray:
+        """The product of the columns and a matrix of coefficients."""
+        return self.columns(seen) @ coefficients
+
     def _add_functions(self, seen: Seen, out: FloatArray) -> None:
         chosen, count = seen.draws[:, list(self.coordinates)], len(self.coordinates)
         out[:, :count] = chosen
         out[:, count : 2 * count] = chosen**2
         for place, (first, second) in enumerate(self.pairs, start=2 * count):
             np.multiply(seen.draws[:, first], seen.draws[:, second], out=out[:, place])
-        for number, function in enumerate(self.values):
-            values = (function.call(seen.raw) - function.centre) / function.scale
-            first, second = self.of_value(number)
-            out[:, first], out[:, second] = values, values**2
+        at = 2 * count + len(self.pairs)
+        for function in self.values:
+            values = function(seen.raw)
+            for first in (at, at + self._outputs):
+                out[:, first : first + function.count] = values
+            out[:, at + self._outputs : at + self._outputs + function.count] *= values
+            at += function.count
 
 
 def own_power(score: FloatArray, powers: FloatArray, power: int) -> FloatArray:
@@ -260,7 +324,3 @@ def _pair_moments(draws: FloatArray, first: int, second: int, *, out: FloatArray
     for place, column in enumerate((one, other, one * one, other * other, one * other)):
         out[:, place] = column
 
-
-def largest(designs: Sequence[Design]) -> int:
-    """Most columns of any of the designs."""
-    return max(design.cuts[-1] + design.functions for design in designs)

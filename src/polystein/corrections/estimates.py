@@ -36,6 +36,8 @@ ROWS_PER_PRODUCT = 10
 MOST_MULTIPLICATIONS = 2e10
 #: Matrices of designs take at most so many numbers at once, 256 MiB. Others wait for another pass.
 MATRIX_NUMBERS = 2**25
+#: Columns whose variances an estimate needs: plain, corrected, bias, error.
+COLUMNS = 4
 
 
 class Quantity(NamedTuple):
@@ -93,17 +95,20 @@ class Estimate(NamedTuple):
 
     Values are on the scale of the functional, log for standard deviations and Fisher's z for
     correlations, in the frame. ``error`` is the sampler's, in the target's standard deviations for
-    a mean where it is known.
+    a mean; ``bias`` is the same without that unit.
     """
 
     candidate: Candidate
     plain: float
     corrected: float
+    bias: float
     error: float
     plain_se: float
     corrected_se: float
+    bias_se: float
     error_se: float
-    df: tuple[float, float, float]
+    #: Degrees of freedom of the four standard errors.
+    df: tuple[float, ...]
     #: Variance of the plain value if rows were independent, times their number.
     marginal: float
 
@@ -263,8 +268,8 @@ def estimated(rows: Rows, frame: Frame, candidates: Sequence[Candidate]) -> list
         by_fit.setdefault(id(candidate.fit), []).append(candidate)
     combinations = [_combination(group) for group in by_fit.values()]
     found = rows.variances(combinations, frame)
-    errors = np.sqrt(found.variance).reshape(-1, 3)
-    freedom = found.df.reshape(-1, 3)
+    errors = np.sqrt(found.variance).reshape(-1, COLUMNS)
+    freedom = found.df.reshape(-1, COLUMNS)
     ordered = [candidate for group in by_fit.values() for candidate in group]
     made = {
         candidate.quantity: _estimate(candidate, error, df)
@@ -274,17 +279,19 @@ def estimated(rows: Rows, frame: Frame, candidates: Sequence[Candidate]) -> list
 
 
 def _combination(group: Sequence[Candidate]) -> Combination:
-    """Three columns for each candidate: plain value, corrected value, the sampler's error."""
+    """Four columns for each candidate: plain and corrected value, bias, the sampler's error."""
     functions = group[0].fit.design.functions
-    plain = np.zeros((functions, 3 * len(group)))
-    corrected = np.zeros((functions, 3 * len(group)))
+    plain = np.zeros((functions, COLUMNS * len(group)))
+    corrected = np.zeros((functions, COLUMNS * len(group)))
     for number, candidate in enumerate(group):
-        at, places = 3 * number, list(candidate.places)
+        at, places = COLUMNS * number, list(candidate.places)
         functional = FUNCTIONALS[candidate.quantity.what]
         change = difference(candidate.quantity.what, candidate.plain, candidate.corrected)
-        plain[places, at] = functional(candidate.plain).gradient
-        corrected[places, at + 1] = functional(candidate.corrected).gradient
-        plain[places, at + 2], corrected[places, at + 2] = change.plain, change.corrected
+        before, after = functional(candidate.plain), functional(candidate.corrected)
+        plain[places, at] = plain[places, at + 2] = before.gradient
+        corrected[places, at + 1] = after.gradient
+        corrected[places, at + 2] = -after.gradient
+        plain[places, at + 3], corrected[places, at + 3] = change.plain, change.corrected
     return Combination(group[0].fit, plain, corrected)
 
 
@@ -293,11 +300,11 @@ def _estimate(candidate: Candidate, errors: Sequence[float], df: Sequence[float]
     before = FUNCTIONALS[what](candidate.plain)
     block = np.ix_(candidate.places, candidate.places)
     marginal = float(before.gradient @ candidate.fit.spread[block] @ before.gradient)
+    after = FUNCTIONALS[what](candidate.corrected).value
     change = difference(what, candidate.plain, candidate.corrected).value
     if candidate.uncorrected:
         # Without features the draws say nothing about their own error.
-        change, errors = 0.0, (errors[0], errors[0], math.inf)
+        after, change, errors = before.value, 0.0, (errors[0], errors[0], math.inf, math.inf)
     return Estimate(
-        candidate, before.value, FUNCTIONALS[what](candidate.corrected).value, change,
-        errors[0], errors[1], errors[2], (df[0], df[1], df[2]), marginal,
-    )  # fmt: skip
+        candidate, before.value, after, before.value - after, change, *errors, tuple(df), marginal
+    )

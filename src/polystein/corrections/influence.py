@@ -39,30 +39,49 @@ class Combination(NamedTuple):
     corrected: FloatArray
 
 
-def influences(combination: Combination, columns: FloatArray, weights: FloatArray) -> FloatArray:
-    """The combinations for rows of (features, functions), each as a share of the mean.
+def influences(combination: Combination, seen: Seen, weights: FloatArray) -> FloatArray:
+    """The combinations for some rows, each as a share of the mean.
 
     The influence of row i on an intercept is e0' G^-1 F_i r_i / (1 - h_i), with the residual r_i
     and the leverage h_i.
     """
-    fit, features = combination.fit, combination.fit.design.cuts[-1]
-    used = len(fit.inverse)
-    functions = columns[:, features:]
+    fit = combination.fit
     share = (weights / fit.weight)[:, None]
-    if used < LITTLE_LEVERAGE * fit.rows:
-        lean = np.column_stack([fit.inverse.T @ fit.loading, *_intercept_weights(fit).T])
-        both = columns[:, :used] @ lean
-        predicted, pulls = both[:, : functions.shape[1]], both[:, functions.shape[1] :]
-        left = functions - predicted
-    else:
-        whitened = columns[:, :used] @ fit.inverse.T
-        left = functions - whitened @ fit.loading
-        left /= _left_by_leverage(fit, whitened, share)
-        pulls = whitened @ _whitened_weights(fit)
-    psi = left * pulls[:, _set_of(fit)]
-    centred = functions - fit.plain
-    result: FloatArray = share * (centred @ combination.plain + psi @ combination.corrected)
+    few = len(fit.inverse) < LITTLE_LEVERAGE * fit.rows
+    parts = _without_leverage(fit, seen) if few else _with_leverage(fit, seen, share)
+    psi = parts.left * parts.pulls[:, _set_of(fit)]
+    result: FloatArray = parts.centred @ combination.plain
+    result += psi @ combination.corrected
+    result *= share
     return result
+
+
+class _Parts(NamedTuple):
+    """Functions minus their averages, residuals over 1 - h, and e0' G^-1 F by set of features."""
+
+    centred: FloatArray
+    left: FloatArray
+    pulls: FloatArray
+
+
+def _with_leverage(fit: Fit, seen: Seen, share: FloatArray) -> _Parts:
+    columns, used = fit.design.columns(seen), len(fit.inverse)
+    functions = columns[:, fit.design.cuts[-1] :]
+    whitened = columns[:, :used] @ fit.inverse.T
+    left = functions - whitened @ fit.loading
+    left /= _left_by_leverage(fit, whitened, share)
+    return _Parts(functions - fit.plain, left, whitened @ _whitened_weights(fit))
+
+
+def _without_leverage(fit: Fit, seen: Seen) -> _Parts:
+    """The same for h = 0, from a few products with the features."""
+    features, used, m = fit.design.cuts[-1], len(fit.inverse), fit.design.functions
+    wanted = np.zeros((features + m, 2 * m + len(_sets(fit))))
+    wanted[features:, :m] = wanted[features:, m : 2 * m] = np.eye(m)
+    wanted[:used, m : 2 * m] = -fit.inverse.T @ fit.loading
+    wanted[:used, 2 * m :] = fit.inverse.T @ _whitened_weights(fit)
+    found = fit.design.combined(seen, wanted)
+    return _Parts(found[:, :m] - fit.plain, found[:, m : 2 * m], found[:, 2 * m :])
 
 
 def _sets(fit: Fit) -> list[int]:
@@ -77,11 +96,6 @@ def _whitened_weights(fit: Fit) -> FloatArray:
     """For each set of features in use, e0' G^-1 F in terms of the whitened features."""
     first = fit.inverse[:, 0]
     return np.column_stack([np.where(np.arange(len(first)) < cut, first, 0.0) for cut in _sets(fit)])
-
-
-def _intercept_weights(fit: Fit) -> FloatArray:
-    """The same in terms of the features themselves."""
-    return fit.inverse.T @ _whitened_weights(fit)
 
 
 def _left_by_leverage(fit: Fit, whitened: FloatArray, share: FloatArray) -> FloatArray:
@@ -123,8 +137,7 @@ class InfluencePass:
         at = 0
         for combination in self.combinations:
             with scratch.reused():
-                columns = combination.fit.design.columns(seen)
-                found = influences(combination, columns, weights)
+                found = influences(combination, seen, weights)
             self._add(block, found, at)
             at += found.shape[1]
 
