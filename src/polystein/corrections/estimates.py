@@ -135,15 +135,17 @@ class Rows:
 
     def fits(self, designs: Sequence[Design], frame: Frame) -> list[Fit]:
         """Fit every design, in one pass where the matrices of all fit into memory."""
-        found: list[Fit] = []
-        for group in in_groups(designs, MATRIX_NUMBERS):
-            sums = GramPass(group, frame, Folds(self.source.layout))
-            run_pass(self.source, every_row(self.source), sums, tick=self.tick)
-            found += [
-                fitted(design, matrices, self.effective)
-                for design, matrices in zip(group, sums.matrices, strict=True)
-            ]
-        return found
+        return [
+            fitted(design, matrices, self.effective)
+            for group in in_groups(designs, MATRIX_NUMBERS)
+            for design, matrices in zip(group, self.sums(group, frame), strict=True)
+        ]
+
+    def sums(self, designs: Sequence[Design], frame: Frame) -> list[FloatArray]:
+        """Sums of products of each design, fold by fold."""
+        sums = GramPass(designs, frame, Folds(self.source.layout))
+        run_pass(self.source, every_row(self.source), sums, tick=self.tick)
+        return sums.matrices
 
     def variances(self, combinations: Sequence[Combination], frame: Frame) -> LongRunVariance:
         """The variances of combinations of influence functions."""
@@ -173,24 +175,29 @@ def rough_frame(source: Source) -> Frame:
 
 
 class FirstLook(NamedTuple):
-    """The means' fit in a rough frame, and the frame in which all draws have variance 1."""
+    """The means' fit in a rough frame, and the frame in which all draws have variance 1.
+
+    ``products`` are the averages of products of (1, s, y) in the rough frame.
+    """
 
     rough: Frame
     means: Fit
     frame: Frame
+    products: FloatArray
 
 
 def first_look(rows: Rows) -> FirstLook:
     """One pass for the means, and for the centre and scale of every coordinate."""
-    rough = rough_frame(rows.source)
-    (means,) = rows.fits([MeansDesign(rows.source.layout.dimension)], rough)
+    rough, design = rough_frame(rows.source), MeansDesign(rows.source.layout.dimension)
+    (matrices,) = rows.sums([design], rough)
+    means = fitted(design, matrices, rows.effective)
     spread = np.sqrt(np.maximum(np.diagonal(means.spread), 0.0))
     if not np.all(spread > 0.0):
         raise DegenerateError(
             f"`draws` must vary in every coordinate; coordinate {int(np.argmin(spread))} is constant"
         )
     scale = spread if rough.scale is None else spread * rough.scale
-    return FirstLook(rough, means, Frame(rough.back(means.plain), scale))
+    return FirstLook(rough, means, Frame(rough.back(means.plain), scale), matrices.sum(axis=0) / means.weight)
 
 
 def coordinate_candidates(

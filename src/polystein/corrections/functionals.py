@@ -109,6 +109,9 @@ def difference(what: What, plain: FloatArray, corrected: FloatArray) -> Differen
     value = before.value - after.value
     if what != "mean" or len(plain) < 2:
         return Difference(value, before.gradient, -after.gradient)
+    if variance(corrected) <= 0.0:
+        unit = math.sqrt(variance(plain))
+        return Difference(value / unit, before.gradient / unit, -after.gradient / unit)
     scale = log_sd(corrected)
     unit = math.exp(scale.value)
     value /= unit

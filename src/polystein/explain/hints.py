@@ -1,0 +1,79 @@
+"""What to do next, by the pattern of what was found."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from polystein.results.effects import EffectRow, EffectTable
+
+#: Part of the coordinates that counts as nearly all.
+NEARLY_ALL = 0.8
+#: Sds are off by the same factor if its logarithms differ by less than this part of their mean.
+ALIKE = 0.35
+#: An sd is far too small below this ratio: the draws may sit on a border or in one mode.
+FAR_TOO_SMALL = 0.1
+
+
+def hint_for(table: EffectTable, dimension: int) -> str:
+    """A short hint; empty where nothing was found."""
+    found = table.found
+    if not found:
+        return ""
+    sds = [row for row in found if row.what == "sd"]
+    pairs = [row for row in found if row.what == "correlation"]
+    small = [row for row in sds if row.size < 1.0]
+    for words, applies in (
+        (_MEAN_FIELD, bool(pairs) and bool(small) and len(small) == len(sds)),
+        (_STEP_SIZE, _all_alike(sds, dimension, larger=True)),
+        (_TOO_NARROW, _all_alike(sds, dimension, larger=False)),
+        (_LOCATION, _only(found, ("mean",))),
+        (_SHAPE, _only(found, ("skew", "tail"))),
+        (_CORRELATION, _only(found, ("correlation",))),
+    ):
+        if applies:
+            return words
+    return _GENERAL.format(found[0].name)
+
+
+_MEAN_FIELD = (
+    "sds are too small and correlations are missed, as with mean-field variational inference: use "
+    "a full-rank approximation, or MCMC."
+)
+_STEP_SIZE = (
+    "all spreads are too large by about the same factor, as with a step size that no accept step "
+    "corrects: use a smaller step, or a Metropolis correction."
+)
+_TOO_NARROW = (
+    "all spreads are too small by about the same factor: look for a tempered target, a wrong scale, "
+    "or an approximation that is too narrow."
+)
+_LOCATION = (
+    "only locations are off: look whether early draws are still on their way (a longer warm-up), and "
+    "whether the chains agree."
+)
+_SHAPE = (
+    "means and sds are right, the shape is not: a Gaussian approximation of a skewed or heavy-tailed "
+    "parameter looks like this, and so does a parameter near a border; transform it, or use MCMC."
+)
+_CORRELATION = (
+    "only the dependence between parameters is off: an approximation or proposal that treats them "
+    "as independent looks like this."
+)
+_GENERAL = "begin with `{}`: look at its trace, chain by chain, and at its scores."
+
+
+def _only(found: Sequence[EffectRow], kinds: tuple[str, ...]) -> bool:
+    return all(row.what in kinds for row in found)
+
+
+def _all_alike(sds: Sequence[EffectRow], dimension: int, *, larger: bool) -> bool:
+    """Whether nearly all sds are off in the same direction by about the same factor."""
+    logs = [math.log(row.size) for row in sds]
+    if dimension < 2 or len(logs) < NEARLY_ALL * dimension or any(
+        (one > 0.0) != larger for one in logs
+    ):
+        return False
+    mean = sum(logs) / len(logs)
+    spread = math.sqrt(sum((one - mean) ** 2 for one in logs) / len(logs))
+    return spread < ALIKE * abs(mean)

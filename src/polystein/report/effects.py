@@ -1,0 +1,95 @@
+"""Tables of effects and of expectations as plain text."""
+
+from __future__ import annotations
+
+import math
+
+from polystein.results.effects import (
+    LEVEL,
+    RELIABLE,
+    EffectTable,
+    ExpectationRow,
+    ExpectationTable,
+    Tolerance,
+)
+
+#: Rows that a table shows; the others are in `rows`.
+MOST_ROWS = 40
+#: Sentences below the line.
+MOST_BELOW = 5
+
+
+def expectation_table(table: ExpectationTable) -> str:
+    """One line for each expectation."""
+    width = max([len("parameter"), *(len(row.name) for row in table.rows[:MOST_ROWS])])
+    head = (
+        f"{'parameter':<{width}}  {'what':<11} {'plain':>10} {'mcse':>9} {'corrected':>10} "
+        f"{'error':>9} {'bias':>10} {'interval (95 %)':>23}  R2"
+    )
+    lines = [head, *(_expectation_line(row, width) for row in table.rows[:MOST_ROWS])]
+    if len(table.rows) > MOST_ROWS:
+        lines.append(f"... and {len(table.rows) - MOST_ROWS} more, in `rows`")
+    if any(not row.reliable for row in table.rows):
+        lines.append(
+            f"* R2 below {RELIABLE:g}: if the draws are wrong, the corrected value may be off by "
+            "more than its error says."
+        )
+    return "\n".join(lines)
+
+
+def _expectation_line(row: ExpectationRow, width: int) -> str:
+    interval = f"{_number(row.lower)} to {_number(row.upper)}"
+    return (
+        f"{row.name:<{width}}  {row.what:<11} {_number(row.plain):>10} {_number(row.mcse):>9} "
+        f"{_number(row.corrected):>10} {_number(row.error):>9} {_number(row.bias):>10} "
+        f"{interval:>23}  {reliability_words(row.reliability)}{'' if row.reliable else ' *'}"
+    )
+
+
+def effect_table(table: EffectTable) -> str:
+    """What was found in sentences, then a line, then what was not found."""
+    found, rest = table.found, [row for row in table.rows if not row.found]
+    lines = [
+        f"Found at the level {LEVEL:g}, allowing for all {table.looks} properties looked at:"
+    ]
+    lines += [f"  {row.sentence}" for row in found[:MOST_ROWS]] or ["  nothing"]
+    if len(found) > MOST_ROWS:
+        lines.append(f"  ... and {len(found) - MOST_ROWS} more, in `rows`")
+    if table.hint:
+        lines.append(f"What next: {table.hint}")
+    if rest:
+        lines.append("-" * 24)
+        lines.append("Not found, the largest first; these may be chance:")
+        lines += [f"  {row.sentence} (p = {row.pvalue:.2g})" for row in rest[:MOST_BELOW]]
+    if len(rest) > MOST_BELOW:
+        lines.append(f"  ... and {len(rest) - MOST_BELOW} more, in `rows`")
+    return "\n".join(lines)
+
+
+def tolerance_words(tolerance: Tolerance) -> str:
+    """Whether the draws are good enough, and what that rests on."""
+    bound = f"{tolerance.bound:g}"
+    scope = f"means within {bound} posterior sd and sds within {100.0 * tolerance.bound:g} %"
+    rests = f"R2 at least {reliability_words(tolerance.reliability)}"
+    if tolerance.verdict == "within":
+        return f"within {bound}: all {scope} ({rests})"
+    sentence = "" if tolerance.row is None else tolerance.row.sentence
+    if tolerance.verdict == "beyond":
+        return f"beyond {bound}: {sentence} (R2 {reliability_words(tolerance.reliability)})"
+    if tolerance.reliability < RELIABLE:
+        reason = f"R2 is {reliability_words(tolerance.reliability)}, and {RELIABLE:g} is needed"
+    else:
+        reason = f"it takes more draws; farthest out, {sentence}"
+    return f"undecided whether all {scope}: {reason}"
+
+
+def reliability_words(reliability: float) -> str:
+    """R2 with as many digits as are needed to tell it from 1, never rounded up."""
+    for digits in (2, 3, 4):
+        if reliability <= 1.0 - 10.0**-digits:
+            return f"{math.floor(reliability * 10**digits) / 10**digits:.{digits}f}"
+    return "1.0000" if reliability > 0.99995 else "0.9999"
+
+
+def _number(value: float) -> str:
+    return f"{value:.4g}" if math.isfinite(value) else ("inf" if value > 0.0 else "-inf")
