@@ -26,10 +26,11 @@ ARROWS = (
 LAZY = {
     # Methods of a result show it.
     ("results.result", "report"),
+    ("results.effects", "report"),
 }
 #: What the package itself publishes; the rooms after these are for programs, not for `import`.
 PUBLISHED = {"errors", "_version", "inference", "theory", "data", "stein", "weights", "results"}
-PUBLISHED |= {"methods", "rivals"}
+PUBLISHED |= {"corrections", "explain", "methods", "rivals"}
 CORE_DEPENDENCIES = {"numpy", "scipy", "threadpoolctl"}
 CLI_ROOMS = {"report", "experiments", "cli"}
 CLI_DEPENDENCIES = {"typer", "rich", "matplotlib", "pyarrow"}

@@ -5,6 +5,7 @@ The public names, and nothing else.
 
 from polystein import theory
 from polystein._version import __version__
+from polystein.corrections.expectations import expectations
 from polystein.data.sample import Sample
 from polystein.data.split import BlockSplit, ChainSplit, RandomSplit
 from polystein.errors import (
@@ -18,6 +19,7 @@ from polystein.errors import (
     PolysteinWarning,
     ScaleError,
 )
+from polystein.explain.effects import effects
 from polystein.inference.variance import IID, BatchMeans, InitialSequence
 from polystein.methods.bootstrap import psd_bootstrap_test
 from polystein.methods.check.check import check
@@ -65,6 +67,8 @@ __all__ = [
     "Uniform",
     "__version__",
     "check",
+    "effects",
+    "expectations",
     "fssd_test",
     "ksd",
     "ksd_test",

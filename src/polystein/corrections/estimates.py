@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from polystein._lib.numerics import TINY
 from polystein.corrections.designs import (
     CoordinateDesign,
     Design,
@@ -38,6 +39,9 @@ MOST_MULTIPLICATIONS = 2e10
 MATRIX_NUMBERS = 2**25
 #: Columns whose variances an estimate needs: plain, corrected, bias, error.
 COLUMNS = 4
+#: The variance of a skewness or kurtosis, times the number of rows, is at least that of Gaussian
+#: draws: it rests on rare draws, and is found too small just when they are missing.
+LEAST_VARIANCE: dict[str, float] = {"skew": 6.0, "tail": 24.0}
 
 
 class Quantity(NamedTuple):
@@ -147,11 +151,13 @@ class Rows:
         run_pass(self.source, every_row(self.source), sums, tick=self.tick)
         return sums.matrices
 
-    def variances(self, combinations: Sequence[Combination], frame: Frame) -> LongRunVariance:
-        """The variances of combinations of influence functions."""
+    def variances(
+        self, combinations: Sequence[Combination], frame: Frame
+    ) -> tuple[LongRunVariance, FloatArray]:
+        """The variances of combinations of influence functions, and those of single rows."""
         sums = InfluencePass(combinations, frame, self.stretches)
         run_pass(self.source, every_row(self.source), sums, tick=self.tick)
-        return sums.finalise()
+        return sums.finalise(), self.effective * sums.squares
 
     @property
     def allow_products(self) -> bool:
@@ -274,10 +280,12 @@ def estimated(rows: Rows, frame: Frame, candidates: Sequence[Candidate]) -> list
     for candidate in candidates:
         by_fit.setdefault(id(candidate.fit), []).append(candidate)
     combinations = [_combination(group) for group in by_fit.values()]
-    found = rows.variances(combinations, frame)
-    errors = np.sqrt(found.variance).reshape(-1, COLUMNS)
-    freedom = found.df.reshape(-1, COLUMNS)
     ordered = [candidate for group in by_fit.values() for candidate in group]
+    found, of_rows = rows.variances(combinations, frame)
+    # Not of the corrected value, which may have next to no variance.
+    least = np.outer([LEAST_VARIANCE.get(one.quantity.what, 0.0) for one in ordered], [1, 0, 1, 1])
+    errors = np.sqrt(found.variance * np.maximum(1.0, least.ravel() / np.maximum(of_rows, TINY)))
+    errors, freedom = errors.reshape(-1, COLUMNS), found.df.reshape(-1, COLUMNS)
     made = {
         candidate.quantity: _estimate(candidate, error, df)
         for candidate, error, df in zip(ordered, errors.tolist(), freedom.tolist(), strict=True)

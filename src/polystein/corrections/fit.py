@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import cholesky, solve_triangular
+from scipy.linalg.lapack import dpotrf, dtrtri, dtrtrs
 
 from polystein._lib.numerics import TINY
 from polystein.corrections.designs import Design
@@ -125,12 +125,10 @@ def _chosen(matrices: FloatArray, features: int, cuts: tuple[int, ...], ridge: f
 def _nested(matrix: FloatArray, features: int, cuts: tuple[int, ...], ridge: float) -> FloatArray:
     """Coefficients by each set of features, of shape (sets, p, m), from one factorisation."""
     factor = _factor(matrix, features, ridge)
-    whitened = solve_triangular(factor, matrix[:features, features:], lower=True, check_finite=False)
+    whitened, _ = dtrtrs(factor, matrix[:features, features:], lower=1)
     result = np.zeros((len(cuts), *whitened.shape))
     for place, cut in enumerate(cuts):
-        result[place, :cut] = solve_triangular(
-            factor[:cut, :cut], whitened[:cut], lower=True, trans=1, check_finite=False
-        )
+        result[place, :cut], _ = dtrtrs(factor[:cut, :cut], whitened[:cut], lower=1, trans=1)
     return result
 
 
@@ -140,12 +138,13 @@ def _factor(matrix: FloatArray, features: int, ridge: float) -> FloatArray:
     # The features' mean square may be above 1 where a fold is left out.
     size = np.maximum(np.diagonal(damped)[1:], damped[0, 0])
     damped[np.arange(1, features), np.arange(1, features)] += ridge * size
-    try:
-        factor: FloatArray = cholesky(damped, lower=True, check_finite=False)
-    except np.linalg.LinAlgError:
-        # Rounding of features that depend on each other, on very different scales.
+    # These are called hundreds of times on small matrices: SciPy's wrappers take longer.
+    factor, failed = dpotrf(damped, lower=1, clean=1)
+    if failed:
+        # Rounding, of features that depend on each other on very different scales.
         return _factor(matrix, features, 1e3 * ridge)
-    return factor
+    result: FloatArray = factor
+    return result
 
 
 def _products(matrix: FloatArray, features: int, beta: FloatArray) -> FloatArray:
@@ -170,8 +169,7 @@ def _final(
     features = design.cuts[-1]
     used = max(choice.cuts)
     factor = _factor(total, features, choice.ridge)[:used, :used]
-    identity = np.eye(used)
-    inverse = solve_triangular(factor, identity, lower=True, check_finite=False)
+    inverse, _ = dtrtri(factor, lower=1)
     loading = inverse @ total[:used, features:]
     for function, cut in enumerate(choice.cuts):
         loading[cut:, function] = 0.0

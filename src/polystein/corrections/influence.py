@@ -7,12 +7,13 @@ variance. Both are those of the sum over all rows.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from polystein._lib import scratch
-from polystein._lib.numerics import kish_size
+from polystein._lib.numerics import TINY
 from polystein.corrections.designs import Seen
 from polystein.corrections.fit import Fit
 from polystein.data.coordinates import Frame
@@ -27,16 +28,44 @@ LITTLE_LEVERAGE = 0.002
 LEAST_LEFT = 0.05
 
 
-class Combination(NamedTuple):
-    """A linear combination of the influence functions of a fit.
+@dataclass(frozen=True, eq=False)
+class Combination:
+    """Linear combinations of the influence functions of a fit, one column each.
 
-    ``plain`` multiplies f_i minus its average, ``corrected`` the influence of the intercepts; one
-    column for each combination.
+    ``plain`` multiplies f_i minus its average, ``corrected`` the influence of the intercepts.
     """
 
     fit: Fit
     plain: FloatArray
     corrected: FloatArray
+
+    @cached_property
+    def sets(self) -> tuple[int, ...]:
+        """The sets of features in use, by their numbers."""
+        return tuple(sorted(set(self.fit.cuts)))
+
+    @cached_property
+    def set_of(self) -> list[int]:
+        """For each function, the place of its set."""
+        return [self.sets.index(cut) for cut in self.fit.cuts]
+
+    @cached_property
+    def pulls(self) -> FloatArray:
+        """For each set, e0' G^-1 F in terms of the whitened features."""
+        first, place = self.fit.inverse[:, :1], np.arange(len(self.fit.inverse))[:, None]
+        result: FloatArray = np.where(place < np.array(self.sets), first, 0.0)
+        return result
+
+    @cached_property
+    def lean(self) -> FloatArray:
+        """Coefficients of functions, residuals and e0' G^-1 F in the columns of the design."""
+        fit, m = self.fit, self.fit.design.functions
+        features, used = fit.design.cuts[-1], len(fit.inverse)
+        result = np.zeros((features + m, 2 * m + len(self.sets)))
+        result[features:, :m] = result[features:, m : 2 * m] = np.eye(m)
+        result[:used, m : 2 * m] = -fit.inverse.T @ fit.loading
+        result[:used, 2 * m :] = fit.inverse.T @ self.pulls
+        return result
 
 
 def influences(combination: Combination, seen: Seen, weights: FloatArray) -> FloatArray:
@@ -48,66 +77,39 @@ def influences(combination: Combination, seen: Seen, weights: FloatArray) -> Flo
     fit = combination.fit
     share = (weights / fit.weight)[:, None]
     few = len(fit.inverse) < LITTLE_LEVERAGE * fit.rows
-    parts = _without_leverage(fit, seen) if few else _with_leverage(fit, seen, share)
-    psi = parts.left * parts.pulls[:, _set_of(fit)]
-    result: FloatArray = parts.centred @ combination.plain
-    result += psi @ combination.corrected
+    parts = _without_leverage if few else _with_leverage
+    functions, left, pulls = parts(combination, seen, share)
+    left *= pulls[:, combination.set_of]
+    functions -= fit.plain
+    result: FloatArray = functions @ combination.plain
+    result += left @ combination.corrected
     result *= share
     return result
 
 
-class _Parts(NamedTuple):
-    """Functions minus their averages, residuals over 1 - h, and e0' G^-1 F by set of features."""
-
-    centred: FloatArray
-    left: FloatArray
-    pulls: FloatArray
-
-
-def _with_leverage(fit: Fit, seen: Seen, share: FloatArray) -> _Parts:
-    columns, used = fit.design.columns(seen), len(fit.inverse)
+def _with_leverage(
+    combination: Combination, seen: Seen, share: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Functions, residuals over 1 - h, and e0' G^-1 F by set of features."""
+    fit, used = combination.fit, len(combination.fit.inverse)
+    columns = fit.design.columns(seen)
     functions = columns[:, fit.design.cuts[-1] :]
     whitened = columns[:, :used] @ fit.inverse.T
     left = functions - whitened @ fit.loading
-    left /= _left_by_leverage(fit, whitened, share)
-    return _Parts(functions - fit.plain, left, whitened @ _whitened_weights(fit))
+    pulls = whitened @ combination.pulls
+    np.square(whitened, out=whitened)
+    starts = [0, *combination.sets[:-1]]
+    leverage = np.cumsum(np.add.reduceat(whitened, starts, axis=1), axis=1) * share
+    left /= np.maximum(1.0 - leverage, LEAST_LEFT)[:, combination.set_of]
+    return functions, left, pulls
 
 
-def _without_leverage(fit: Fit, seen: Seen) -> _Parts:
+def _without_leverage(
+    combination: Combination, seen: Seen, share: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
     """The same for h = 0, from a few products with the features."""
-    features, used, m = fit.design.cuts[-1], len(fit.inverse), fit.design.functions
-    wanted = np.zeros((features + m, 2 * m + len(_sets(fit))))
-    wanted[features:, :m] = wanted[features:, m : 2 * m] = np.eye(m)
-    wanted[:used, m : 2 * m] = -fit.inverse.T @ fit.loading
-    wanted[:used, 2 * m :] = fit.inverse.T @ _whitened_weights(fit)
-    found = fit.design.combined(seen, wanted)
-    return _Parts(found[:, :m] - fit.plain, found[:, m : 2 * m], found[:, 2 * m :])
-
-
-def _sets(fit: Fit) -> list[int]:
-    return sorted(set(fit.cuts))
-
-
-def _set_of(fit: Fit) -> list[int]:
-    return [_sets(fit).index(cut) for cut in fit.cuts]
-
-
-def _whitened_weights(fit: Fit) -> FloatArray:
-    """For each set of features in use, e0' G^-1 F in terms of the whitened features."""
-    first = fit.inverse[:, 0]
-    return np.column_stack([np.where(np.arange(len(first)) < cut, first, 0.0) for cut in _sets(fit)])
-
-
-def _left_by_leverage(fit: Fit, whitened: FloatArray, share: FloatArray) -> FloatArray:
-    """The divisor 1 - h_i for every function."""
-    bounds = [0, *_sets(fit)]
-    parts = [
-        np.einsum("ij,ij->i", whitened[:, low:high], whitened[:, low:high])
-        for low, high in zip(bounds[:-1], bounds[1:], strict=True)
-    ]
-    leverage = np.cumsum(np.column_stack(parts), axis=1) * share
-    result: FloatArray = np.maximum(1.0 - leverage, LEAST_LEFT)[:, _set_of(fit)]
-    return result
+    found, m = combination.fit.design.combined(seen, combination.lean), len(combination.plain)
+    return found[:, :m], found[:, m : 2 * m], found[:, 2 * m :]
 
 
 class InfluencePass:
@@ -121,8 +123,8 @@ class InfluencePass:
     ) -> None:
         self.combinations, self.frame, self.stretches = tuple(combinations), frame, stretches
         count = sum(one.plain.shape[1] for one in self.combinations)
-        self.sums = np.zeros((1 if stretches is None else stretches.total, count))
-        self.weight = self.weight_squares = 0.0
+        self.sums = np.zeros((0 if stretches is None else stretches.total, count))
+        self.squares, self.fourths = np.zeros(count), np.zeros(count)
 
     def zero(self) -> InfluencePass:
         """An accumulator of the same kind without rows."""
@@ -132,8 +134,6 @@ class InfluencePass:
         """Take the rows of a block."""
         draws, scores = self.frame.apply(block.draws, block.scores)
         seen, weights = Seen(draws, scores, block.draws), block.weights_or_ones
-        self.weight += float(weights.sum())
-        self.weight_squares += float(weights @ weights)
         at = 0
         for combination in self.combinations:
             with scratch.reused():
@@ -143,10 +143,11 @@ class InfluencePass:
 
     def _add(self, block: Block, found: FloatArray, at: int) -> None:
         place = slice(at, at + found.shape[1])
-        if self.stretches is None:
-            self.sums[0, place] += np.einsum("ij,ij->j", found, found)
-            return
-        for run in block.runs:
+        squares = found * found
+        self.squares[place] += squares.sum(axis=0)
+        self.fourths[place] += np.einsum("ij,ij->j", squares, squares)
+        for run in block.runs if self.stretches is not None else ():
+            assert self.stretches is not None
             index = self.stretches.of_rows(run.chain, run.start, run.high - run.low)
             starts = np.flatnonzero(np.diff(index, prepend=-1))
             self.sums[index[starts], place] += np.add.reduceat(found[run.low : run.high], starts)
@@ -154,15 +155,17 @@ class InfluencePass:
     def merge(self, other: InfluencePass) -> InfluencePass:
         """Add another accumulator's rows."""
         self.sums += other.sums
-        self.weight += other.weight
-        self.weight_squares += other.weight_squares
+        self.squares += other.squares
+        self.fourths += other.fourths
         return self
 
     def finalise(self) -> LongRunVariance:
-        """The variance of each combination, and its degrees of freedom."""
+        """The variance of each combination, and its degrees of freedom.
+
+        Those of a mean of squares are 2 over its relative variance, which the fourth powers tell:
+        a variance that rests on a few large values is uncertain.
+        """
         if self.stretches is not None:
             return lugsail_variance(self.sums, self.stretches.counts)
-        size = kish_size(self.weight, self.weight_squares)
-        # Few effective rows make the variance itself uncertain.
-        freedom = np.full(self.sums.shape[1], max(size - 1.0, 1.0))
-        return LongRunVariance(self.sums[0].copy(), freedom)
+        relative = self.fourths / np.maximum(self.squares**2, TINY)
+        return LongRunVariance(self.squares.copy(), np.maximum(2.0 / np.maximum(relative, TINY), 1.0))

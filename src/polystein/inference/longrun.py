@@ -78,8 +78,9 @@ def lugsail_variance(sums: FloatArray, counts: Sequence[int]) -> LongRunVariance
         Stretches of each chain, powers of two.
     """
     squares, sizes = _squares_by_length(sums, np.asarray(counts))
+    excess = _excess_noise(sums)
     if len(counts) >= ENOUGH_CHAINS or len(sizes) == 1:
-        return LongRunVariance(squares[-1], np.full(sums.shape[1], max(sizes[-1] - 1.0, 1.0)))
+        return LongRunVariance(squares[-1], np.maximum((sizes[-1] - 1.0) / excess, 1.0))
     usable = max(1, sum(size >= FEWEST_STRETCHES for size in sizes) - 1)
     short, long = squares[:usable], squares[1 : usable + 1]
     curves = np.maximum(2.0 * long - short, 0.5 * long)
@@ -91,7 +92,14 @@ def lugsail_variance(sums: FloatArray, counts: Sequence[int]) -> LongRunVariance
     columns = np.arange(sums.shape[1])
     variance = curves[chosen, columns]
     df = _freedom(short[chosen, columns], long[chosen, columns], variance, size[chosen])
-    return LongRunVariance(variance, df)
+    return LongRunVariance(variance, np.maximum(df / excess, 1.0))
+
+
+def _excess_noise(sums: FloatArray) -> FloatArray:
+    """How much noisier a mean of squares is than that of normal sums: (kurtosis - 1)/2, or 1."""
+    squares = sums**2
+    second, fourth = squares.mean(axis=0), (squares**2).mean(axis=0)
+    return np.maximum(0.5 * (fourth / np.maximum(second**2, TINY) - 1.0), 1.0)
 
 
 def _squares_by_length(
@@ -133,5 +141,5 @@ def _freedom(
     """
     b, a = short / np.maximum(variance, TINY), long / np.maximum(variance, TINY)
     relative = (8.0 * a**2 - 4.0 * a * b + b**2) / size
-    result: FloatArray = np.maximum(2.0 / np.maximum(relative, TINY), 1.0)
-    return np.minimum(result, size)
+    result: FloatArray = np.minimum(2.0 / np.maximum(relative, TINY), size)
+    return result

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -217,6 +217,44 @@ class EffectTable:
         from polystein.report.effects import effect_table
 
         return effect_table(self)
+
+
+class WithEffects:
+    """What a result has beside its verdict: effects, computed when they are asked for.
+
+    A result that was read from a file, or unpickled, has those that were computed before.
+    """
+
+    #: The table, once it is computed.
+    effect_table: EffectTable | None
+
+    @property
+    def effects(self) -> EffectTable:
+        """Which property of which parameter is off, and by how much; see `polystein.effects`."""
+        if self.effect_table is None:
+            compute = self.__dict__.get("_compute_effects")
+            if compute is None:
+                raise InputError(
+                    "`effects` must have been computed before a result is stored, and need a test "
+                    "that computes them, `check`. Call `polystein.effects` on the draws"
+                )
+            object.__setattr__(self, "effect_table", compute())
+            self.__dict__.pop("_compute_effects")
+        assert self.effect_table is not None
+        return self.effect_table
+
+    @property
+    def can_tell_effects(self) -> bool:
+        """Whether `effects` are there, or can be computed."""
+        return self.effect_table is not None or "_compute_effects" in self.__dict__
+
+    def compute_effects_by(self, compute: Callable[[], EffectTable]) -> None:
+        """Say how the effects are computed when they are asked for."""
+        object.__setattr__(self, "_compute_effects", compute)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What computes the effects holds the draws, which no stored result should.
+        return {key: value for key, value in self.__dict__.items() if key != "_compute_effects"}
 
 
 class Tolerance(NamedTuple):

@@ -13,15 +13,16 @@ import numpy as np
 from polystein._lib.arguments import is_finite_number
 from polystein.errors import InputError
 from polystein.results.evidence import Component, Evidence, Explanation, evidence_shares
-from polystein.types import Alternative, Verdict
+from polystein.results.effects import EffectTable, WithEffects
+from polystein.types import Alternative, ToleranceVerdict, Verdict
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 #: The level of a verdict if no other level is given.
 DEFAULT_LEVEL = 0.05
 
 
 @dataclass(frozen=True, repr=False)
-class GofResult:
+class GofResult(WithEffects):
     """Verdict of a goodness-of-fit test of H0: the draws come from the target.
 
     Attributes
@@ -53,6 +54,12 @@ class GofResult:
         Every option that led to the result, and nothing else.
     warnings : tuple of str
         Messages of the warnings that were emitted.
+    tolerance : str or None
+        Whether every mean and sd is ``"within"`` the tolerance that `check` was given, one is
+        ``"beyond"`` it, or that is ``"undecided"``; None if it was given none.
+    effects : EffectTable
+        Of `check`: which property of which parameter is off, by how much. Computed when it is
+        asked for; ``effect_table`` is None before that.
 
     Examples
     --------
@@ -81,6 +88,8 @@ class GofResult:
     statistic_name: str = "z"
     settings: Mapping[str, Any] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+    tolerance: ToleranceVerdict | None = None
+    effect_table: EffectTable | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         """Refuse a p-value that is none: NaN must never pass for "not rejected"."""
@@ -116,6 +125,8 @@ class GofResult:
         values = {one.name: getattr(self, one.name) for one in fields(self)}
         values["components"] = [part._asdict() for part in self.components]
         values["evidence"] = self.evidence.to_dict()
+        table = values.pop("effect_table")
+        values["effects"] = None if table is None else table.to_dict()
         values["verdict"] = self.verdict
         plain: dict[str, Any] = _plain({"schema_version": SCHEMA_VERSION, **values})
         return plain
@@ -129,7 +140,9 @@ class GofResult:
                 f"`values` must come from `to_dict` with schema_version {SCHEMA_VERSION}; "
                 f"got schema_version {version!r}. Run the test again with this version."
             )
-        known = {one.name: values[one.name] for one in fields(cls)}
+        known = {one.name: values[one.name] for one in fields(cls) if one.name != "effect_table"}
+        table = values["effects"]
+        known["effect_table"] = None if table is None else EffectTable.from_dict(table)
         known["components"] = tuple(Component(**one) for one in values["components"])
         known["evidence"] = Evidence.from_dict(values["evidence"])
         known["warnings"] = tuple(values["warnings"])

@@ -16,6 +16,7 @@ from polystein.data.sample import as_source
 from polystein.data.source import Source, coordinate_names, in_time_order
 from polystein.data.split import TRAINING, BlockSplit, Partition, RandomSplit, Split
 from polystein.errors import DegenerateError, LowESSWarning
+from polystein.explain.tolerance import checked_tolerance, with_effects
 from polystein.inference.pvalues import correlations, tail_of_maximum, upper_normal
 from polystein.inference.variance import IID, InitialSequence, Variance
 from polystein.methods.check.arms import TEST_ROWS, TRAINED, combined
@@ -49,6 +50,7 @@ def check(
     /,
     *,
     iid: bool = False,
+    tolerance: float | None = None,
     rng: RNG = None,
     progress: Progress | None = None,
 ) -> GofResult:
@@ -69,6 +71,10 @@ def check(
     iid : bool
         Whether the rows of (n, d) draws are independent. They are then split at random.
         Do not set it for shuffled or thinned chains.
+    tolerance : float, optional
+        How far off the draws may be: every mean by so many standard deviations of the target, every
+        sd by this part. ``result.tolerance`` then says whether they are "within" it, "beyond" it,
+        or whether that is "undecided", beside the verdict and the p-value.
     rng : int, SeedSequence, Generator or None
         An int or SeedSequence reproduces the result. Signs are flipped at random,
         and with ``iid=True`` rows are split at random.
@@ -113,6 +119,7 @@ def check(
     >>> result.pvalue < 0.01
     True
     """
+    bound = checked_tolerance(tolerance)
     source = as_source(draws, scores)
     if not boolean(iid, "iid"):
         source = in_time_order(source)
@@ -133,7 +140,7 @@ def check(
         )
     _note_few(rows, trained)
     notes.emit()
-    return _result(rows, trained, arms)
+    return with_effects(_result(rows, trained, arms), source, bound)
 
 
 def _note_few(rows: SplitRound, trained: Trained) -> None:
