@@ -52,7 +52,7 @@ def test_json_is_the_result_and_what_was_asked(run: Run, bad: np.ndarray, method
     }[method]
     expected = test(bad, -bad, order=2, rng=5)  # type: ignore[operator]
     values = json.loads(done.out, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
-    assert values["schema_version"] == SCHEMA_VERSION == 2
+    assert values["schema_version"] == SCHEMA_VERSION == 3
     assert (values["method"], values["seed"], values["alpha"]) == (method, 5, 0.01)
     assert values["rejected"] is True
     assert values["polystein_version"] == polystein.__version__

@@ -129,7 +129,7 @@ def test_a_result_without_shares_still_explains() -> None:
 def test_to_dict_is_json(result: GofResult) -> None:
     values = result.to_dict()
     assert json.loads(json.dumps(values)) == values
-    assert values["schema_version"] == 2
+    assert values["schema_version"] == 3
     assert values["verdict"] == result.verdict
     assert values["pvalue"] == result.pvalue
     assert values["weights"] == result.weights

@@ -18,8 +18,10 @@ from polystein.cli.reproduce import run_reproduce
 from polystein.cli.session import EXIT_CODES, ExitCode, progress_bar, session, writing
 from polystein.data.sample import Sample
 from polystein.errors import InputError
+from polystein.explain.tolerance import checked_tolerance
 from polystein.experiments import demo as demonstration
 from polystein.report import plots
+from polystein.report.effects import effect_facts
 from polystein.report.html import write_page
 from polystein.report.text import p_words, render
 from polystein.results.result import DEFAULT_LEVEL, GofResult
@@ -122,6 +124,13 @@ def run_check(
     iid: Annotated[
         bool, typer.Option("--iid", help="Rows are independent draws, not a chain in time order.")
     ] = False,
+    tolerance: Annotated[
+        float | None,
+        typer.Option(
+            help="How far off the draws may be: means by so many sd, sds by this part. Exit codes "
+            "then say whether they are within it."
+        ),
+    ] = None,
     alpha: Alpha = DEFAULT_LEVEL,
     seed: Seed = 0,
     as_json: Json = False,
@@ -134,9 +143,12 @@ def run_check(
     """
     with session(debug):
         _check_level_and_seed(alpha, seed)
+        checked_tolerance(tolerance, "--tolerance")
         sample = load_sample(draws, scores)
         with progress_bar("Checking") as progress:
-            result = polystein.check(sample, iid=iid, rng=seed, progress=progress)
+            result = polystein.check(
+                sample, iid=iid, tolerance=tolerance, rng=seed, progress=progress
+            )
         _conclude(result, alpha, seed, as_json, html)
 
 
@@ -172,7 +184,24 @@ def _conclude(result: GofResult, alpha: float, seed: int, as_json: bool, html: P
         with writing("--html", html):
             write_page(result, html, alpha)
     print(_as_json(result, alpha, seed) if as_json else render(result, alpha))
-    raise typer.Exit(int(ExitCode.REJECTED if result.rejected(alpha) else ExitCode.NOT_REJECTED))
+    raise typer.Exit(int(exit_code(result, alpha)))
+
+
+def exit_code(result: GofResult, alpha: float) -> ExitCode:
+    """The verdict; with a tolerance, whether the draws are within it.
+
+    Draws within the tolerance are good enough, also if they are rejected: 0.
+    """
+    if result.tolerance is not None:
+        return _TOLERANCE_CODES[result.tolerance]
+    return ExitCode.REJECTED if result.rejected(alpha) else ExitCode.NOT_REJECTED
+
+
+_TOLERANCE_CODES = {
+    "within": ExitCode.NOT_REJECTED,
+    "beyond": ExitCode.BEYOND_TOLERANCE,
+    "undecided": ExitCode.UNDECIDED,
+}
 
 
 def _check_level_and_seed(alpha: float, seed: int) -> None:
@@ -215,6 +244,8 @@ def _run(
 def _as_json(result: GofResult, alpha: float, seed: int) -> str:
     """All of the result, and what only the command line knows."""
     rejected = result.rejected(alpha)
+    if rejected and result.can_tell_effects:
+        effect_facts(result, alpha)  # computes the effects, which `to_dict` then holds
     values = {
         **result.to_dict(),
         "verdict": "rejected" if rejected else "not rejected",

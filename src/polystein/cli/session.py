@@ -26,6 +26,8 @@ class ExitCode(IntEnum):
     REJECTED = 1
     BAD_INPUT = 2
     INTERNAL_ERROR = 3
+    BEYOND_TOLERANCE = 5
+    UNDECIDED = 6
     INTERRUPTED = 130
 
     @property

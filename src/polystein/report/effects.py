@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from polystein.errors import PolysteinError
 from polystein.results.effects import (
     LEVEL,
     RELIABLE,
@@ -12,11 +13,14 @@ from polystein.results.effects import (
     ExpectationTable,
     Tolerance,
 )
+from polystein.results.result import GofResult
 
 #: Rows that a table shows; the others are in `rows`.
 MOST_ROWS = 40
 #: Sentences below the line.
 MOST_BELOW = 5
+#: Sentences in the report of a result.
+MOST_SENTENCES = 3
 
 
 def expectation_table(table: ExpectationTable) -> str:
@@ -64,6 +68,40 @@ def effect_table(table: EffectTable) -> str:
     if len(rest) > MOST_BELOW:
         lines.append(f"  ... and {len(rest) - MOST_BELOW} more, in `rows`")
     return "\n".join(lines)
+
+
+def effect_facts(result: GofResult, alpha: float = LEVEL) -> list[tuple[str, str]]:
+    """Labelled lines on what is wrong, what to do next and whether it matters.
+
+    Effects are computed for a rejected result only, unless they are there already.
+    """
+    table = _effects_to_tell(result, alpha)
+    facts: list[tuple[str, str]] = []
+    if result.tolerance is not None and table is not None:
+        words = tolerance_words(table.within(float(result.settings["tolerance"])))
+        facts.append(("Tolerance", words))
+    if table is None or not result.rejected(alpha):
+        return facts
+    found = table.found
+    for row in found[:MOST_SENTENCES]:
+        facts.append(("Found" if row is found[0] else "", row.sentence))
+    if len(found) > MOST_SENTENCES:
+        facts.append(("", f"... and {len(found) - MOST_SENTENCES} more in `result.effects`"))
+    if table.hint:
+        facts.append(("Next", table.hint))
+    return facts
+
+
+def _effects_to_tell(result: GofResult, alpha: float) -> EffectTable | None:
+    if result.effect_table is not None:
+        return result.effect_table
+    if not result.can_tell_effects or not result.rejected(alpha):
+        return None
+    try:
+        return result.effects
+    except PolysteinError:
+        # The verdict stands, also where its size cannot be told.
+        return None
 
 
 def tolerance_words(tolerance: Tolerance) -> str:

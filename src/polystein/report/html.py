@@ -9,6 +9,7 @@ from pathlib import Path
 
 from polystein._lib.files import write_whole
 from polystein._version import __version__
+from polystein.report.effects import effect_facts
 from polystein.report.text import (
     draws_words,
     found_words,
@@ -57,8 +58,11 @@ def fragment(result: GofResult, alpha: float = DEFAULT_LEVEL) -> str:
         ("Statistic", statistic_words(result)),
         ("Draws", draws_words(result)),
     ]
+    effects = effect_facts(result, alpha)
     if found := found_words(result, alpha):
-        facts.insert(2, ("Found", found))
+        named = any(label == "Found" for label, _ in effects)
+        facts.insert(2, ("By" if named else "Found", found))
+    facts[1:1] = effects
     words = f"{verdict_words(result, alpha)}: {p_words(result.pvalue)}."
     return "\n".join(
         part

@@ -6,13 +6,15 @@ import math
 import textwrap
 from collections.abc import Iterator
 
+from polystein.report.effects import effect_facts
 from polystein.results.evidence import Arm, Explanation
 from polystein.results.result import DEFAULT_LEVEL, GofResult
 
 WIDTH = 88
 
 _QUESTION = "Do these draws come from the target?"
-_MOST_ROWS = 7
+_MOST_LINES = 24
+_MOST_ROWS, _FEWEST_ROWS = 7, 2
 _MOST_WARNING_LINES = 4
 _BAR = 22
 _TESTS = {
@@ -35,12 +37,12 @@ def render(result: GofResult, alpha: float = DEFAULT_LEVEL) -> str:
     alpha : float
         Level at which the verdict is worded.
     """
-    blocks = [
-        [_shorten(f"{_QUESTION} {name_of_test(result)}", WIDTH)],
-        list(_facts(result, alpha)),
-        list(_table(result, alpha)),
-        _warning_lines(result.warnings),
-    ]
+    title, facts = _shorten(f"{_QUESTION} {name_of_test(result)}", WIDTH), list(_facts(result, alpha))
+    warnings = _warning_lines(result.warnings)
+    # Blank lines, the table's head and what follows its rows take up to six lines.
+    left = _MOST_LINES - 1 - len(facts) - len(warnings) - 6
+    table = list(_table(result, alpha, max(_FEWEST_ROWS, min(_MOST_ROWS, left))))
+    blocks = [[title], facts, table, warnings]
     return "\n\n".join("\n".join(lines) for lines in blocks if lines)
 
 
@@ -147,9 +149,12 @@ def _facts(result: GofResult, alpha: float) -> Iterator[str]:
     words = f"{verdict_words(result, alpha)}: {p_words(result.pvalue)}.{caution}"
     yield from _labelled("Verdict", words)
     yield from _labelled("", meaning(result, alpha))
+    effects = effect_facts(result, alpha)
+    for label, text in effects:
+        yield from _labelled(label, text)
     yield from _labelled("Statistic", statistic_words(result))
     if found := found_words(result, alpha):
-        yield from _labelled("Found", found)
+        yield from _labelled("By" if any(label == "Found" for label, _ in effects) else "Found", found)
     yield from _labelled("Draws", draws_words(result))
 
 
@@ -157,7 +162,7 @@ def _labelled(label: str, text: str) -> list[str]:
     return textwrap.wrap(text, WIDTH, initial_indent=f"{label:<11}", subsequent_indent=" " * 11)
 
 
-def _table(result: GofResult, alpha: float) -> Iterator[str]:
+def _table(result: GofResult, alpha: float, most: int) -> Iterator[str]:
     """One line for each feature or part; shares only if the result is rejected."""
     rows = result.explain()
     if not rows:
@@ -166,7 +171,7 @@ def _table(result: GofResult, alpha: float) -> Iterator[str]:
     name, number, shared = headings(result)
     head = f"{name:<16} {'looks at':<20} {number:>7} {'z':>8}"
     yield f"{head}  share of the {shared}" if found else head
-    shown = rows[:_MOST_ROWS]
+    shown = rows[:most]
     yield from (_line(row, found) for row in shown)
     if len(rows) > len(shown):
         yield f"... and {len(rows) - len(shown)} more"
