@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -152,12 +152,12 @@ class Rows:
         return sums.matrices
 
     def variances(
-        self, combinations: Sequence[Combination], frame: Frame
+        self, combinations: Sequence[Combination], frame: Frame, families: Sequence[Hashable]
     ) -> tuple[LongRunVariance, FloatArray]:
         """The variances of combinations of influence functions, and those of single rows."""
         sums = InfluencePass(combinations, frame, self.stretches)
         run_pass(self.source, every_row(self.source), sums, tick=self.tick)
-        return sums.finalise(), self.effective * sums.squares
+        return sums.finalise(families), self.effective * sums.squares
 
     @property
     def allow_products(self) -> bool:
@@ -281,7 +281,8 @@ def estimated(rows: Rows, frame: Frame, candidates: Sequence[Candidate]) -> list
         by_fit.setdefault(id(candidate.fit), []).append(candidate)
     combinations = [_combination(group) for group in by_fit.values()]
     ordered = [candidate for group in by_fit.values() for candidate in group]
-    found, of_rows = rows.variances(combinations, frame)
+    families = [(one.quantity.what, column) for one in ordered for column in range(COLUMNS)]
+    found, of_rows = rows.variances(combinations, frame, families)
     # Not of the corrected value, which may have next to no variance.
     least = np.outer([LEAST_VARIANCE.get(one.quantity.what, 0.0) for one in ordered], [1, 0, 1, 1])
     errors = np.sqrt(found.variance * np.maximum(1.0, least.ravel() / np.maximum(of_rows, TINY)))

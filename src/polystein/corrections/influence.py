@@ -6,7 +6,7 @@ variance. Both are those of the sum over all rows.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -159,13 +159,20 @@ class InfluencePass:
         self.fourths += other.fourths
         return self
 
-    def finalise(self) -> LongRunVariance:
+    def finalise(self, families: Sequence[Hashable]) -> LongRunVariance:
         """The variance of each combination, and its degrees of freedom.
 
-        Those of a mean of squares are 2 over its relative variance, which the fourth powers tell:
-        a variance that rests on a few large values is uncertain.
+        Columns of one family are pooled to find out how long chains remember. The degrees of freedom
+        of a mean of squares are 2 over its relative variance, which the fourth powers tell: a
+        variance that rests on a few large values is uncertain.
         """
-        if self.stretches is not None:
-            return lugsail_variance(self.sums, self.stretches.counts)
-        relative = self.fourths / np.maximum(self.squares**2, TINY)
-        return LongRunVariance(self.squares.copy(), np.maximum(2.0 / np.maximum(relative, TINY), 1.0))
+        if self.stretches is None:
+            relative = self.fourths / np.maximum(self.squares**2, TINY)
+            freedom = np.maximum(2.0 / np.maximum(relative, TINY), 1.0)
+            return LongRunVariance(self.squares.copy(), freedom)
+        variance, freedom = np.empty(len(families)), np.empty(len(families))
+        for family in dict.fromkeys(families):
+            members = np.array([one == family for one in families])
+            found = lugsail_variance(self.sums[:, members], self.stretches.counts)
+            variance[members], freedom[members] = found
+        return LongRunVariance(variance, freedom)

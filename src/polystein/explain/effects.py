@@ -32,8 +32,8 @@ from polystein.explain.sentences import sentence
 from polystein.results.effects import LEVEL, EffectRow, EffectTable, quantile
 from polystein.types import Array, ScoreFunction
 
-#: Shares of the level: of means and sds together, of correlations, of skewness and tails.
-SHARES = {"moments": 0.5, "pairs": 0.3, "shapes": 0.2}
+#: Shares of the level. What is left out without pairs goes to the others.
+SHARES = {"mean": 0.15, "sd": 0.15, "correlation": 0.4, "skew": 0.25, "tail": 0.05}
 
 
 def effects(
@@ -65,8 +65,8 @@ def effects(
 
     Notes
     -----
-    P-values are Holm's, over all means and sds (half of the level), all correlations (0.3) and all
-    third and fourth moments (0.2) together. Of many pairs only 20 get the dear computation, those
+    P-values are Holm's, over everything together, with shares of the level for means (0.15), sds
+    (0.15), correlations (0.4), skewness (0.25) and tails (0.05). Of many pairs only 20 get the dear computation, those
     that stand out in a quick look; of many dimensions only some coordinates. P-values allow for
     those that do not.
 
@@ -159,13 +159,11 @@ def _pvalue(estimate: Estimate) -> float:
 
 
 def _weight(quantity: Quantity, dimension: int) -> float:
-    """The share of the level of one look; without pairs theirs goes to the others."""
-    d = dimension
-    whole = 1.0 if d > 1 else 1.0 - SHARES["pairs"]
+    """The share of the level of one look."""
+    share = SHARES[quantity.what]
     if quantity.what == "correlation":
-        return SHARES["pairs"] / (d * (d - 1) / 2)
-    family = "moments" if quantity.what in _MOMENTS else "shapes"
-    return SHARES[family] / whole / (2 * d)
+        return share / (dimension * (dimension - 1) / 2)
+    return share / dimension / (1.0 if dimension > 1 else 1.0 - SHARES["correlation"])
 
 
 def _row(judged: _Judged, names: Sequence[str]) -> EffectRow:

@@ -27,6 +27,8 @@ ENOUGH_CHAINS = 32
 FLAT = 0.1
 #: ... which part depends on whether it is an average over all columns or that of one.
 POOLED_ERRORS, OWN_ERRORS = 0.3, 1.0
+#: A column's own curve counts where it is above the pooled one by more standard errors than this.
+SURE_ERRORS = 0.5
 
 
 class Stretches:
@@ -68,7 +70,8 @@ def lugsail_variance(sums: FloatArray, counts: Sequence[int]) -> LongRunVariance
     Let V_L be the sum of squares of the sums over stretches of length L. Neighbours that agree
     make it too small, and 2 V_2L - V_L allows for that (Vats and Flegal, 2022, Lugsail lag
     windows). L is the shortest length from which on that curve is flat, by the average of all
-    columns and by each column's own.
+    columns and by each column's own. The ratio of that to V_2L is noisy: its average over all
+    columns is used, unless a column's own is larger beyond doubt.
 
     Parameters
     ----------
@@ -83,16 +86,19 @@ def lugsail_variance(sums: FloatArray, counts: Sequence[int]) -> LongRunVariance
         return LongRunVariance(squares[-1], np.maximum((sizes[-1] - 1.0) / excess, 1.0))
     usable = max(1, sum(size >= FEWEST_STRETCHES for size in sizes) - 1)
     short, long = squares[:usable], squares[1 : usable + 1]
-    curves = np.maximum(2.0 * long - short, 0.5 * long)
     size = np.array(sizes[1 : usable + 1], dtype=float)
-    scaled = squares[: usable + 1] / np.maximum(squares[0], TINY)
-    average = scaled.mean(axis=1)
-    pooled = _first_flat(2.0 * average[1:, None] - average[:-1, None], size, POOLED_ERRORS)
-    chosen = np.maximum(pooled, _first_flat(curves, size, OWN_ERRORS))
-    columns = np.arange(sums.shape[1])
-    variance = curves[chosen, columns]
-    df = _freedom(short[chosen, columns], long[chosen, columns], variance, size[chosen])
-    return LongRunVariance(variance, np.maximum(df / excess, 1.0))
+    own = np.maximum(2.0 * long - short, 0.5 * long)
+    average = (squares[: usable + 1] / np.maximum(squares[0], TINY)).mean(axis=1)
+    pooled = np.maximum(2.0 * average[1:] - average[:-1], 0.5 * average[1:])
+    level = _first_flat(pooled[:, None], size, POOLED_ERRORS)
+    level = np.maximum(level, _first_flat(own, size, OWN_ERRORS))
+    at = level, np.arange(sums.shape[1])
+    variance = long[at] * (pooled / average[1:])[level]
+    # A column that remembers for longer than the others shows it, beyond the noise of its curve.
+    surely = own[at] * (1.0 - SURE_ERRORS * np.sqrt(5.0 / size[level]))
+    return LongRunVariance(
+        np.maximum(variance, surely), np.maximum((size[level] - 1.0) / excess, 1.0)
+    )
 
 
 def _excess_noise(sums: FloatArray) -> FloatArray:
@@ -128,18 +134,4 @@ def _first_flat(curves: FloatArray, sizes: FloatArray, errors: float) -> NDArray
     for index in range(len(curves) - 2, -1, -1):
         later = curves[index + 1 :] / allowed[index + 1 :, None]
         result[np.all(later <= curves[index], axis=0)] = index
-    return result
-
-
-def _freedom(
-    short: FloatArray, long: FloatArray, variance: FloatArray, size: FloatArray
-) -> FloatArray:
-    """Degrees of freedom of 2 V_2L - V_L, from its variance where stretches are independent.
-
-    Of `size` long stretches and twice as many short ones, V_2L has the relative variance 2/size,
-    V_L half of that, and their covariance is the variance of V_L.
-    """
-    b, a = short / np.maximum(variance, TINY), long / np.maximum(variance, TINY)
-    relative = (8.0 * a**2 - 4.0 * a * b + b**2) / size
-    result: FloatArray = np.minimum(2.0 / np.maximum(relative, TINY), size)
     return result
