@@ -25,6 +25,7 @@ from polystein.methods.bootstrap import psd_bootstrap_test
 from polystein.methods.check.check import check
 from polystein.methods.discrepancy import lambda_psd, o_psd, psd
 from polystein.methods.gof import lambda_psd_test, psd_test
+from polystein.results.effects import EffectTable, ExpectationTable
 from polystein.results.result import GofResult
 from polystein.rivals import (
     GaussianKernel,
@@ -49,6 +50,8 @@ __all__ = [
     "CrossEntropy",
     "DegenerateError",
     "DependenceWarning",
+    "EffectTable",
+    "ExpectationTable",
     "GaussianKernel",
     "GofResult",
     "HeavyTailWarning",

@@ -311,9 +311,7 @@ def _powers(column: FloatArray) -> FloatArray:
     return result
 
 
-def _score_products(
-    scores: FloatArray, column: FloatArray, index: int, *, out: FloatArray
-) -> None:
+def _score_products(scores: FloatArray, column: FloatArray, index: int, *, out: FloatArray) -> None:
     """The features s_l y_j + [l = j] for all l."""
     np.multiply(scores, column[:, None], out=out)
     out[:, index] += 1.0
@@ -323,4 +321,3 @@ def _pair_moments(draws: FloatArray, first: int, second: int, *, out: FloatArray
     one, other = draws[:, first], draws[:, second]
     for place, column in enumerate((one, other, one * one, other * other, one * other)):
         out[:, place] = column
-

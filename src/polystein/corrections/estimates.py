@@ -203,7 +203,9 @@ def first_look(rows: Rows) -> FirstLook:
             f"`draws` must vary in every coordinate; coordinate {int(np.argmin(spread))} is constant"
         )
     scale = spread if rough.scale is None else spread * rough.scale
-    return FirstLook(rough, means, Frame(rough.back(means.plain), scale), matrices.sum(axis=0) / means.weight)
+    return FirstLook(
+        rough, means, Frame(rough.back(means.plain), scale), matrices.sum(axis=0) / means.weight
+    )
 
 
 def coordinate_candidates(

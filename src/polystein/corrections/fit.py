@@ -78,9 +78,12 @@ def fitted(design: Design, matrices: FloatArray, rows: float) -> Fit:
     cuts = _allowed(design.cuts, rows)
     few = rows < ROWS_FOR_NO_RIDGE * cuts[min(1, len(cuts) - 1)]
     tried = [
-        _chosen(matrices, features, cuts, ridge) for ridge in ((RIDGE, *RIDGES) if few else (RIDGE,))
+        _chosen(matrices, features, cuts, ridge)
+        for ridge in ((RIDGE, *RIDGES) if few else (RIDGE,))
     ]
-    best = min(tried, key=lambda choice: float(np.sum(np.log(np.maximum(np.diagonal(choice.left), TINY)))))
+    best = min(
+        tried, key=lambda choice: float(np.sum(np.log(np.maximum(np.diagonal(choice.left), TINY))))
+    )
     return _final(design, matrices.sum(axis=0), scale, (weight, rows), best)
 
 

@@ -70,8 +70,10 @@ def _only(found: Sequence[EffectRow], kinds: tuple[str, ...]) -> bool:
 def _all_alike(sds: Sequence[EffectRow], dimension: int, *, larger: bool) -> bool:
     """Whether nearly all sds are off in the same direction by about the same factor."""
     logs = [math.log(row.size) for row in sds]
-    if dimension < 2 or len(logs) < NEARLY_ALL * dimension or any(
-        (one > 0.0) != larger for one in logs
+    if (
+        dimension < 2
+        or len(logs) < NEARLY_ALL * dimension
+        or any((one > 0.0) != larger for one in logs)
     ):
         return False
     mean = sum(logs) / len(logs)

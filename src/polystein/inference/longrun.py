@@ -108,9 +108,7 @@ def _excess_noise(sums: FloatArray) -> FloatArray:
     return np.maximum(0.5 * (fourth / np.maximum(second**2, TINY) - 1.0), 1.0)
 
 
-def _squares_by_length(
-    sums: FloatArray, counts: NDArray[np.intp]
-) -> tuple[FloatArray, list[int]]:
+def _squares_by_length(sums: FloatArray, counts: NDArray[np.intp]) -> tuple[FloatArray, list[int]]:
     """Sums of squares over stretches, joined two by two; and how many stretches there are."""
     squares, sizes = [np.einsum("ij,ij->j", sums, sums)], [len(sums)]
     while np.any(counts > 1):

@@ -53,9 +53,7 @@ def _expectation_line(row: ExpectationRow, width: int) -> str:
 def effect_table(table: EffectTable) -> str:
     """What was found in sentences, then a line, then what was not found."""
     found, rest = table.found, [row for row in table.rows if not row.found]
-    lines = [
-        f"Found at the level {LEVEL:g}, allowing for all {table.looks} properties looked at:"
-    ]
+    lines = [f"Found at the level {LEVEL:g}, allowing for all {table.looks} properties looked at:"]
     lines += [f"  {row.sentence}" for row in found[:MOST_ROWS]] or ["  nothing"]
     if len(found) > MOST_ROWS:
         lines.append(f"  ... and {len(found) - MOST_ROWS} more, in `rows`")

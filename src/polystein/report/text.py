@@ -37,7 +37,10 @@ def render(result: GofResult, alpha: float = DEFAULT_LEVEL) -> str:
     alpha : float
         Level at which the verdict is worded.
     """
-    title, facts = _shorten(f"{_QUESTION} {name_of_test(result)}", WIDTH), list(_facts(result, alpha))
+    title, facts = (
+        _shorten(f"{_QUESTION} {name_of_test(result)}", WIDTH),
+        list(_facts(result, alpha)),
+    )
     warnings = _warning_lines(result.warnings)
     # Blank lines, the table's head and what follows its rows take up to six lines.
     left = _MOST_LINES - 1 - len(facts) - len(warnings) - 6
@@ -154,7 +157,9 @@ def _facts(result: GofResult, alpha: float) -> Iterator[str]:
         yield from _labelled(label, text)
     yield from _labelled("Statistic", statistic_words(result))
     if found := found_words(result, alpha):
-        yield from _labelled("By" if any(label == "Found" for label, _ in effects) else "Found", found)
+        yield from _labelled(
+            "By" if any(label == "Found" for label, _ in effects) else "Found", found
+        )
     yield from _labelled("Draws", draws_words(result))
 
 
