@@ -18,8 +18,8 @@ from polystein.cli.reproduce import run_reproduce
 from polystein.cli.session import EXIT_CODES, ExitCode, progress_bar, session, writing
 from polystein.data.sample import Sample
 from polystein.errors import InputError
-from polystein.explain.tolerance import checked_tolerance
 from polystein.experiments import demo as demonstration
+from polystein.explain.tolerance import checked_tolerance
 from polystein.report import plots
 from polystein.report.effects import effect_facts
 from polystein.report.html import write_page

@@ -199,8 +199,9 @@ def first_look(rows: Rows) -> FirstLook:
     means = fitted(design, matrices, rows.effective)
     spread = np.sqrt(np.maximum(np.diagonal(means.spread), 0.0))
     if not np.all(spread > 0.0):
+        flat = int(np.argmin(spread))
         raise DegenerateError(
-            f"`draws` must vary in every coordinate; coordinate {int(np.argmin(spread))} is constant"
+            f"`draws` must vary in every coordinate; coordinate {flat} is constant"
         )
     scale = spread if rough.scale is None else spread * rough.scale
     return FirstLook(

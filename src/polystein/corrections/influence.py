@@ -162,9 +162,9 @@ class InfluencePass:
     def finalise(self, families: Sequence[Hashable]) -> LongRunVariance:
         """The variance of each combination, and its degrees of freedom.
 
-        Columns of one family are pooled to find out how long chains remember. The degrees of freedom
-        of a mean of squares are 2 over its relative variance, which the fourth powers tell: a
-        variance that rests on a few large values is uncertain.
+        Columns of one family are pooled to find out how long chains remember. The degrees of
+        freedom of a mean of squares are 2 over its relative variance, which the fourth powers
+        tell: a variance that rests on a few large values is uncertain.
         """
         if self.stretches is None:
             relative = self.fourths / np.maximum(self.squares**2, TINY)

@@ -67,7 +67,8 @@ def _items(functions: Functions) -> list[tuple[str | None, Any]]:
     if not isinstance(listed, Iterable):
         raise InputError(
             "`functions` must be a function of (n, d) draws, a mapping from names to functions, or "
-            f"a list of functions, 'mean', 'sd', 'skew', 'tail' and pairs of names; got {functions!r}"
+            "a list of functions, 'mean', 'sd', 'skew', 'tail' and pairs of names; got "
+            f"{functions!r}"
         )
     return [(None, item) for item in listed]
 

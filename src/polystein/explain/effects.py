@@ -14,6 +14,7 @@ from polystein._lib.threads import one_blas_thread
 from polystein.corrections.estimates import (
     Candidate,
     Estimate,
+    FirstLook,
     Quantity,
     Rows,
     coordinate_candidates,
@@ -21,7 +22,6 @@ from polystein.corrections.estimates import (
     first_look,
     improved,
 )
-from polystein.corrections.estimates import FirstLook
 from polystein.data.passes import Tick
 from polystein.data.sample import as_source
 from polystein.data.source import Source, coordinate_names, in_time_order
@@ -60,15 +60,15 @@ def effects(
     Returns
     -------
     EffectTable
-        ``rows``, the most important first: what is found at the level 0.05 and, below the line, what
-        is not. ``print`` shows them in sentences.
+        ``rows``, the most important first: what is found at the level 0.05 and, below the line,
+        what is not. ``print`` shows them in sentences.
 
     Notes
     -----
     P-values are Holm's, over everything together, with shares of the level for means (0.15), sds
-    (0.15), correlations (0.4), skewness (0.25) and tails (0.05). Of many pairs only 20 get the dear computation, those
-    that stand out in a quick look; of many dimensions only some coordinates. P-values allow for
-    those that do not.
+    (0.15), correlations (0.4), skewness (0.25) and tails (0.05). Of many pairs only 20 get the dear
+    computation, those that stand out in a quick look; of many dimensions only some coordinates.
+    P-values allow for those that do not.
 
     Intervals are of level 0.95, each for its own row. Where the reliability is below 0.99, they are
     no promise.

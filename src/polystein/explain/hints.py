@@ -45,16 +45,17 @@ _STEP_SIZE = (
     "corrects: use a smaller step, or a Metropolis correction."
 )
 _TOO_NARROW = (
-    "all spreads are too small by about the same factor: look for a tempered target, a wrong scale, "
-    "or an approximation that is too narrow."
+    "all spreads are too small by about the same factor: look for a tempered target, a wrong "
+    "scale, or an approximation that is too narrow."
 )
 _LOCATION = (
-    "only locations are off: look whether early draws are still on their way (a longer warm-up), and "
-    "whether the chains agree."
+    "only locations are off: look whether early draws are still on their way (a longer warm-up), "
+    "and whether the chains agree."
 )
 _SHAPE = (
-    "means and sds are right, the shape is not: a Gaussian approximation of a skewed or heavy-tailed "
-    "parameter looks like this, and so does a parameter near a border; transform it, or use MCMC."
+    "means and sds are right, the shape is not: a Gaussian approximation of a skewed or "
+    "heavy-tailed parameter looks like this, and so does a parameter near a border; transform it, "
+    "or use MCMC."
 )
 _CORRELATION = (
     "only the dependence between parameters is off: an approximation or proposal that treats them "

@@ -12,9 +12,9 @@ from polystein.types import FloatArray
 def weighted_holm(pvalues: Sequence[float], weights: Sequence[float]) -> FloatArray:
     """Holm's adjusted p-values with weights that sum to at most 1.
 
-    Sort by p/w. The k-th adjusted p-value is the largest, over the first k, of p/w times the weights
-    not used up before. Weight that no p-value has belongs to looks that were left out: their
-    p-values count as 1, so that it does not matter how they were chosen.
+    Sort by p/w. The k-th adjusted p-value is the largest, over the first k, of p/w times the
+    weights not used up before. Weight that no p-value has belongs to looks that were left out:
+    their p-values count as 1, so that it does not matter how they were chosen.
     """
     p, w = np.asarray(pvalues, dtype=float), np.asarray(weights, dtype=float)
     order = np.argsort(p / w, kind="stable")

@@ -12,8 +12,8 @@ import numpy as np
 
 from polystein._lib.arguments import is_finite_number
 from polystein.errors import InputError
-from polystein.results.evidence import Component, Evidence, Explanation, evidence_shares
 from polystein.results.effects import EffectTable, WithEffects
+from polystein.results.evidence import Component, Evidence, Explanation, evidence_shares
 from polystein.types import Alternative, ToleranceVerdict, Verdict
 
 SCHEMA_VERSION = 3
