@@ -97,7 +97,13 @@ class Study:
             for row in self._pieces(cell, jobs, code):
                 so_far = f"{row['replicates']}/{cell.replicates}"
                 elapsed = f"{time.perf_counter() - started:.0f} s"
-                words = (f"{done}/{len(missing)}", row["rate"], self.name(cell), so_far, elapsed)
+                words = (
+                    f"{done}/{len(missing)}",
+                    row.get("rate", ""),
+                    self.name(cell),
+                    so_far,
+                    elapsed,
+                )
                 print(*words, sep="  ", flush=True)
             self._write(row)
 

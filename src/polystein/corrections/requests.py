@@ -90,7 +90,7 @@ class _Request:
         elif isinstance(item, str):
             self.add_constrained(item)
         elif callable(item):
-            self._add_function(name or getattr(item, "__name__", "function"), item)
+            self._add_function(name or str(getattr(item, "__name__", "function")), item)
         elif isinstance(item, Sequence) and len(item) == 2:
             first, second = (_index(self._names, one, "functions") for one in item)
             if first == second:

@@ -22,6 +22,7 @@ from polystein.corrections.estimates import (
     first_look,
     improved,
 )
+from polystein.corrections.functionals import What
 from polystein.data.passes import Tick
 from polystein.data.sample import as_source
 from polystein.data.source import Source, coordinate_names, in_time_order
@@ -119,8 +120,8 @@ def _measured(rows: Rows, look: FirstLook, choice: Chosen) -> list[Estimate]:
     return found
 
 
-_MOMENTS = ("mean", "sd")
-_SHAPES = ("skew", "tail")
+_MOMENTS: tuple[What, ...] = ("mean", "sd")
+_SHAPES: tuple[What, ...] = ("skew", "tail")
 
 
 def _in_own_sd(estimate: Estimate) -> Estimate:

@@ -71,7 +71,8 @@ def covariances(products: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 def _correlation(covariance: FloatArray) -> FloatArray:
     spread = np.sqrt(np.maximum(np.diagonal(covariance), np.finfo(float).tiny))
-    return np.clip(covariance / np.outer(spread, spread), -_LARGEST, _LARGEST)
+    result: FloatArray = np.clip(covariance / np.outer(spread, spread), -_LARGEST, _LARGEST)
+    return result
 
 
 def _pairs(draws: FloatArray, target: FloatArray) -> tuple[tuple[int, int], ...]:

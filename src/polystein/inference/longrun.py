@@ -93,7 +93,7 @@ def lugsail_variance(sums: FloatArray, counts: Sequence[int]) -> LongRunVariance
     level = _first_flat(pooled[:, None], size, POOLED_ERRORS)
     level = np.maximum(level, _first_flat(own, size, OWN_ERRORS))
     at = level, np.arange(sums.shape[1])
-    variance = long[at] * (pooled / average[1:])[level]
+    variance = long[at] * (pooled / np.maximum(average[1:], TINY))[level]
     # A column that remembers for longer than the others shows it, beyond the noise of its curve.
     surely = own[at] * (1.0 - SURE_ERRORS * np.sqrt(5.0 / size[level]))
     return LongRunVariance(
@@ -105,7 +105,8 @@ def _excess_noise(sums: FloatArray) -> FloatArray:
     """How much noisier a mean of squares is than that of normal sums: (kurtosis - 1)/2, or 1."""
     squares = sums**2
     second, fourth = squares.mean(axis=0), (squares**2).mean(axis=0)
-    return np.maximum(0.5 * (fourth / np.maximum(second**2, TINY) - 1.0), 1.0)
+    result: FloatArray = np.maximum(0.5 * (fourth / np.maximum(second**2, TINY) - 1.0), 1.0)
+    return result
 
 
 def _squares_by_length(sums: FloatArray, counts: NDArray[np.intp]) -> tuple[FloatArray, list[int]]:

@@ -128,7 +128,7 @@ class ExpectationTable:
 
     def __getitem__(self, key: tuple[str, str]) -> ExpectationRow:
         """The row of a name and a property, ``table["tau", "sd"]``."""
-        return _row_of(self.rows, key)
+        return self.rows[_place_of(self.rows, key)]
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -173,7 +173,7 @@ class EffectTable:
 
     def __getitem__(self, key: tuple[str, str]) -> EffectRow:
         """The row of a name and a property, ``table["tau", "sd"]``."""
-        return _row_of(self.rows, key)
+        return self.rows[_place_of(self.rows, key)]
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -324,10 +324,10 @@ def _distance(row: EffectRow, tolerance: float) -> float:
     return row.estimate / (most if row.estimate >= 0.0 else least)
 
 
-def _row_of(rows: Sequence[Any], key: tuple[str, str]) -> Any:
-    for row in rows:
+def _place_of(rows: Sequence[Any], key: tuple[str, str]) -> int:
+    for place, row in enumerate(rows):
         if (row.name, row.what) == tuple(key):
-            return row
+            return place
     known = ", ".join(f"({row.name!r}, {row.what!r})" for row in rows[:6])
     raise InputError(f"the key must be the name and property of a row, {known}, ...; got {key!r}")
 

@@ -1,0 +1,74 @@
+"""Lugsail variances of sums over stretches of chains."""
+
+import numpy as np
+import pytest
+
+from polystein.inference.longrun import Stretches, lugsail_variance
+from tests.reference import corrections as literal
+
+
+def autoregressive(seed: int, columns: int, chains: int, rows: int, memory: float) -> np.ndarray:
+    noise = np.random.default_rng(seed).standard_normal((chains, rows, columns))
+    noise[:, 1:] *= np.sqrt(1.0 - memory**2)
+    for t in range(1, rows):
+        noise[:, t] += memory * noise[:, t - 1]
+    return noise
+
+
+def stretch_sums(draws: np.ndarray, stretches: Stretches) -> np.ndarray:
+    sums = np.zeros((stretches.total, draws.shape[-1]))
+    for chain, rows in enumerate(draws):
+        np.add.at(sums, stretches.of_rows(chain, 0, len(rows)), rows)
+    return sums
+
+
+def test_stretches_are_powers_of_two_and_cover_every_row() -> None:
+    stretches = Stretches((1000, 100, 9, 2))
+    assert stretches.counts == (64, 16, 2, 1)
+    index = stretches.of_rows(0, 0, 1000)
+    assert (index[0], index[-1]) == (0, 63)
+    assert set(np.bincount(index)) <= {15, 16}
+    assert np.array_equal(stretches.of_rows(0, 300, 50), index[300:350])
+    assert stretches.of_rows(3, 0, 2).tolist() == [82, 82]
+
+
+def test_two_lengths_equal_the_formula() -> None:
+    sums = np.random.default_rng(0).standard_normal((8, 1))
+    found = lugsail_variance(sums, (4, 4))
+    expected = literal.lugsail([sums[:4, 0].tolist(), sums[4:, 0].tolist()])
+    assert found.variance[0] == pytest.approx(expected)
+    assert found.df[0] == pytest.approx(3.0)
+
+
+def test_chains_that_are_many_are_stretches_themselves() -> None:
+    draws = autoregressive(0, 3, 40, 50, 0.5)
+    stretches = Stretches((50,) * 40)
+    found = lugsail_variance(stretch_sums(draws, stretches), stretches.counts)
+    assert found.variance == pytest.approx((draws.sum(axis=1) ** 2).sum(axis=0))
+
+
+@pytest.mark.parametrize("memory", [0.0, 0.5, 0.9, -0.5])
+def test_the_variance_of_the_sum_is_found_on_average(memory: float) -> None:
+    draws = autoregressive(1, 400, 4, 1000, memory)
+    stretches = Stretches((1000,) * 4)
+    found = lugsail_variance(stretch_sums(draws, stretches), stretches.counts)
+    truth = 4000.0 * (1.0 + memory) / (1.0 - memory)
+    assert np.mean(found.variance) / truth == pytest.approx(1.0, abs=0.1)
+
+
+def test_a_slow_column_shows_among_fast_ones() -> None:
+    draws = autoregressive(2, 40, 4, 1000, 0.0)
+    slow = np.concatenate([autoregressive(seed, 1, 4, 1000, 0.95) for seed in range(30)], axis=2)
+    stretches = Stretches((1000,) * 4)
+    ratios = []
+    for column in range(30):
+        together = np.concatenate([draws, slow[..., column : column + 1]], axis=2)
+        found = lugsail_variance(stretch_sums(together, stretches), stretches.counts)
+        ratios.append(found.variance[-1] / (4000.0 * 1.95 / 0.05))
+    assert np.mean(ratios) > 0.75
+
+
+def test_columns_without_variation_have_none() -> None:
+    found = lugsail_variance(np.zeros((64, 2)), (16,) * 4)
+    assert found.variance.tolist() == [0.0, 0.0]
+    assert np.all(found.df >= 1.0)
