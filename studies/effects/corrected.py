@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 import polystein as ps
 from polystein.experiments.engine.cells import Row
-from polystein.experiments.engine.store import write_csv
+from polystein.experiments.engine.store import package_commit, write_csv
 from studies.effects import SEED
 from studies.effects.posteriors import APPROXIMATIONS, POSTERIORS, posterior, reference
 from tests.statistical.samplers import hmc_step, run
@@ -181,7 +181,13 @@ class Lines:
                 continue
             values = compute()
             shown = ", ".join(f"{key} {value}" for key, value in values.items())
-            rows[name] = {"line": name, "values": shown, "seed": SEED, "polystein": ps.__version__}
+            rows[name] = {
+                "line": name,
+                "values": shown,
+                "seed": SEED,
+                "polystein": ps.__version__,
+                "commit": package_commit() or "unknown",
+            }
             print(name, shown, sep="  ", flush=True)
             write_csv(self.table, [rows[key] for key in lines() if key in rows])
 

@@ -11,12 +11,24 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import polystein as ps
+from polystein.corrections.designs import (
+    CoordinateDesign,
+    JointDesign,
+    MeansDesign,
+    PairDesign,
+    ValueFunction,
+)
+from polystein.corrections.estimates import Rows
+from polystein.corrections.gram import Folds, GramPass
+from polystein.corrections.influence import Combination, InfluencePass
 from polystein.data.coordinates import RAW, DrawMoments
-from polystein.data.passes import WeightSums, every_row, run_pass
+from polystein.data.passes import Tick, WeightSums, every_row, run_pass
 from polystein.data.screen import LargestDeviations, PositiveWeights, RowKeys
 from polystein.data.source import Source
 from polystein.data.split import TRAINING, ForRoles, Partition
+from polystein.explain.screening import ShapeLook
 from polystein.inference.columns import ColumnMoments
+from polystein.inference.longrun import Stretches
 from polystein.methods.check.batch_sums import BatchSums
 from polystein.methods.check.batches import cut
 from polystein.methods.check.trained_witnesses import TrainingSums
@@ -118,7 +130,38 @@ def _products(given: Given) -> _Products:
     return _Products(stack, np.full(size, 0.1), np.full(size, 2.0))
 
 
+_DESIGNS = (
+    MeansDesign(3),
+    CoordinateDesign(3, 1),
+    CoordinateDesign(3, 0, shape=True),
+    PairDesign(3, 0, 2),
+    JointDesign(3, (0,), (), (ValueFunction(np.sin, np.zeros(3), np.ones(3)),)),
+)
+
+
+def _gram(given: Given) -> GramPass:
+    return GramPass(_DESIGNS, given.witness.frame, Folds(given.source.layout))
+
+
+def _influence(chains: bool, given: Given) -> InfluencePass:
+    rows = Rows(given.source, given.source.layout.total, None, Tick())
+    fits = rows.fits(_DESIGNS[1:4], given.witness.frame)
+    combinations = [
+        Combination(fit, np.eye(fit.design.functions), np.eye(fit.design.functions)) for fit in fits
+    ]
+    stretches = Stretches(given.source.layout.lengths) if chains else None
+    return InfluencePass(combinations, given.witness.frame, stretches)
+
+
+def _read_influence(found: InfluencePass) -> list[Any]:
+    return [found.sums, found.squares, found.fourths]
+
+
 CASES: dict[str, Case] = {
+    "GramPass": Case(_gram, lambda a: list(a.matrices)),
+    "InfluencePass": Case(partial(_influence, False), _read_influence),
+    "InfluencePass chains": Case(partial(_influence, True), _read_influence),
+    "ShapeLook": Case(lambda g: ShapeLook(3, g.witness.frame), _moments),
     "SteinSums": Case(partial(_sums, "full", Monomial(ORDER)), lambda a: _stein(a.moments)),
     "SteinSums diagonal": Case(
         partial(_sums, "diagonal", Monomial(ORDER)), lambda a: _stein(a.moments)
