@@ -144,6 +144,7 @@ def test_to_dict_is_json(result: GofResult) -> None:
 
 @pytest.mark.parametrize("name", TESTS)
 def test_every_result_comes_back_from_json(name: str) -> None:
+    str(real(name))  # effects, which a report of a rejected result tells, are stored once computed
     values = real(name).to_dict()
     again = GofResult.from_dict(json.loads(json.dumps(values, allow_nan=False)))
     assert again.to_dict() == values
@@ -182,10 +183,10 @@ def test_values_of_numpy_are_made_plain() -> None:
     assert type(values["settings"]["length"]) is int
 
 
-@pytest.mark.parametrize("version", [1, 3, "2", None])
+@pytest.mark.parametrize("version", [1, 2, "3", None])
 def test_another_schema_is_refused_with_a_remedy(result: GofResult, version: Any) -> None:
     values = {**result.to_dict(), "schema_version": version}
-    message = rf"schema_version 2; got schema_version {version!r}\. Run the test again"
+    message = rf"schema_version 3; got schema_version {version!r}\. Run the test again"
     with pytest.raises(InputError, match=message):
         GofResult.from_dict(values)
     del values["schema_version"]

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from polystein._lib.arrays import to_numpy
+from polystein._lib.arrays import is_array, to_numpy
 from polystein.corrections.designs import ValueFunction
 from polystein.corrections.estimates import Quantity
 from polystein.corrections.functionals import What
@@ -163,7 +163,8 @@ class _Checked:
 
     def __call__(self, draws: FloatArray) -> FloatArray:
         # A copy: the draws are the caller's, and the function is not ours.
-        values = to_numpy(self._function(np.array(draws)))
+        found = self._function(np.array(draws))
+        values = to_numpy(found) if is_array(found) else np.asarray(found, dtype=float)
         if values.ndim == 0 or values.shape[0] != len(draws):
             raise InputError(
                 f"`functions[{self._name!r}]` must return one value, or one row, for each of "
