@@ -7,9 +7,15 @@ import polystein as ps
 from polystein.corrections import influence
 from polystein.corrections.designs import CoordinateDesign
 from polystein.corrections.estimates import Rows
-from polystein.corrections.influence import Combination, InfluencePass, influences
+from polystein.corrections.influence import (
+    Combination,
+    InfluencePass,
+    influences,
+    influences_of_averages,
+    variances,
+)
 from polystein.data.passes import every_row, run_pass
-from polystein.inference.longrun import Stretches, lugsail_variance
+from polystein.inference.longrun import IndependentStretches, Stretches, lugsail_variance
 from tests.corrections.rows import frame_of, seen_of, skewed
 from tests.reference import corrections as literal
 
@@ -59,16 +65,36 @@ def test_sums_over_stretches_give_the_long_run_variance() -> None:
     index = np.concatenate([stretches.of_rows(chain, 0, 50) for chain in range(4)])
     by_hand = np.stack([rows[index == place].sum(axis=0) for place in range(stretches.total)])
     expected = lugsail_variance(by_hand, stretches.counts)
-    found = sums.finalise(["one", "one"])
+    found = variances(sums.sums, stretches, ["one", "one"])
     assert found.variance == pytest.approx(expected.variance)
     assert found.df == pytest.approx(expected.df)
 
 
 def test_variance_of_independent_rows_is_the_sum_of_squares() -> None:
     one = combination(ps.Sample(DRAWS, SCORES))
-    sums = InfluencePass([one], frame_of(DRAWS), None)
+    stretches = IndependentStretches((len(DRAWS),))
+    sums = InfluencePass([one], frame_of(DRAWS), stretches)
     run_pass(ps.Sample(DRAWS, SCORES), every_row(ps.Sample(DRAWS, SCORES)), sums)
     rows = influences(one, SEEN, np.ones(len(DRAWS)))
-    found = sums.finalise(["plain", "corrected"])
+    found = variances(sums.sums, stretches, ["plain", "corrected"])
     assert found.variance == pytest.approx(np.sum(rows**2, axis=0))
     assert found.df == pytest.approx(2.0 * np.sum(rows**2, axis=0) ** 2 / np.sum(rows**4, axis=0))
+
+
+@pytest.mark.parametrize("weights", [None, WEIGHTS])
+def test_where_features_explain_all_averages_are_all_there_is(weights: np.ndarray | None) -> None:
+    draws = 1.3 * np.random.default_rng(0).standard_normal((200, 3))
+    log_weights = None if weights is None else np.log(weights / weights.max())
+    (fit,) = Rows.of(ps.Sample(draws, -draws, log_weights=log_weights)).fits(
+        [CoordinateDesign(3, 0)], frame_of(draws)
+    )
+    one = Combination(fit, np.array([[1.0, 0.0], [2.0, 0.0]]), np.array([[0.0, 1.0], [0.0, 1.0]]))
+    assert one.exact
+    seen, scaled = (
+        seen_of(draws, -draws),
+        np.ones(200) if weights is None else weights / weights.max(),
+    )
+    every = influences(one, seen, scaled)
+    found = influences_of_averages(one, seen, None if weights is None else scaled)
+    assert found[:, 0] == pytest.approx(every[:, one.averages[0]], abs=1e-12)
+    assert np.abs(every[:, 1]).max() < 1e-8

@@ -28,7 +28,7 @@ def test_spreads_that_are_off_alike() -> None:
 
 
 def test_location_shape_and_dependence_alone() -> None:
-    assert "warm-up" in hint(WHITE + [0.3, 0.0, 0.0, 0.0])
+    assert "warm-up" in hint(WHITE + np.array([0.3, 0.0, 0.0, 0.0]))
     draws = WHITE.copy()
     draws[:, 0] = (np.random.default_rng(5).standard_gamma(8.0, 4000) - 8.0) / np.sqrt(8.0)
     assert "shape" in hint(draws)

@@ -54,5 +54,5 @@ def test_effects_are_computed_when_asked_for() -> None:
 def test_a_test_without_effects_says_so() -> None:
     result = ps.psd_test(DRAWS[:500], -DRAWS[:500], order=1, rng=1)
     assert not result.can_tell_effects
-    with pytest.raises(ps.InputError, match="polystein.effects"):
+    with pytest.raises(ps.InputError, match=r"polystein\.effects"):
         result.effects  # noqa: B018

@@ -3,7 +3,12 @@
 import numpy as np
 import pytest
 
-from polystein.inference.longrun import Stretches, lugsail_variance
+from polystein.inference.longrun import (
+    IndependentStretches,
+    Stretches,
+    independent_variance,
+    lugsail_variance,
+)
 from tests.reference import corrections as literal
 
 
@@ -66,6 +71,18 @@ def test_a_slow_column_shows_among_fast_ones() -> None:
         found = lugsail_variance(stretch_sums(together, stretches), stretches.counts)
         ratios.append(found.variance[-1] / (4000.0 * 1.95 / 0.05))
     assert np.mean(ratios) > 0.75
+
+
+def test_independent_rows_are_stretches_themselves_if_they_are_few() -> None:
+    few, many = IndependentStretches((3, 4)), IndependentStretches((5000, 5000))
+    assert few.total == 7
+    assert few.of_rows(1, 1, 3).tolist() == [4, 5, 6]
+    assert many.total == 4096
+    assert many.of_rows(1, 4999, 1).tolist() == [4095]
+    sums = np.random.default_rng(0).standard_normal((50, 2))
+    found = independent_variance(sums)
+    assert found.variance == pytest.approx((sums**2).sum(axis=0))
+    assert found.df == pytest.approx(2 * (sums**2).sum(axis=0) ** 2 / (sums**4).sum(axis=0))
 
 
 def test_columns_without_variation_have_none() -> None:

@@ -11,7 +11,7 @@ RIDGE = 1e-9
 
 
 def coordinate_features(y: Array, s: Array, j: int, shape: bool = False) -> Array:
-    """1, s_l, s_l y_j + [l = j], s_j y_j^k + k y_j^(k-1) for k = 2, 3, 4; then s_l y_j^2 and y_j^3."""
+    """1, s_l, s_l y_j + [l = j], s_j y_j^k + k y_j^(k-1) for k = 2, 3, 4; then s_l y_j^2, ^3."""
     rows = []
     for x, score in zip(y, s, strict=True):
         row = [1.0, *score]

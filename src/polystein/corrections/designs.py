@@ -43,6 +43,9 @@ class Design(Protocol):
     def columns(self, seen: Seen) -> FloatArray:
         """All features, then all functions, one column each."""
 
+    def values_of(self, seen: Seen) -> FloatArray:
+        """The functions alone."""
+
     def combined(self, seen: Seen, coefficients: FloatArray) -> FloatArray:
         """The product of the columns and a matrix of coefficients, without forming the columns."""
 
@@ -70,6 +73,10 @@ class MeansDesign:
         result[:, 1 : 1 + d] = seen.scores
         result[:, 1 + d :] = seen.draws
         return result
+
+    def values_of(self, seen: Seen) -> FloatArray:
+        """The draws themselves."""
+        return seen.draws
 
     def combined(self, seen: Seen, coefficients: FloatArray) -> FloatArray:
         """The product of the columns and a matrix of coefficients."""
@@ -125,6 +132,10 @@ class CoordinateDesign:
         result[:, at:] = powers[:, 1 : 1 + self.functions]
         return result
 
+    def values_of(self, seen: Seen) -> FloatArray:
+        """Powers of the coordinate."""
+        return _powers(seen.draws[:, self.index])[:, 1 : 1 + self.functions]
+
     def combined(self, seen: Seen, coefficients: FloatArray) -> FloatArray:
         """The product of the columns and a matrix of coefficients."""
         if self.shape:
@@ -172,6 +183,12 @@ class PairDesign:
             out = result[:, at : at + d]
             _score_products(seen.scores, seen.draws[:, index], index, out=out)
         _pair_moments(seen.draws, self.first, self.second, out=result[:, 1 + 3 * d :])
+        return result
+
+    def values_of(self, seen: Seen) -> FloatArray:
+        """The five moments."""
+        result = empty(len(seen.draws), 5)
+        _pair_moments(seen.draws, self.first, self.second, out=result)
         return result
 
     def combined(self, seen: Seen, coefficients: FloatArray) -> FloatArray:
@@ -275,6 +292,12 @@ class JointDesign:
             at = high + number * d
             result[:, at : at + d] = seen.scores * before * seen.draws + power * before
         self._add_functions(seen, result[:, self.cuts[-1] :])
+        return result
+
+    def values_of(self, seen: Seen) -> FloatArray:
+        """The functions alone."""
+        result = empty(len(seen.draws), self.functions)
+        self._add_functions(seen, result)
         return result
 
     def combined(self, seen: Seen, coefficients: FloatArray) -> FloatArray:

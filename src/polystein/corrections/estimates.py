@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from polystein._lib.numerics import TINY
 from polystein.corrections.designs import (
     CoordinateDesign,
     Design,
@@ -19,14 +18,21 @@ from polystein.corrections.designs import (
     ValueFunction,
 )
 from polystein.corrections.fit import Fit, fitted
-from polystein.corrections.functionals import FUNCTIONALS, What, difference, has_value
+from polystein.corrections.functionals import (
+    FUNCTIONALS,
+    What,
+    difference,
+    has_value,
+    log_sd,
+    variance,
+)
 from polystein.corrections.gram import Folds, GramPass, in_groups
-from polystein.corrections.influence import Combination, InfluencePass
+from polystein.corrections.influence import Combination, InfluencePass, variances
 from polystein.data.coordinates import DrawMoments, Frame
 from polystein.data.passes import Tick, effective_weights, every_row, first_block, run_pass
 from polystein.data.source import Source
 from polystein.errors import DegenerateError
-from polystein.inference.longrun import LongRunVariance, Stretches
+from polystein.inference.longrun import IndependentStretches, Stretches
 from polystein.types import FloatArray
 
 #: Above this reliability no further features are tried.
@@ -39,6 +45,8 @@ MOST_MULTIPLICATIONS = 2e10
 MATRIX_NUMBERS = 2**25
 #: Columns whose variances an estimate needs: plain, corrected, bias, error.
 COLUMNS = 4
+#: Influence functions that these are made of.
+PARTS = 3
 #: The variance of a skewness or kurtosis, times the number of rows, is at least that of Gaussian
 #: draws: it rests on rare draws, and is found too small just when they are missing.
 LEAST_VARIANCE: dict[str, float] = {"skew": 6.0, "tail": 24.0}
@@ -128,13 +136,14 @@ class Rows:
 
     source: Source
     effective: float
-    stretches: Stretches | None
+    stretches: Stretches | IndependentStretches
     tick: Tick
 
     @classmethod
     def of(cls, source: Source, tick: Tick | None = None) -> Rows:
         """All rows of a source, chains if it is in time order."""
-        stretches = Stretches(source.layout.lengths) if source.layout.time_ordered else None
+        kind = Stretches if source.layout.time_ordered else IndependentStretches
+        stretches = kind(source.layout.lengths)
         return cls(source, effective_weights(source), stretches, tick or Tick())
 
     def fits(self, designs: Sequence[Design], frame: Frame) -> list[Fit]:
@@ -151,13 +160,11 @@ class Rows:
         run_pass(self.source, every_row(self.source), sums, tick=self.tick)
         return sums.matrices
 
-    def variances(
-        self, combinations: Sequence[Combination], frame: Frame, families: Sequence[Hashable]
-    ) -> tuple[LongRunVariance, FloatArray]:
-        """The variances of combinations of influence functions, and those of single rows."""
+    def influence_sums(self, combinations: Sequence[Combination], frame: Frame) -> FloatArray:
+        """Sums of combinations of influence functions over stretches of rows."""
         sums = InfluencePass(combinations, frame, self.stretches)
         run_pass(self.source, every_row(self.source), sums, tick=self.tick)
-        return sums.finalise(families), self.effective * sums.squares
+        return sums.sums
 
     @property
     def allow_products(self) -> bool:
@@ -282,43 +289,67 @@ def estimated(rows: Rows, frame: Frame, candidates: Sequence[Candidate]) -> list
     by_fit: dict[int, list[Candidate]] = {}
     for candidate in candidates:
         by_fit.setdefault(id(candidate.fit), []).append(candidate)
-    combinations = [_combination(group) for group in by_fit.values()]
     ordered = [candidate for group in by_fit.values() for candidate in group]
+    sums = rows.influence_sums([_combination(group) for group in by_fit.values()], frame)
+    columns = np.concatenate(
+        [
+            sums[:, PARTS * number : PARTS * (number + 1)] @ _mixing(candidate)
+            for number, candidate in enumerate(ordered)
+        ],
+        axis=1,
+    )
     families = [(one.quantity.what, column) for one in ordered for column in range(COLUMNS)]
-    found, of_rows = rows.variances(combinations, frame, families)
-    # Not of the corrected value, which may have next to no variance.
-    least = np.outer([LEAST_VARIANCE.get(one.quantity.what, 0.0) for one in ordered], [1, 0, 1, 1])
-    errors = np.sqrt(found.variance * np.maximum(1.0, least.ravel() / np.maximum(of_rows, TINY)))
-    errors, freedom = errors.reshape(-1, COLUMNS), found.df.reshape(-1, COLUMNS)
+    found = variances(columns, rows.stretches, families)
+    squared, freedom = (part.reshape(-1, COLUMNS).tolist() for part in (found.variance, found.df))
     made = {
-        candidate.quantity: _estimate(candidate, error, df)
-        for candidate, error, df in zip(ordered, errors.tolist(), freedom.tolist(), strict=True)
+        candidate.quantity: _estimate(candidate, np.sqrt(squares).tolist(), df)
+        for candidate, squares, df in zip(ordered, squared, freedom, strict=True)
     }
     return [made[candidate.quantity] for candidate in candidates]
 
 
 def _combination(group: Sequence[Candidate]) -> Combination:
-    """Four columns for each candidate: plain and corrected value, bias, the sampler's error."""
+    """Three columns for each candidate: plain value, corrected value, the unit of a mean."""
     functions = group[0].fit.design.functions
-    plain = np.zeros((functions, COLUMNS * len(group)))
-    corrected = np.zeros((functions, COLUMNS * len(group)))
+    plain = np.zeros((functions, PARTS * len(group)))
+    corrected = np.zeros((functions, PARTS * len(group)))
     for number, candidate in enumerate(group):
-        at, places = COLUMNS * number, list(candidate.places)
+        at, places = PARTS * number, list(candidate.places)
         functional = FUNCTIONALS[candidate.quantity.what]
-        change = difference(candidate.quantity.what, candidate.plain, candidate.corrected)
-        before, after = functional(candidate.plain), functional(candidate.corrected)
-        plain[places, at] = plain[places, at + 2] = before.gradient
-        corrected[places, at + 1] = after.gradient
-        corrected[places, at + 2] = -after.gradient
-        plain[places, at + 3], corrected[places, at + 3] = change.plain, change.corrected
+        plain[places, at] = functional(candidate.plain).gradient
+        corrected[places, at + 1] = functional(candidate.corrected).gradient
+        if _in_units(candidate):
+            corrected[places, at + 2] = log_sd(candidate.corrected).gradient
     return Combination(group[0].fit, plain, corrected)
 
 
+def _in_units(candidate: Candidate) -> bool:
+    """Whether the error is one of a mean, in the target's standard deviations."""
+    known = candidate.quantity.what == "mean" and len(candidate.places) > 1
+    return known and variance(candidate.corrected) > 0.0
+
+
+def _mixing(candidate: Candidate) -> FloatArray:
+    """From the three columns of a candidate to plain, corrected, bias and error."""
+    result = np.array([[1.0, 0.0, 1.0, 1.0], [0.0, 1.0, -1.0, -1.0], [0.0, 0.0, 0.0, 0.0]])
+    change = difference(candidate.quantity.what, candidate.plain, candidate.corrected)
+    if candidate.quantity.what == "mean":
+        result[:2, 3] *= change.plain[0]
+    if _in_units(candidate):
+        result[2, 3] = -change.value
+    return result
+
+
 def _estimate(candidate: Candidate, errors: Sequence[float], df: Sequence[float]) -> Estimate:
+    """Values and errors together; those of shapes are at least as for Gaussian draws."""
     what = candidate.quantity.what
     before = FUNCTIONALS[what](candidate.plain)
     block = np.ix_(candidate.places, candidate.places)
     marginal = float(before.gradient @ candidate.fit.spread[block] @ before.gradient)
+    if what in LEAST_VARIANCE:
+        # Not of the corrected value, which may have next to no variance.
+        factor = math.sqrt(max(1.0, LEAST_VARIANCE[what] / marginal))
+        errors = [factor * errors[0], errors[1], factor * errors[2], factor * errors[3]]
     after = FUNCTIONALS[what](candidate.corrected).value
     change = difference(what, candidate.plain, candidate.corrected).value
     if candidate.uncorrected:

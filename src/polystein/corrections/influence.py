@@ -1,7 +1,6 @@
 """Influence functions of averages, intercepts and what is computed from them, row by row.
 
-Sums over rows of a chain's stretches give the long-run variance, squares of independent rows the
-variance. Both are those of the sum over all rows.
+They are summed over stretches of rows, from which variances come.
 """
 
 from __future__ import annotations
@@ -11,14 +10,20 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from polystein._lib import scratch
-from polystein._lib.numerics import TINY
 from polystein.corrections.designs import Seen
-from polystein.corrections.fit import Fit
+from polystein.corrections.fit import EXACT, Fit
 from polystein.data.coordinates import Frame
 from polystein.data.source import Block
-from polystein.inference.longrun import LongRunVariance, Stretches, lugsail_variance
+from polystein.inference.longrun import (
+    IndependentStretches,
+    LongRunVariance,
+    Stretches,
+    independent_variance,
+    lugsail_variance,
+)
 from polystein.types import FloatArray
 
 #: Where features are fewer than this part of the rows, the leverage of a row changes an error by
@@ -38,6 +43,18 @@ class Combination:
     fit: Fit
     plain: FloatArray
     corrected: FloatArray
+
+    @cached_property
+    def exact(self) -> bool:
+        """Whether the features explain all functions in use but for rounding."""
+        used = np.any(self.corrected != 0.0, axis=1)
+        left, own = np.diagonal(self.fit.left)[used], np.diagonal(self.fit.spread)[used]
+        return bool(np.all(left <= EXACT * own))
+
+    @cached_property
+    def averages(self) -> NDArray[np.intp]:
+        """The columns that averages have a part in."""
+        return np.flatnonzero(np.any(self.plain != 0.0, axis=0))
 
     @cached_property
     def sets(self) -> tuple[int, ...]:
@@ -80,10 +97,21 @@ def influences(combination: Combination, seen: Seen, weights: FloatArray) -> Flo
     parts = _without_leverage if few else _with_leverage
     functions, left, pulls = parts(combination, seen, share)
     left *= pulls[:, combination.set_of]
-    functions -= fit.plain
-    result: FloatArray = functions @ combination.plain
+    result: FloatArray = (functions - fit.plain) @ combination.plain
     result += left @ combination.corrected
     result *= share
+    return result
+
+
+def influences_of_averages(
+    combination: Combination, seen: Seen, weights: FloatArray | None
+) -> FloatArray:
+    """The columns that concern averages only: where features explain all, the others are 0."""
+    fit = combination.fit
+    centred = np.subtract(fit.design.values_of(seen), fit.plain)
+    result: FloatArray = centred @ (combination.plain[:, combination.averages] / fit.weight)
+    if weights is not None:
+        result *= weights[:, None]
     return result
 
 
@@ -113,18 +141,17 @@ def _without_leverage(
 
 
 class InfluencePass:
-    """Sums of the combinations over stretches of chains, or of their squares over rows.
-
-    As an accumulator of a pass. ``stretches`` is None for independent rows.
-    """
+    """Sums of the combinations over stretches of rows, as an accumulator of a pass."""
 
     def __init__(
-        self, combinations: Sequence[Combination], frame: Frame, stretches: Stretches | None
+        self,
+        combinations: Sequence[Combination],
+        frame: Frame,
+        stretches: Stretches | IndependentStretches,
     ) -> None:
         self.combinations, self.frame, self.stretches = tuple(combinations), frame, stretches
         count = sum(one.plain.shape[1] for one in self.combinations)
-        self.sums = np.zeros((0 if stretches is None else stretches.total, count))
-        self.squares, self.fourths = np.zeros(count), np.zeros(count)
+        self.sums = np.zeros((stretches.total, count))
 
     def zero(self) -> InfluencePass:
         """An accumulator of the same kind without rows."""
@@ -133,46 +160,42 @@ class InfluencePass:
     def update(self, block: Block) -> None:
         """Take the rows of a block."""
         draws, scores = self.frame.apply(block.draws, block.scores)
-        seen, weights = Seen(draws, scores, block.draws), block.weights_or_ones
-        at = 0
+        seen, at = Seen(draws, scores, block.draws), 0
         for combination in self.combinations:
             with scratch.reused():
-                found = influences(combination, seen, weights)
-            self._add(block, found, at)
-            at += found.shape[1]
+                if combination.exact:
+                    found = influences_of_averages(combination, seen, block.weights)
+                    self._add(block, found, at + combination.averages)
+                else:
+                    found = influences(combination, seen, block.weights_or_ones)
+                    self._add(block, found, at + np.arange(found.shape[1]))
+            at += combination.plain.shape[1]
 
-    def _add(self, block: Block, found: FloatArray, at: int) -> None:
-        place = slice(at, at + found.shape[1])
-        squares = found * found
-        self.squares[place] += squares.sum(axis=0)
-        self.fourths[place] += np.einsum("ij,ij->j", squares, squares)
-        for run in block.runs if self.stretches is not None else ():
-            assert self.stretches is not None
+    def _add(self, block: Block, found: FloatArray, place: NDArray[np.intp]) -> None:
+        for run in block.runs:
             index = self.stretches.of_rows(run.chain, run.start, run.high - run.low)
             starts = np.flatnonzero(np.diff(index, prepend=-1))
-            self.sums[index[starts], place] += np.add.reduceat(found[run.low : run.high], starts)
+            sums = np.add.reduceat(found[run.low : run.high], starts)
+            self.sums[index[starts][:, None], place] += sums
 
     def merge(self, other: InfluencePass) -> InfluencePass:
         """Add another accumulator's rows."""
         self.sums += other.sums
-        self.squares += other.squares
-        self.fourths += other.fourths
         return self
 
-    def finalise(self, families: Sequence[Hashable]) -> LongRunVariance:
-        """The variance of each combination, and its degrees of freedom.
 
-        Columns of one family are pooled to find out how long chains remember. The degrees of
-        freedom of a mean of squares are 2 over its relative variance, which the fourth powers
-        tell: a variance that rests on a few large values is uncertain.
-        """
-        if self.stretches is None:
-            relative = self.fourths / np.maximum(self.squares**2, TINY)
-            freedom = np.maximum(2.0 / np.maximum(relative, TINY), 1.0)
-            return LongRunVariance(self.squares.copy(), freedom)
-        variance, freedom = np.empty(len(families)), np.empty(len(families))
-        for family in dict.fromkeys(families):
-            members = np.array([one == family for one in families])
-            found = lugsail_variance(self.sums[:, members], self.stretches.counts)
-            variance[members], freedom[members] = found
-        return LongRunVariance(variance, freedom)
+def variances(
+    sums: FloatArray, stretches: Stretches | IndependentStretches, families: Sequence[Hashable]
+) -> LongRunVariance:
+    """The variance of the total of each column, and its degrees of freedom.
+
+    Columns of one family are pooled to find out how long chains remember.
+    """
+    if isinstance(stretches, IndependentStretches):
+        return independent_variance(sums)
+    variance, freedom = np.empty(len(families)), np.empty(len(families))
+    for family in dict.fromkeys(families):
+        members = np.array([one == family for one in families])
+        found = lugsail_variance(sums[:, members], stretches.counts)
+        variance[members], freedom[members] = found
+    return LongRunVariance(variance, freedom)

@@ -17,6 +17,8 @@ from polystein.types import FloatArray
 
 #: Stretches of all chains together, before any are joined.
 MOST_STRETCHES = 256
+#: Stretches of independent rows: so many squares tell a variance to two per cent.
+MOST_INDEPENDENT = 4096
 #: A stretch has at least so many rows, where its chain has.
 FEWEST_ROWS = 4
 #: The variance of joined stretches rests on at least so many of them, where there are so many.
@@ -52,6 +54,21 @@ class Stretches:
         return result
 
 
+class IndependentStretches:
+    """Stretches of independent rows, whatever chains they are in: single rows if these are few."""
+
+    def __init__(self, lengths: Sequence[int]) -> None:
+        self.lengths = tuple(lengths)
+        self._first = np.concatenate([[0], np.cumsum(self.lengths)])
+        self.total = min(int(self._first[-1]), MOST_INDEPENDENT)
+
+    def of_rows(self, chain: int, start: int, rows: int) -> NDArray[np.intp]:
+        """The stretch that each of consecutive rows of a chain belongs to."""
+        position = np.arange(start, start + rows) + self._first[chain]
+        result: NDArray[np.intp] = position * self.total // int(self._first[-1])
+        return result
+
+
 def _stretches_of(rows: int, chains: int) -> int:
     most = max(1, min(MOST_STRETCHES // chains, rows // FEWEST_ROWS))
     return 1 << (most.bit_length() - 1)
@@ -62,6 +79,18 @@ class LongRunVariance(NamedTuple):
 
     variance: FloatArray
     df: FloatArray
+
+
+def independent_variance(sums: FloatArray) -> LongRunVariance:
+    """Variance of the total of columns with mean 0, from sums over independent stretches.
+
+    The degrees of freedom of a sum of squares are 2 over its relative variance, which the fourth
+    powers tell: a variance that rests on a few large values is uncertain.
+    """
+    squares = sums**2
+    variance = squares.sum(axis=0)
+    relative = np.einsum("ij,ij->j", squares, squares) / np.maximum(variance**2, TINY)
+    return LongRunVariance(variance, np.maximum(2.0 / np.maximum(relative, TINY), 1.0))
 
 
 def lugsail_variance(sums: FloatArray, counts: Sequence[int]) -> LongRunVariance:
