@@ -189,7 +189,7 @@ def cells() -> list[Cell]:
     for d, cost in ((50, 500.0), (100, 2000.0)):
         result.append(
             Cell.of(
-                "effects-planted", replicates=200 if d == 50 else 100, cost=cost,
+                "effects-planted", replicates=100 if d == 50 else 50, cost=cost,
                 target=f"N(0, I), d={d}", draws="independent", fault="sd", n=d,
             )
         )  # fmt: skip
