@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from polystein._lib.numerics import ROUNDING
 from polystein.corrections.designs import (
     CoordinateDesign,
     Design,
@@ -28,7 +29,7 @@ from polystein.corrections.functionals import (
 )
 from polystein.corrections.gram import Folds, GramPass, in_groups
 from polystein.corrections.influence import Combination, InfluencePass, variances
-from polystein.data.coordinates import DrawMoments, Frame
+from polystein.data.coordinates import Frame, working_frame
 from polystein.data.passes import Tick, effective_weights, every_row, first_block, run_pass
 from polystein.data.source import Source
 from polystein.errors import DegenerateError
@@ -175,18 +176,6 @@ class Rows:
         return enough and rows * features**2 <= MOST_MULTIPLICATIONS
 
 
-def rough_frame(source: Source) -> Frame:
-    """A frame for the first sums: that of the first rows, or of all where these do not vary."""
-    moments = DrawMoments(source.layout.dimension)
-    moments.update(first_block(source))
-    try:
-        return moments.standard_frame()
-    except DegenerateError:
-        moments = DrawMoments(source.layout.dimension)
-        run_pass(source, every_row(source), moments)
-        return moments.standard_frame()
-
-
 class FirstLook(NamedTuple):
     """The means' fit in a rough frame, and the frame in which all draws have variance 1.
 
@@ -201,19 +190,22 @@ class FirstLook(NamedTuple):
 
 def first_look(rows: Rows) -> FirstLook:
     """One pass for the means, and for the centre and scale of every coordinate."""
-    rough, design = rough_frame(rows.source), MeansDesign(rows.source.layout.dimension)
+    rough = working_frame(first_block(rows.source).draws)
+    design = MeansDesign(rows.source.layout.dimension)
     (matrices,) = rows.sums([design], rough)
     means = fitted(design, matrices, rows.effective)
     spread = np.sqrt(np.maximum(np.diagonal(means.spread), 0.0))
-    if not np.all(spread > 0.0):
-        flat = int(np.argmin(spread))
+    constant = spread**2 <= ROUNDING * np.diagonal(
+        means.spread + np.outer(means.plain, means.plain)
+    )
+    if constant.any():
         raise DegenerateError(
-            f"`draws` must vary in every coordinate; coordinate {flat} is constant"
+            f"`draws` must vary in every coordinate; coordinate {int(np.argmax(constant))} is "
+            "constant but for rounding"
         )
     scale = spread if rough.scale is None else spread * rough.scale
-    return FirstLook(
-        rough, means, Frame(rough.back(means.plain), scale), matrices.sum(axis=0) / means.weight
-    )
+    frame = Frame(rough.back(means.plain), scale)
+    return FirstLook(rough, means, frame, matrices.sum(axis=0) / means.weight)
 
 
 def coordinate_candidates(

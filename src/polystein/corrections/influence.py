@@ -159,7 +159,10 @@ class InfluencePass:
 
     def update(self, block: Block) -> None:
         """Take the rows of a block."""
-        draws, scores = self.frame.apply(block.draws, block.scores)
+        if all(combination.exact for combination in self.combinations):
+            draws, scores = self.frame.of_draws(block.draws), block.scores  # not looked at
+        else:
+            draws, scores = self.frame.apply(block.draws, block.scores)
         seen, at = Seen(draws, scores, block.draws), 0
         for combination in self.combinations:
             with scratch.reused():

@@ -81,6 +81,9 @@ def effect_facts(result: GofResult, alpha: float = LEVEL) -> list[tuple[str, str
     if table is None or not result.rejected(alpha):
         return facts
     found = table.found
+    if not found:
+        words = "no single mean, sd, correlation or shape stands out among all looked at"
+        facts.append(("Effects", words))
     for row in found[:MOST_SENTENCES]:
         facts.append(("Found" if row is found[0] else "", row.sentence))
     if len(found) > MOST_SENTENCES:
