@@ -20,7 +20,7 @@ def test_the_covariance_of_a_gaussian_target_is_exact() -> None:
     source = gaussian(500, 4)
     look = first_look(Rows.of(source))
     draws, target = covariances(look.products)
-    scale = np.asarray(look.rough.scale)
+    scale = np.ones(4) if look.rough.scale is None else look.rough.scale
     covariance = 0.6 ** np.abs(np.subtract.outer(np.arange(4), np.arange(4)))
     assert target * np.outer(scale, scale) == pytest.approx(covariance, abs=1e-6)
     found = np.cov(np.asarray(source.draws).T, bias=True)

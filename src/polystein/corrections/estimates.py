@@ -195,9 +195,8 @@ def first_look(rows: Rows) -> FirstLook:
     (matrices,) = rows.sums([design], rough)
     means = fitted(design, matrices, rows.effective)
     spread = np.sqrt(np.maximum(np.diagonal(means.spread), 0.0))
-    constant = spread**2 <= ROUNDING * np.diagonal(
-        means.spread + np.outer(means.plain, means.plain)
-    )
+    # In a working frame no mean is large: more digits than these cancel only for constants.
+    constant = spread**2 <= ROUNDING * (spread**2 + means.plain**2)
     if constant.any():
         raise DegenerateError(
             f"`draws` must vary in every coordinate; coordinate {int(np.argmax(constant))} is "

@@ -21,7 +21,7 @@ from polystein.types import FloatArray
 #: Pairs and coordinates that get a closer look where not all do.
 MOST_PAIRS = 20
 MOST_COORDINATES = 20
-MOST_SHAPES = 10
+MOST_SHAPES = 4
 #: Multiplications that closer looks at the spread, and at the shape, of all coordinates may take.
 SPREAD_MULTIPLICATIONS = 8e10
 SHAPE_MULTIPLICATIONS = 2e9
