@@ -97,3 +97,20 @@ def test_matrices_that_do_not_fit_wait_for_another_pass(monkeypatch: pytest.Monk
     one_by_one = coordinate_candidates(rows, look.frame, quantities)
     for quantity in quantities:
         assert one_by_one[quantity].corrected == pytest.approx(at_once[quantity].corrected)
+
+
+def test_scores_that_do_not_vary_are_an_error() -> None:
+    draws = np.random.default_rng(0).standard_normal((100, 2))
+    with pytest.raises(ps.DegenerateError, match="`scores` must vary"):
+        ps.effects(draws, np.zeros((100, 2)))
+    with pytest.raises(ps.DegenerateError, match="coordinate 1 is constant"):
+        ps.expectations(draws, np.column_stack([-draws[:, 0], np.full(100, 3.0)]))
+
+
+def test_a_handful_of_rows_is_refused() -> None:
+    draws = np.random.default_rng(0).standard_normal((400, 2))
+    with pytest.raises(ps.DegenerateError, match="at least 20 rows"):
+        ps.effects(draws[:19], -draws[:19])
+    heavy = ps.Sample(draws, -draws, log_weights=np.where(np.arange(400) < 5, 0.0, -50.0))
+    with pytest.raises(ps.DegenerateError, match="effective importance weights"):
+        ps.expectations(heavy)

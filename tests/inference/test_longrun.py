@@ -42,7 +42,7 @@ def test_two_lengths_equal_the_formula() -> None:
     found = lugsail_variance(sums, (4, 4))
     expected = literal.lugsail([sums[:4, 0].tolist(), sums[4:, 0].tolist()])
     assert found.variance[0] == pytest.approx(expected)
-    assert found.df[0] == pytest.approx(3.0)
+    assert found.df[0] == pytest.approx(3.0 / 2.5)
 
 
 def test_chains_that_are_many_are_stretches_themselves() -> None:

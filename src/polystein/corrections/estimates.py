@@ -36,6 +36,8 @@ from polystein.errors import DegenerateError
 from polystein.inference.longrun import IndependentStretches, Stretches
 from polystein.types import FloatArray
 
+#: With fewer rows, or effective importance weights, nothing is estimated.
+FEWEST_ROWS = 20
 #: Above this reliability no further features are tried.
 RELIABLE_ENOUGH = 0.9999
 #: All d^2 products are tried with so many rows for each ...
@@ -190,11 +192,17 @@ class FirstLook(NamedTuple):
 
 def first_look(rows: Rows) -> FirstLook:
     """One pass for the means, and for the centre and scale of every coordinate."""
+    if rows.effective < FEWEST_ROWS:
+        raise DegenerateError(
+            f"`draws` must hold at least {FEWEST_ROWS} rows, or effective importance weights, for "
+            f"errors to be estimated; got {rows.effective:.3g}"
+        )
     rough = working_frame(first_block(rows.source).draws)
     design = MeansDesign(rows.source.layout.dimension)
     (matrices,) = rows.sums([design], rough)
     means = fitted(design, matrices, rows.effective)
     spread = np.sqrt(np.maximum(np.diagonal(means.spread), 0.0))
+    _require_varying_scores(matrices.sum(axis=0) / means.weight)
     # In a working frame no mean is large: more digits than these cancel only for constants.
     constant = spread**2 <= ROUNDING * (spread**2 + means.plain**2)
     if constant.any():
@@ -205,6 +213,18 @@ def first_look(rows: Rows) -> FirstLook:
     scale = spread if rough.scale is None else spread * rough.scale
     frame = Frame(rough.back(means.plain), scale)
     return FirstLook(rough, means, frame, matrices.sum(axis=0) / means.weight)
+
+
+def _require_varying_scores(products: FloatArray) -> None:
+    """Raise an error if a coordinate of the scores is constant: no density has such a score."""
+    d = (len(products) - 1) // 2
+    mean, square = products[0, 1 : 1 + d], np.diagonal(products)[1 : 1 + d]
+    constant = square - mean**2 <= ROUNDING * square
+    if constant.any():
+        raise DegenerateError(
+            "`scores` must vary in every coordinate; coordinate "
+            f"{int(np.argmax(constant))} is constant ({int(constant.sum())} of {d} are)"
+        )
 
 
 def coordinate_candidates(

@@ -125,9 +125,9 @@ def lugsail_variance(sums: FloatArray, counts: Sequence[int]) -> LongRunVariance
     variance = long[at] * (pooled / np.maximum(average[1:], TINY))[level]
     # A column that remembers for longer than the others shows it, beyond the noise of its curve.
     surely = own[at] * (1.0 - SURE_ERRORS * np.sqrt(5.0 / size[level]))
-    return LongRunVariance(
-        np.maximum(variance, surely), np.maximum((size[level] - 1.0) / excess, 1.0)
-    )
+    # V_2L has the relative variance 2/size, and the average ratio adds 3/size over the columns.
+    freedom = (size[level] - 1.0) / (1.0 + 1.5 / sums.shape[1]) / excess
+    return LongRunVariance(np.maximum(variance, surely), np.maximum(freedom, 1.0))
 
 
 def _excess_noise(sums: FloatArray) -> FloatArray:
