@@ -175,8 +175,8 @@ def cells() -> list[Cell]:
             slow = (target, draws) == ("logistic", "chains")
             result += [
                 Cell.of(
-                    "effects-planted", replicates=100 if slow else replicates, cost=cost, target=target, draws=draws,
-                    fault=fault,
+                    "effects-planted", replicates=100 if slow else replicates, cost=cost,
+                    target=target, draws=draws, fault=fault,
                 )
                 for fault in faults
             ]  # fmt: skip
