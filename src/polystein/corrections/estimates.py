@@ -48,6 +48,8 @@ MOST_MULTIPLICATIONS = 2e10
 MATRIX_NUMBERS = 2**25
 #: Columns whose variances an estimate needs: plain, corrected, bias, error.
 COLUMNS = 4
+#: Place, among the moments of a quantity, of the one that it stands and falls with.
+HIGHEST: dict[str, int] = {"mean": 0, "sd": 1, "skew": 2, "tail": 3, "correlation": 4}
 #: Influence functions that these are made of.
 PARTS = 3
 #: The variance of a skewness or kurtosis, times the number of rows, is at least that of Gaussian
@@ -88,9 +90,7 @@ class Candidate(NamedTuple):
     def uncorrected(self) -> bool:
         """Whether no features were of use."""
         found = self.fit.corrected[list(self.places)]
-        leading = 1 if self.quantity.what == "sd" else 0
-        leading = len(self.places) - 1 if self.quantity.what == "correlation" else leading
-        alone = self.fit.cuts[self.places[leading]] == 1
+        alone = self.fit.cuts[self.places[HIGHEST[self.quantity.what]]] == 1
         return alone or not has_value(self.quantity.what, found)
 
     @property

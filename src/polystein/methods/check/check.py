@@ -100,6 +100,10 @@ def check(
     have no fourth moment (a Gamma(3) law on its own scale) it is 0.09 at n = 1000 in two
     dimensions, and 0.13 in sixteen.
 
+    ``result.effects`` says which property of which parameter is off; see `effects`. It is
+    computed when it is asked for, and for a report of a rejected result: until then the result
+    holds on to the draws. A stored or pickled result has what was computed before.
+
     A small p-value is evidence that the draws do not come from the target. A large one
     means that this test found no such evidence. Scores are local: no score-based method
     can see a mode that no chain has visited, or a wrong balance between distant modes.
