@@ -90,7 +90,7 @@ def expectations(
     >>> table = ps.expectations(sample)
     >>> row = table["a", "sd"]
     >>> round(row.plain, 2), round(row.corrected, 2)
-    (0.49, 1.0)
+    (0.51, 1.0)
     >>> table = ps.expectations(sample, {"a above 0": lambda x: x[:, 0] > 0.0})
     >>> table["a above 0", "mean"].reliable
     False

@@ -83,7 +83,7 @@ def effects(
     >>> sample = ps.Sample(draws, -draws, names=["mu", "theta", "tau"])  # the target is N(0, I)
     >>> table = ps.effects(sample, iid=True)
     >>> print(table.rows[0].sentence)
-    the sd of `tau` is 36 % too large (31 to 43 %)
+    the sd of `tau` is 43 % too large (37 to 49 %)
     """
     source = as_source(draws, scores)
     if not boolean(iid, "iid"):
