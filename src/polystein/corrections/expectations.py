@@ -22,6 +22,7 @@ from polystein.corrections.estimates import (
     improved,
     joint_candidates,
 )
+from polystein.corrections.fit import EXACT
 from polystein.corrections.requests import Asked, Functions, asked
 from polystein.data.coordinates import Frame
 from polystein.data.sample import as_source
@@ -181,6 +182,8 @@ def expectation_row(
         for sign in (-1.0, 1.0)
     )
     variance = estimate.corrected_se**2
+    # Of what features explain but for rounding, only rounding is left.
+    variance = 0.0 if variance <= EXACT * estimate.plain_se**2 else variance
     return ExpectationRow(
         name=name,
         what=estimate.quantity.what,
