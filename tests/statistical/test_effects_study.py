@@ -5,8 +5,11 @@ import re
 from pathlib import Path
 from types import ModuleType
 
+import numpy as np
 import pytest
 from scipy.stats import binomtest
+
+import polystein as ps
 
 pytestmark = pytest.mark.slow
 
@@ -89,3 +92,9 @@ def test_the_page_has_the_tables(part: str) -> None:
     start, end = f"<!-- table: {part} -->\n", f"<!-- end of table: {part} -->\n"
     between = text.partition(start)[2].partition(end)[0]
     assert between.strip() == "\n".join(study(part).markdown())
+
+
+def test_a_small_fault_of_a_million_draws_is_rejected_and_within_the_tolerance() -> None:
+    draws = 1.01 * np.random.default_rng(0).standard_normal((1_000_000, 5))
+    result = ps.check(draws, -draws, iid=True, tolerance=0.1, rng=0)
+    assert (result.verdict, result.tolerance) == ("rejected", "within")
