@@ -145,10 +145,10 @@ class Study:
 
 def code_digest() -> str:
     """A digest of all modules that a result may depend on."""
-    samplers = STUDIES.parent / "tests" / "statistical" / "samplers.py"
+    samplers = sorted((STUDIES.parent / "tests" / "statistical").glob("samplers*.py"))
     folders = (Path(ps.__file__).parent, STUDIES)
     digest = hashlib.sha256()
-    for path in [*(path for folder in folders for path in sorted(folder.rglob("*.py"))), samplers]:
+    for path in [*(path for folder in folders for path in sorted(folder.rglob("*.py"))), *samplers]:
         digest.update(f"{path.name}\0".encode())
         digest.update(path.read_bytes())
     return digest.hexdigest()[:12]

@@ -95,7 +95,7 @@ def run(only: str, jobs: int) -> None:
 def markdown(cells: list[Cell]) -> list[str]:
     """One table of ``docs/mcmc.md``, line by line."""
     rows = stored()
-    lines = ["| draws | rejected | bound | median test ESS |", "|---|---|---|---|"]
+    lines = ["| draws | rejected | bound | median ESS |", "|---|---|---|---|"]
     for cell in cells:
         row = rows[cell.name]
         rate = f"{float(row['rate']):.3f} of {int(row['replicates']):,}"

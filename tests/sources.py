@@ -46,6 +46,17 @@ class WeightedSource(MinimalSource):
         return block._replace(weights=self._weights[chain][start:stop].copy())
 
 
+class DistantSource:
+    """Many long chains that must not be read."""
+
+    layout = Layout((10_000,) * 100, 2, True)
+    names: tuple[str, ...] | None = None
+    weighted, grain, sequential = False, 1, False
+
+    def read(self, chain: int, start: int, stop: int) -> Block:
+        raise AssertionError
+
+
 class CountingSample(ps.Sample):
     """A sample that counts how often each row is read."""
 

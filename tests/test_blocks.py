@@ -40,9 +40,13 @@ LAYOUTS = {"long": (150, 200, 100), "short": (9,) * 50, "ragged": (1, 30, 260, 2
 
 
 def ragged(layout: str, *, weighted: bool) -> Source:
-    """Chains of these lengths, with weights or without."""
+    """Chains of these lengths, with weights or without.
+
+    Scores are no multiples of draws: where draws and scores differ alike from chain to chain,
+    rounding decides which of them is named.
+    """
     parts = [
-        (draws[:stop], scores[:stop])
+        (draws[:stop], scores[:stop] - 0.1 * np.tanh(draws[:stop]))
         for stop, (draws, scores) in zip(
             LAYOUTS[layout], chains(len(LAYOUTS[layout]), 260), strict=True
         )
@@ -133,10 +137,11 @@ def spoilt(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     blocks: list[int] = []
 
     def next_block() -> None:
-        for buffer in scratch._POOL.buffers[scratch._POOL.held :]:
-            buffer.fill(np.nan)
+        for array in scratch._POOL.arrays[scratch._POOL.held :]:
+            assert array.base is not None
+            array.base.fill(np.nan)
         scratch._POOL.taken = scratch._POOL.held
-        blocks.append(len(scratch._POOL.buffers))
+        blocks.append(len(scratch._POOL.arrays))
 
     monkeypatch.setattr(scratch, "next_block", next_block)
     return blocks

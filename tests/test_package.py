@@ -20,16 +20,29 @@ PACKAGE = Path(polystein.__file__).parent
 #: A room imports only rooms to its left, and rooms between the same bars not each other.
 ARROWS = (
     "errors, types, _version | _lib | inference, theory | data | adapters, scale | stein | weights "
-    "| results | corrections | explain | methods | rivals | report | workflows | experiments | cli"
+    "| results | corrections | explain | methods | rivals | report | workflows | experiments | cli "
+    "| __main__"
 )
 #: Imports against the arrows, which happen when a function is called and not before.
 LAZY = {
     # Methods of a result show it.
     ("results.result", "report"),
     ("results.effects", "report"),
+    # The door takes objects of other libraries, whose adapters are imported when one is met.
+    ("data.foreign", "adapters"),
 }
 #: What the package itself publishes; the rooms after these are for programs, not for `import`.
-PUBLISHED = {"errors", "_version", "inference", "theory", "data", "stein", "weights", "results"}
+PUBLISHED = {
+    "errors",
+    "_version",
+    "inference",
+    "theory",
+    "data",
+    "adapters",
+    "stein",
+    "weights",
+    "results",
+}
 PUBLISHED |= {"corrections", "explain", "methods", "rivals"}
 CORE_DEPENDENCIES = {"numpy", "scipy", "threadpoolctl"}
 CLI_ROOMS = {"report", "experiments", "cli"}

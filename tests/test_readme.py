@@ -13,12 +13,18 @@ README = Path(__file__).parent.parent / "README.md"
 EXAMPLE = re.compile(
     r"^```python\n(.*?)^```\n(?:\n*^```text\n(.*?)^```$)?", re.DOTALL | re.MULTILINE
 )
+# An example that needs another library; the integration tests run it.
+ELSEWHERE = re.compile(r"<!-- examples/\w+\.py -->\n(?=```python\n)")
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 
 
 def examples(text: str) -> list[tuple[str, str | None]]:
     """Return (code, printed output or None) of every example, in order."""
-    return [(found[1], found[2]) for found in EXAMPLE.finditer(text)]
+    return [
+        (found[1], found[2])
+        for found in EXAMPLE.finditer(text)
+        if not any(one.end() == found.start() for one in ELSEWHERE.finditer(text))
+    ]
 
 
 def run(text: str) -> None:
@@ -42,6 +48,10 @@ def test_readme_examples_print_what_the_readme_shows(
     assert any(expected is not None for _, expected in examples(text)), "no example with output"
     monkeypatch.chdir(tmp_path)
     run(text)
+
+
+def test_examples_of_other_libraries_are_left_to_the_integration_tests() -> None:
+    run("<!-- examples/x.py -->\n```python\nimport nothing_of_the_kind\n```\n")
 
 
 def test_a_wrong_output_is_noticed() -> None:

@@ -5,6 +5,19 @@ The public names, and nothing else.
 
 from polystein import theory
 from polystein._version import __version__
+from polystein.adapters.arviz import from_arviz
+from polystein.adapters.blackjax import from_blackjax
+from polystein.adapters.bridgestan import from_bridgestan
+from polystein.adapters.cmdstan import from_cmdstan
+from polystein.adapters.file import from_file
+from polystein.adapters.jax import from_jax
+from polystein.adapters.numpyro import from_numpyro
+from polystein.adapters.nutpie import from_nutpie
+from polystein.adapters.pymc import from_pymc
+from polystein.adapters.pystan import from_pystan
+from polystein.adapters.scipy import from_scipy
+from polystein.adapters.to_arviz import to_arviz
+from polystein.adapters.torch import from_torch
 from polystein.corrections.expectations import expectations
 from polystein.data.sample import Sample
 from polystein.data.split import BlockSplit, ChainSplit, RandomSplit
@@ -18,6 +31,7 @@ from polystein.errors import (
     PolysteinError,
     PolysteinWarning,
     ScaleError,
+    ScoreWarning,
 )
 from polystein.explain.effects import effects
 from polystein.inference.variance import IID, BatchMeans, InitialSequence
@@ -65,6 +79,7 @@ __all__ = [
     "RandomSplit",
     "Sample",
     "ScaleError",
+    "ScoreWarning",
     "SoftThreshold",
     "SteinMoments",
     "Uniform",
@@ -72,6 +87,18 @@ __all__ = [
     "check",
     "effects",
     "expectations",
+    "from_arviz",
+    "from_blackjax",
+    "from_bridgestan",
+    "from_cmdstan",
+    "from_file",
+    "from_jax",
+    "from_numpyro",
+    "from_nutpie",
+    "from_pymc",
+    "from_pystan",
+    "from_scipy",
+    "from_torch",
     "fssd_test",
     "ksd",
     "ksd_test",
@@ -86,6 +113,7 @@ __all__ = [
     "psd_test",
     "rfsd_test",
     "theory",
+    "to_arviz",
 ]
 
 

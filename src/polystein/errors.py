@@ -14,7 +14,8 @@ about from `PolysteinWarning`::
     PolysteinWarning (also a UserWarning)
     ├── DependenceWarning                      an i.i.d. method was given chains
     ├── LowESSWarning                          too few effective draws for the p-value
-    └── HeavyTailWarning                       the test column may have no finite variance
+    ├── HeavyTailWarning                       the test column may have no finite variance
+    └── ScoreWarning                           the scores look like those of something else
 
 Messages name the argument, say what was expected and what was given, and suggest a
 remedy if there is one.
@@ -63,3 +64,7 @@ class LowESSWarning(PolysteinWarning):
 
 class HeavyTailWarning(PolysteinWarning):
     """The test column may have no finite variance."""
+
+
+class ScoreWarning(PolysteinWarning):
+    """The scores look as if they did not belong to the draws, or have lost digits."""

@@ -63,7 +63,7 @@ class Null(NamedTuple):
     sample: Callable[[Replicate], ps.Sample]
     settings: dict[str, Scalar]
     cost: float
-    replicates: int = 5000
+    replicates: int = 2000
     iid: bool = True
     low: float = 0.035
     high: float = 0.06
@@ -76,8 +76,8 @@ MACHINE = experiment2.cells(1000, SWEEPS)[0]
 STRAINED = {"replicates": 2000, "low": 0.0, "high": 1.0}
 NULLS = {
     **{
-        f"N(0, I), d={d}": Null(normal, {"n": 1000, "d": d}, milliseconds(1000, d))
-        for d in (2, 16, 128)
+        f"N(0, I), d={d}": Null(normal, {"n": 1000, "d": d}, milliseconds(1000, d), replicates)
+        for d, replicates in ((2, 2000), (16, 2000), (128, 1000))
     },
     "Student-t(5), d=16": Null(heavy_tails, {"n": 1000, "d": 16}, milliseconds(1000, 16)),
     "log Exp(1), d=16": Null(
@@ -88,6 +88,7 @@ NULLS = {
         {"chains": 4, "n": 1000, "d": 8, "memory": 0.9},
         milliseconds(4000, 8),
         iid=False,
+        low=0.02,
         high=0.075,
     ),
     "RBM 0.00, d=50": Null(

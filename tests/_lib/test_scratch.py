@@ -91,6 +91,46 @@ def test_memory_is_released_after_an_error() -> None:
         assert not np.shares_memory(taken(1)[0], kept[0])
 
 
+# Small arrays, and products
+
+
+def test_small_arrays_are_the_allocators(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scratch, "SMALL", 12)
+    with scratch.reused():
+        small, large = scratch.empty(4, 3), scratch.empty(13)
+        assert small.base is None
+        assert large.base is not None
+        scratch.next_block()
+        assert not np.shares_memory(scratch.empty(4, 3), small)
+        assert address(scratch.empty(13)) == address(large)
+
+
+@pytest.mark.usefixtures("inside")
+@pytest.mark.parametrize("small", [0, 2**14])
+def test_products_are_those_of_matrices(small: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scratch, "SMALL", small)
+    first, second = np.arange(12.0).reshape(4, 3), np.arange(6.0).reshape(3, 2)
+    product = scratch.product(first, second)
+    assert np.array_equal(product, first @ second)
+    assert (product.base is None) == (small > 0)
+
+
+@pytest.mark.usefixtures("inside")
+def test_the_next_array_has_the_memory_of_one_that_was_released() -> None:
+    kept, released = taken(2)
+    scratch.release(released)
+    again = taken(1)[0]
+    assert address(again) == address(released)
+    assert not np.shares_memory(again, kept)
+
+
+@pytest.mark.usefixtures("inside")
+def test_releasing_an_array_of_its_own_gives_nothing_back() -> None:
+    kept = taken(1)[0]
+    scratch.release(np.empty((4, 3)))
+    assert not np.shares_memory(taken(1)[0], kept)
+
+
 # A pass within a pass
 
 

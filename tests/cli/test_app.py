@@ -106,12 +106,33 @@ def test_json_gives_the_verdict_at_the_level_asked_for(
         assert (values["rejected"], values["verdict"]) == (rejected, verdict)
 
 
+def test_4_where_the_question_stays_open(
+    run: Run, good: np.ndarray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result = polystein.GofResult(
+        0.5, 0.3, "greater", "check", dimension=3, reasons=("R-hat is 2.47. Run longer.",)
+    )
+    monkeypatch.setattr(polystein, "check", lambda *_, **__: result)
+    pair = save_pair(".npy", good)
+    done = run("check", *pair, "--html", "page.html")
+    assert done.code == 4
+    assert done.out.startswith("Inconclusive at the level 0.05, p = 0.3")
+    assert "R-hat is 2.47. Run longer." in done.out
+    assert "<strong>Inconclusive</strong>" in Path("page.html").read_text("utf-8")
+    done = run("check", *pair, "--json")
+    values = json.loads(done.out)
+    assert done.code == 4
+    assert (values["verdict"], values["rejected"]) == ("inconclusive", False)
+    assert values["reasons"] == ["R-hat is 2.47. Run longer."]
+    assert run("check", *pair, "--alpha", "0.4").code == 1
+
+
 def test_html_is_written_beside_the_text(run: Run, bad: np.ndarray) -> None:
     done = run("test", *save_pair(".npy", bad), "--html", "page.html", "--alpha", "0.01")
     assert done.code == 1
     page = Path("page.html").read_text("utf-8")
     assert page.startswith("<!doctype html>")
-    assert "evidence against it at the level 0.01" in page
+    assert "at the level 0.01, p &lt; 0.0001: strong evidence against the draws" in page
 
 
 def test_version(run: Run) -> None:
@@ -163,7 +184,7 @@ def test_every_command_explains_itself(run: Run) -> None:
 @pytest.mark.parametrize("name", ["test", "check"])
 def test_help_lists_the_exit_codes(run: Run, name: str) -> None:
     line = (
-        "Exit codes: 0 not rejected, 1 rejected, 2 bad input, 3 internal error, "
+        "Exit codes: 0 not rejected, 1 rejected, 2 bad input, 3 internal error, 4 inconclusive, "
         "5 beyond tolerance, 6 undecided, 130 interrupted."
     )
     assert line == EXIT_CODES
@@ -184,7 +205,17 @@ def chains(rho: float, scale: float = 1.0) -> np.ndarray:
 def test_check_allows_for_autocorrelation(run: Run) -> None:
     np.savez("chains.npz", draws=chains(0.8), scores=-chains(0.8))
     assert run("check", "chains.npz").code == 0
-    assert run("check", "chains.npz", "--iid").code == 1
+    # The same rows as if they were independent.
+    np.savez("rows.npz", draws=chains(0.8).reshape(-1, 2), scores=-chains(0.8).reshape(-1, 2))
+    assert run("check", "rows.npz", "--iid").code == 1
+
+
+def test_check_does_not_take_chains_for_independent_rows(run: Run) -> None:
+    np.savez("chains.npz", draws=chains(0.8), scores=-chains(0.8))
+    done = run("check", "chains.npz", "--iid")
+    assert (done.code, done.out) == (2, "")
+    assert "`iid=True` is for independent rows" in done.err
+    assert "draws.reshape(-1, 2)" in done.err
 
 
 def test_a_tolerance_decides_the_exit_code(run: Run) -> None:
@@ -215,7 +246,8 @@ def test_check_rejects_a_faulty_sampler(run: Run) -> None:
 def test_check_shows_a_bar_on_a_terminal(
     run: Run, options: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    np.savez("chains.npz", draws=chains(0.5), scores=-chains(0.5))
+    draws = chains(0.5).reshape(-1, 2) if options else chains(0.5)
+    np.savez("chains.npz", draws=draws, scores=-draws)
     plain = run("check", "chains.npz", "--json", *options)
     assert "Checking" not in plain.err
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)

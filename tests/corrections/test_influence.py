@@ -64,7 +64,7 @@ def test_sums_over_stretches_give_the_long_run_variance() -> None:
     rows = influences(one, SEEN, np.ones(len(DRAWS)))
     index = np.concatenate([stretches.of_rows(chain, 0, 50) for chain in range(4)])
     by_hand = np.stack([rows[index == place].sum(axis=0) for place in range(stretches.total)])
-    expected = lugsail_variance(by_hand, stretches.counts)
+    expected = lugsail_variance(by_hand, stretches)
     found = variances(sums.sums, stretches, ["one", "one"])
     assert found.variance == pytest.approx(expected.variance)
     assert found.df == pytest.approx(expected.df)

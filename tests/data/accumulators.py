@@ -23,17 +23,21 @@ from polystein.corrections.gram import Folds, GramPass
 from polystein.corrections.influence import Combination, InfluencePass
 from polystein.data.coordinates import RAW, DrawMoments
 from polystein.data.passes import Tick, WeightSums, every_row, run_pass
+from polystein.data.score_screen import ScreenedRows
 from polystein.data.screen import LargestDeviations, PositiveWeights, RowKeys
 from polystein.data.source import Source
 from polystein.data.split import TRAINING, ForRoles, Partition
 from polystein.explain.screening import ShapeLook
 from polystein.inference.columns import ColumnMoments
 from polystein.inference.longrun import IndependentStretches, Stretches
+from polystein.inference.lugsail import LugsailBatches, Stretch
+from polystein.methods.check.agreement import AgreementSums, Bounds, ThinnedRows
 from polystein.methods.check.batch_sums import BatchSums
 from polystein.methods.check.batches import cut
 from polystein.methods.check.trained_witnesses import TrainingSums
 from polystein.methods.discrepancy import _Products, _Stack
-from polystein.methods.split_sample import RoleMoments, _Judged, _WithSum
+from polystein.methods.first_look import RoleMoments
+from polystein.methods.split_sample import _Judged, _WithSum
 from polystein.stein.basis import Hermite, LinearAndBounded, Monomial
 from polystein.stein.expanded_features import EntryVariances
 from polystein.stein.moments import SteinMoments, SteinSums
@@ -93,20 +97,38 @@ def _judged(variance: Any, given: Given) -> _Judged:
     return _Judged(_WithSum(given.witness, np.arange(1.0, columns)), accumulator, slice(2))
 
 
+def _lugsail(halved: bool, given: Given) -> _Judged:
+    """Halves of batches of every chain, or whole chains, four to a batch."""
+    stretches, first = {}, 0
+    for chain, length in enumerate(given.source.layout.lengths):
+        if halved:
+            halves = 2 * max(1, length // 8)
+            stretches[chain] = Stretch(0, length, halves, first)
+            first += halves
+        else:
+            stretches[chain] = Stretch(0, length, 1, chain // 2)
+    if not halved and len(stretches) == 1:
+        stretches[0] = Stretch(0, given.source.layout.total, 4, 0)
+    columns = 2 + ORDER
+    accumulator = LugsailBatches(stretches, columns, halved=halved)
+    return _Judged(_WithSum(given.witness, np.arange(1.0, columns)), accumulator, slice(2))
+
+
 def _read_judged(judged: _Judged) -> list[Any]:
     """What is kept of the columns is a set of rows."""
     return [*judged.variance.finalise(), np.sort(np.concatenate(judged.parts), axis=0)]
 
 
 def _batch_pass(given: Given) -> Any:
-    batches = cut(given.source.layout, 1.0)
+    batches = cut(given.source.layout, chains=given.source.layout.time_ordered)
     basis = LinearAndBounded(ORDER)
     return BatchSums(given.source, given.witness.frame, basis, batches, (1, 2))._pass
 
 
 def _read_batches(sums: Any) -> list[Any]:
     pairs = [pairs.sums for pairs in sums.pairs.values()]
-    return [sums.diagonal, sums.weights, *pairs, *_read_largest(sums.deviations)]
+    own = [sums.diagonal, sums.draws, sums.squares, sums.weights]
+    return [*own, *pairs, *_read_largest(sums.deviations)]
 
 
 def _read_largest(largest: LargestDeviations) -> list[Any]:
@@ -154,11 +176,21 @@ def _influence(chains: bool, given: Given) -> InfluencePass:
     return InfluencePass(combinations, given.witness.frame, stretches)
 
 
+def _agreement(given: Given) -> AgreementSums:
+    bounds = Bounds(np.linspace(-1.0, 1.0, 6), np.linspace(0.5, 2.0, 6), 2.0, np.ones(6))
+    return AgreementSums(given.source.layout, bounds)
+
+
 CASES: dict[str, Case] = {
     "GramPass": Case(_gram, lambda a: list(a.matrices)),
     "InfluencePass": Case(partial(_influence, False), lambda a: [a.sums]),
     "InfluencePass chains": Case(partial(_influence, True), lambda a: [a.sums]),
     "ShapeLook": Case(lambda g: ShapeLook(3, g.witness.frame), _moments),
+    "AgreementSums": Case(_agreement, lambda a: [*a.finalise()[:3]]),
+    "ScreenedRows": Case(lambda g: ScreenedRows(g.source.layout), lambda a: [*a.finalise()]),
+    "ThinnedRows": Case(
+        lambda g: ThinnedRows(g.source.layout), lambda a: [*a.bounds(), a._values[a._held]]
+    ),
     "SteinSums": Case(partial(_sums, "full", Monomial(ORDER)), lambda a: _stein(a.moments)),
     "SteinSums diagonal": Case(
         partial(_sums, "diagonal", Monomial(ORDER)), lambda a: _stein(a.moments)
@@ -197,12 +229,20 @@ CASES: dict[str, Case] = {
     "_Judged iid": Case(partial(_judged, ps.IID()), _read_judged),
     "_Judged sequence": Case(partial(_judged, ps.InitialSequence()), _read_judged),
     "_Judged batches": Case(partial(_judged, ps.BatchMeans(length=3)), _read_judged),
+    "_Judged lugsail": Case(partial(_lugsail, True), _read_judged),
+    "_Judged whole chains": Case(partial(_lugsail, False), _read_judged),
     "BatchPass": Case(_batch_pass, _read_batches),
     "TrainingSums": Case(_training, _read_training),
     "_Products": Case(_products, lambda a: [a.products, a.squares, a.weight, a.weight_squares]),
 }
 #: These take columns or arrays instead of blocks, from accumulators above.
-BEHIND_OTHERS = {"_ChainAccumulator", "_IIDAccumulator", "ColumnMoments", "SteinMoments"}
+BEHIND_OTHERS = {
+    "_ChainAccumulator",
+    "_IIDAccumulator",
+    "ColumnMoments",
+    "LugsailBatches",
+    "SteinMoments",
+}
 
 
 def accumulator_classes() -> set[str]:

@@ -70,6 +70,66 @@ def test_the_end_of_a_long_chain_is_joined_to_the_next() -> None:
     assert found == [[(0, 0, 10)], [(0, 10, 10)], [(0, 20, 5), (1, 0, 4)]]
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("stretch", [(0, 6), (0, 4), (2, 6), (3, 4)])
+def test_chains_that_are_alike_are_read_at_once(
+    stretch: tuple[int, int], weighted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What comes is what one read for each chain gives."""
+    draws, scores = (rows.reshape(11, 6, 2) for rows in arbitrary_rows(66, 2))
+    log_weights = np.linspace(-1.0, 0.5, 66).reshape(11, 6) if weighted else None
+    sample = ps.Sample(draws, scores, log_weights=log_weights)
+    rows = [Rows(chain, *stretch) for chain in range(1, 11)]
+    together = seen(sample, rows, most=20)
+    monkeypatch.setattr(ps.Sample, "read_chains", None)
+    apart = seen(sample, rows, most=20)
+    assert len(together) == len(apart)
+    for one, other in zip(together, apart, strict=True):
+        assert one.runs == other.runs
+        assert (one.chain, one.start) == (other.chain, other.start)
+        assert np.array_equal(one.draws, other.draws)
+        assert np.array_equal(one.scores, other.scores)
+        assert (one.weights is not None) == weighted
+        assert np.array_equal(one.weights_or_ones, other.weights_or_ones)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [Rows(0, 0, 5), Rows(1, 0, 4)],
+        [Rows(0, 0, 5), Rows(2, 0, 5)],
+        [Rows(0, 0, 2), Rows(0, 3, 5)],
+        [Rows(0, 0, 5)],
+    ],
+)
+def test_other_chains_are_read_one_by_one(
+    rows: list[Rows], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draws, scores = (part.reshape(3, 6, 2) for part in arbitrary_rows(18, 2))
+
+    def never(*_: object) -> Block:
+        raise AssertionError("these chains are not alike")
+
+    monkeypatch.setattr(ps.Sample, "read_chains", never)
+    (block,) = seen(ps.Sample(draws, scores), rows)
+    wanted = np.concatenate([draws[chain, start:stop] for chain, start, stop, _ in rows])
+    assert np.array_equal(block.draws, wanted)
+
+
+def test_a_subclass_that_reads_in_its_own_way_is_asked_chain_by_chain() -> None:
+    """Rows must not come from behind its back."""
+    draws, scores = (rows.reshape(5, 6, 2) for rows in arbitrary_rows(30, 2))
+
+    class Doubled(ps.Sample):
+        def read(self, chain: int, start: int, stop: int) -> Block:
+            block = super().read(chain, start, stop)
+            return block._replace(draws=2.0 * block.draws)
+
+    doubled = Doubled(draws, scores)
+    (block,) = seen(doubled, every_row(doubled))
+    assert np.array_equal(block.draws, 2.0 * draws.reshape(-1, 2))
+
+
 def test_a_block_of_one_chain_is_not_copied() -> None:
     draws, scores = arbitrary_rows(30, 2)
     sample = ps.Sample(draws, scores)

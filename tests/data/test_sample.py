@@ -111,15 +111,21 @@ def test_finite_values_whose_sum_overflows_pass() -> None:
         (DRAWS > 0, "bool"),
         ([["a", "b"]] * 20, "<U1"),
         ([[2**70, 1]] * 20, "object"),
-        (None, "object"),
     ],
 )
 def test_dtypes_that_are_no_real_numbers_are_refused(value: Any, dtype: str) -> None:
     with refused(rf"`draws` must hold real numbers .*; got dtype {dtype}"):
         ps.psd(value, gaussian_score, order=1)
-    if value is not None:
-        with refused(rf"`scores` must hold real numbers .*; got dtype {dtype}"):
-            ps.psd(DRAWS, value, order=1)
+    with refused(rf"`scores` must hold real numbers .*; got dtype {dtype}"):
+        ps.psd(DRAWS, value, order=1)
+
+
+@pytest.mark.parametrize(
+    ("value", "name"), [(None, "NoneType"), (object(), "object"), ({"mu": 1.0}, "dict")]
+)
+def test_objects_that_are_no_arrays_are_named_by_their_type(value: Any, name: str) -> None:
+    with refused(rf"`draws` must hold real numbers .*; got a {name}"):
+        ps.psd(value, gaussian_score, order=1)
 
 
 def test_ragged_lists_and_masked_arrays_are_refused() -> None:

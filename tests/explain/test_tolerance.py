@@ -56,3 +56,12 @@ def test_a_test_without_effects_says_so() -> None:
     assert not result.can_tell_effects
     with pytest.raises(ps.InputError, match=r"polystein\.effects"):
         result.effects  # noqa: B018
+
+
+def test_an_inconclusive_verdict_leaves_the_tolerance_undecided() -> None:
+    draws = np.random.default_rng(3).standard_normal((90, 2))
+    result = ps.check(draws, -draws, iid=True, tolerance=0.9)
+    assert result.verdict == "inconclusive"
+    assert result.effects.within(0.9).verdict == "within"
+    assert result.tolerance == "undecided"
+    assert "the verdict is inconclusive" in " ".join(str(result).split())

@@ -4,16 +4,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import kstest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import binomtest, kstest
 
 from polystein.errors import ScaleError
 from polystein.inference import signflips
 from polystein.inference.signflips import (
-    calibrated_minimum,
-    flipped_statistics,
+    FlippedStatistics,
+    at_least_as_extreme,
     gamma_tail,
+    is_decided,
     maximum_tail,
-    neighbour_correlations,
     random_signs,
     tamed,
     unit_columns,
@@ -30,12 +32,37 @@ def batch_sums(batches: int, features: int, seed: int = 4) -> Array:
 
 
 def test_signs_are_fair_and_leave_the_draws_as_they_are() -> None:
-    signs = random_signs(400, 50, np.random.default_rng(0))
+    signs = random_signs(401, 50, np.random.default_rng(0), unflipped_first=True)
     assert signs.shape == (401, 50)
     assert np.all(signs[0] == 1.0)
     assert set(np.unique(signs[1:])) == {-1.0, 1.0}
     assert abs(signs[1:].mean()) < 4.0 / np.sqrt(signs[1:].size)
-    assert np.array_equal(signs, random_signs(400, 50, np.random.default_rng(0)))
+    # Neither patterns nor batches go together.
+    for table in (signs[1:], signs[1:].T):
+        products = table @ table.T / table.shape[1]
+        off = products[np.triu_indices(len(table), 1)]
+        assert np.abs(off).max() < 6.0 / np.sqrt(table.shape[1])
+    again = random_signs(401, 50, np.random.default_rng(0), unflipped_first=True)
+    assert np.array_equal(signs, again)
+
+
+def test_further_signs_are_all_random() -> None:
+    signs = random_signs(400, 50, np.random.default_rng(0))
+    assert signs.shape == (400, 50)
+    assert not np.all(signs[0] == 1.0)
+    # They are those that come after an unflipped pattern, too.
+    after = random_signs(401, 50, np.random.default_rng(0), unflipped_first=True)
+    assert np.array_equal(after[1:], signs)
+
+
+def added(parts: list[Array], signs: Array, factors: Any = None) -> FlippedStatistics:
+    """Statistics of features that come in parts, in their order."""
+    found, place = FlippedStatistics(len(signs)), 0
+    for part in parts:
+        places = np.arange(place, place + part.shape[1])
+        found.add(part, signs, factors=factors, places=places, unflipped_first=True)
+        place += part.shape[1]
+    return found
 
 
 @pytest.mark.parametrize("columns", [1, 2, 7])
@@ -44,19 +71,97 @@ def test_statistics_are_the_loops(columns: int, monkeypatch: pytest.MonkeyPatch)
     sums = batch_sums(9, 7)
     sums[:, 2] = 0.0
     sums[:, 5] += 3.0
-    signs = random_signs(19, 9, np.random.default_rng(1))
+    signs = random_signs(20, 9, np.random.default_rng(1), unflipped_first=True)
     monkeypatch.setattr(signflips, "_COLUMNS_AT_ONCE", columns)
     total, largest = literal.statistics(sums, signs)
     squares = [literal.t_statistic(column, signs[0]) ** 2 for column in sums.T]
     for parts in ([sums], [sums[:, :3], sums[:, 3:]], list(np.split(sums, 7, axis=1))):
-        found = flipped_statistics(iter(parts), signs)
+        found = added(parts, signs)
         assert found.total == pytest.approx(total, rel=1e-10)
         assert found.largest == pytest.approx(largest, rel=1e-10)
         assert found.position == int(np.argmax(squares)) == 5
 
 
+def test_factors_deflate_the_draws_alone() -> None:
+    sums = batch_sums(12, 4) + 0.5
+    signs = random_signs(20, 12, np.random.default_rng(1), unflipped_first=True)
+    pools = [
+        literal.Pool([0, 2], [[k] for k in range(12)], 0.6),
+        literal.Pool([1, 3], [[k] for k in range(12)], 0.9),
+    ]
+    total, largest = literal.statistics(sums, signs, pools)
+    found = FlippedStatistics(20)
+    for pool in pools:
+        factors = np.ones(20)
+        factors[0] = pool.deflation
+        own = np.array(pool.columns)
+        found.add(sums[:, own], signs, factors=factors, places=own, unflipped_first=True)
+    assert found.total == pytest.approx(total, rel=1e-10)
+    assert found.largest == pytest.approx(largest, rel=1e-10)
+    plain = added([sums], signs)
+    assert found.total[0] < plain.total[0]
+    assert found.total[1:] == pytest.approx(plain.total[1:], rel=1e-12)
+
+
+@pytest.mark.parametrize("place", [0, 3, 6])
+def test_the_position_is_the_place_that_was_given(place: int) -> None:
+    """Features of one group need not be neighbours in their family."""
+    sums = batch_sums(30, 7)
+    sums[:, place] = 1.0 + 0.01 * np.arange(30)
+    signs = random_signs(20, 30, np.random.default_rng(1), unflipped_first=True)
+    found = FlippedStatistics(20)
+    for own in (np.array([1, 3, 5]), np.array([0, 2, 4, 6])):
+        found.add(sums[:, own], signs, places=100 + own)
+    assert found.position == 100 + place
+
+
+def single(sums: Array) -> Any:
+    return sums.astype(np.float32)
+
+
+def test_sums_in_single_precision_have_the_same_statistics_but_for_rounding() -> None:
+    sums = batch_sums(40, 1100)
+    sums[:, 700] += 3.0
+    sums[:, 5] = 0.0
+    signs = random_signs(100, 40, np.random.default_rng(1), unflipped_first=True)
+    double = added([sums], signs)
+    for parts in ([single(sums)], [sums[:, :300], single(sums[:, 300:])]):
+        found = added(parts, signs)
+        assert found.total == pytest.approx(double.total, rel=1e-5)
+        assert found.largest == pytest.approx(double.largest, rel=1e-5)
+        assert found.total.dtype == found.largest.dtype == np.float64
+        assert found.position == double.position == 700
+    assert signs.dtype == np.float64
+
+
+def test_patterns_of_signs_that_repeat_tie_in_single_precision() -> None:
+    """A pattern and its opposite are the same; few batches have few patterns."""
+    sums, signs = (
+        single(batch_sums(8, 700)),
+        random_signs(2_000, 8, np.random.default_rng(1), unflipped_first=True),
+    )
+    same = np.flatnonzero(np.abs(signs.sum(axis=1)) == 8.0)
+    assert same.size > 2
+    assert len(set(signs[same, 0].tolist())) == 2
+    found = added([sums], signs)
+    for values in (found.total, found.largest):
+        assert values[same] == pytest.approx(np.full(same.size, values[0]), rel=1e-12)
+
+
+@pytest.mark.parametrize("scale", [1e-37, 1e-30, 1e30])
+def test_single_precision_has_a_range_of_its_own(scale: float) -> None:
+    sums = batch_sums(40, 30)
+    signs = random_signs(20, 40, np.random.default_rng(1), unflipped_first=True)
+    with np.errstate(all="raise", under="ignore"):
+        found = added([single(scale * sums)], signs)
+    assert found.total == pytest.approx(added([sums], signs).total, rel=1e-4)
+    # What is too small for it counts as zero.
+    assert not added([single(1e-42 * sums)], signs).total.any()
+
+
 def test_sums_that_are_all_zero_have_statistics_of_zero() -> None:
-    found = flipped_statistics([np.zeros((9, 3))], random_signs(19, 9, np.random.default_rng(1)))
+    signs = random_signs(20, 9, np.random.default_rng(1), unflipped_first=True)
+    found = added([np.zeros((9, 3))], signs)
     assert found.total.tolist() == found.largest.tolist() == [0.0] * 20
 
 
@@ -80,7 +185,7 @@ def test_tamed_sums_are_a_copy_over_the_largest() -> None:
     before = sums.copy()
     assert tamed(sums).tolist() == [[0.25, -1.0, 0.0], [-1.0, 0.25, 0.0]]
     unit_columns(sums)
-    neighbour_correlations(sums, np.ones(1, dtype=bool))
+    added([sums], np.ones((3, 2)))
     assert np.array_equal(sums, before)
 
 
@@ -90,28 +195,6 @@ def test_sums_that_overflowed_are_refused(value: float) -> None:
     sums[3, 2] = value
     with pytest.raises(ScaleError, match="a batch sum overflows"):
         tamed(sums)
-
-
-# Neighbours
-
-
-def test_correlations_of_neighbours_are_the_loop() -> None:
-    sums = np.cumsum(batch_sums(40, 5), axis=0)
-    sums[:, 3] = 7.0
-    centred, correlation = neighbour_correlations(sums, np.ones(39, dtype=bool))
-    assert correlation == pytest.approx([literal.lag_one(column) for column in sums.T], rel=1e-12)
-    assert correlation[3] == 0.0
-    assert centred.mean(axis=0) == pytest.approx(np.zeros(5), abs=1e-14)
-
-
-def test_batches_across_a_border_are_no_neighbours() -> None:
-    """The last batch of one chain and the first of the next."""
-    sums, neighbours = batch_sums(12, 3), np.ones(11, dtype=bool)
-    neighbours[[4, 8]] = False
-    _, correlation = neighbour_correlations(sums, neighbours)
-    centred = sums - sums.mean(axis=0)
-    products = sum(centred[k] * centred[k + 1] for k in range(11) if k not in (4, 8))
-    assert correlation == pytest.approx(products / np.sum(centred**2, axis=0), rel=1e-12)
 
 
 # Tails
@@ -142,28 +225,90 @@ def test_tails_of_equal_values_are_numbers(tail: Any, value: float) -> None:
     assert len(set(found.tolist())) == 1
 
 
+@pytest.mark.parametrize("tail", [gamma_tail, maximum_tail])
+def test_tails_fall_from_one_to_zero(tail: Any) -> None:
+    reference = np.random.default_rng(8).chisquare(3.0, 200)
+    found = tail(np.linspace(0.0, 600.0, 500), reference)
+    assert np.all(np.diff(found) <= 0.0)
+    assert found[0] == pytest.approx(1.0)
+    assert 0.0 <= found[-1] < 1e-50
+
+
 # The smallest of several tails
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_the_calibrated_minimum_is_the_loop(seed: int) -> None:
+def test_the_number_of_extreme_flips_is_the_loop(seed: int) -> None:
     rng = np.random.default_rng(seed)
     tails, shares = rng.random((3, 50)), rng.dirichlet(np.ones(3))
-    expected = literal.min_p(list(tails), shares.tolist())
-    assert calibrated_minimum(tails, shares) == pytest.approx(expected, rel=1e-14)
+    expected = literal.extreme(list(tails), shares.tolist())
+    assert at_least_as_extreme(tails, shares) == expected
 
 
-def test_the_calibrated_minimum_by_hand() -> None:
+def test_the_number_of_extreme_flips_by_hand() -> None:
     tails = np.array([[0.2, 0.1, 0.9, 0.5], [0.3, 0.6, 0.02, 0.3]])
     # Over equal shares the least are 0.4, 0.2, 0.04, 0.6: three of four are no larger than 0.4.
-    assert calibrated_minimum(tails, np.array([0.5, 0.5])) == 0.75
+    assert at_least_as_extreme(tails, np.array([0.5, 0.5])) == 3
     # Over 0.9 and 0.1 they are 0.22, 0.11, 0.2, 0.56.
-    assert calibrated_minimum(tails, np.array([0.9, 0.1])) == 0.75
-    assert calibrated_minimum(tails[1:], np.array([1.0])) == 0.75
-    assert calibrated_minimum(tails[:1], np.array([1.0])) == 0.5
+    assert at_least_as_extreme(tails, np.array([0.9, 0.1])) == 3
+    assert at_least_as_extreme(tails[1:], np.array([1.0])) == 3
+    assert at_least_as_extreme(tails[:1], np.array([1.0])) == 2
 
 
 def test_columns_that_are_equal_but_for_rounding_count() -> None:
     tails = np.array([[0.1, 0.1 * (1.0 + 1e-12), 0.1 * (1.0 + 1e-6), 0.9]])
-    assert calibrated_minimum(tails, np.ones(1)) == 0.5
-    assert calibrated_minimum(np.ones((2, 7)), np.array([0.4, 0.6])) == 1.0
+    assert at_least_as_extreme(tails, np.ones(1)) == 2
+    assert at_least_as_extreme(np.ones((2, 7)), np.array([0.4, 0.6])) == 7
+
+
+@given(st.integers(1, 400), st.integers(0, 3))
+def test_the_draws_always_count(flips: int, seed: int) -> None:
+    tails = np.random.default_rng(seed).random((2, flips))
+    assert 1 <= at_least_as_extreme(tails, np.array([0.3, 0.7])) <= flips
+
+
+# When flips stop
+
+
+@given(
+    st.integers(1, 20_000).flatmap(lambda n: st.tuples(st.integers(1, n), st.just(n))),
+    st.lists(st.floats(0.001, 0.2), max_size=4),
+)
+def test_decisions_are_those_of_the_loop(counts: tuple[int, int], levels: list[float]) -> None:
+    assert is_decided(*counts, levels) == literal.is_decided(*counts, levels)
+
+
+def test_a_p_value_near_a_level_is_undecided() -> None:
+    """Of 500 flips three standard errors of 0.05 are 0.029."""
+    assert not is_decided(25, 500, [0.05])
+    assert not is_decided(38, 500, [0.05])
+    assert is_decided(50, 500, [0.05])
+    assert is_decided(9, 500, [0.05])
+    assert not is_decided(9, 500, [0.05, 0.01])
+    # More flips decide it.
+    assert not is_decided(1_060, 20_000, [0.05])
+    assert is_decided(1_160, 20_000, [0.05])
+
+
+def test_without_levels_all_is_decided() -> None:
+    assert is_decided(25, 500, [])
+
+
+def test_the_smallest_p_value_is_undecided_near_small_levels_only() -> None:
+    """1 of 500, whose standard error is about 0.002."""
+    assert not is_decided(1, 500, [0.001])
+    assert not is_decided(1, 500, [0.0076])
+    assert is_decided(1, 500, [0.05])
+
+
+def test_all_flips_alike_are_decided() -> None:
+    """A p-value of 1 has no error."""
+    assert is_decided(500, 500, [0.1, 0.05])
+    assert not is_decided(500, 500, [1.0])
+
+
+def test_seldom_does_a_decision_fall_on_the_wrong_side() -> None:
+    """Counts of 500 flips at a true p-value of 0.06 are decided below 0.05 in 1 of 1,000."""
+    counts = np.random.default_rng(0).binomial(500, 0.06, 5_000)
+    wrong = sum(is_decided(int(count), 500, [0.05]) and count <= 25 for count in counts)
+    assert binomtest(wrong, 5_000, 0.001, alternative="greater").pvalue > 0.01

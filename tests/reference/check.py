@@ -1,4 +1,4 @@
-"""The two arms of `check`, written out row by row, block by block, flip by flip.
+"""The sign flips and the trained witnesses of `check`, row by row, batch by batch, flip by flip.
 
 ``centre`` and ``scale`` are the standardised coordinates x -> (x - centre)/scale, s -> scale s;
 phi_1(x) = x and phi_(k+1) is the k-th Hermite function. ``weights`` are importance weights on
@@ -8,15 +8,16 @@ any scale; without them every row weighs 1.
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import chi2, gamma, multivariate_normal, norm
 
-from . import autocorrelation, resolution
+from . import resolution
 
 Array = NDArray[np.float64]
-#: Chain, first row, row after the last, and block.
+#: Chain, first row, row after the last, and batch.
 Place = tuple[int, int, int, int]
 
 
@@ -77,32 +78,30 @@ def pair_sums(
     return sums
 
 
-def neighbours(places: Sequence[Place]) -> list[bool]:
-    """Whether each batch but the last ends in the chain in which the next one starts."""
-    batches = 1 + max(place[3] for place in places)
-    chains = [[chain for chain, _, _, own in places if own == batch] for batch in range(batches)]
-    return [chains[k][-1] == chains[k + 1][0] for k in range(batches - 1)]
+def cut(lengths: Sequence[int], fewest_rows: int, most: int, *, whole: bool = False) -> list[Place]:
+    """Stretches of every chain, equal but for a row, and the batches that they are dealt to.
+
+    A chain has one stretch for every ``fewest_rows`` rows, but no more than its part of
+    ``most``. ``whole`` chains have one.
+    """
+    total, places = sum(lengths), []
+    for chain, rows in enumerate(lengths):
+        count = 1 if whole else max(1, min(rows // fewest_rows, most * rows // total))
+        # Stretch k begins at the last whole row before k/count of the chain.
+        starts = [rows * k // count for k in range(count + 1)]
+        places += [(chain, starts[k], starts[k + 1]) for k in range(count)]
+    batches = min(len(places), most)
+    return [(*place, k * batches // len(places)) for k, place in enumerate(places)]
 
 
-def groups(places: Sequence[Place], count: int) -> list[list[int]]:
-    """Which batches are joined: ``count`` neighbours each, a shorter rest to the group before."""
-    series: list[list[int]] = [[0]]
-    for batch, follows in enumerate(neighbours(places), 1):
-        if follows:
-            series[-1].append(batch)
-        else:
-            series.append([batch])
-    result = []
-    for batches in series:
-        own: list[list[int]] = []
-        while batches:
-            if len(batches) < count and own:
-                own[-1] += batches
-                break
-            own.append(batches[:count])
-            batches = batches[count:]
-        result += own
-    return result
+def summed(values: Array, weights: Array | None, places: Iterable[Place]) -> Array:
+    """Batch sums of the columns of values, chains first."""
+    places = list(places)
+    sums = np.zeros((1 + max(place[3] for place in places), values.shape[2]))
+    for chain, start, stop, batch in places:
+        for t in range(start, stop):
+            sums[batch] += (1.0 if weights is None else weights[chain, t]) * values[chain, t]
+    return sums
 
 
 def joined_sums(sums: Array, joined: Sequence[Sequence[int]]) -> Array:
@@ -121,11 +120,60 @@ def t_statistic(sums: Array, signs: Array) -> float:
     return 0.0 if size == 0.0 else signed / size
 
 
-def statistics(sums: Array, signs: Array) -> tuple[Array, Array]:
-    """Sum and largest of t_j^2 over the columns of sums, for every row of signs."""
+class Pool(NamedTuple):
+    """Features that are flipped in the same batches: their columns, those batches, V_L/V."""
+
+    columns: list[int]
+    groups: Sequence[Sequence[int]]
+    deflation: float
+
+
+def cautious_t(t: float, skewness: float, count: int) -> float:
+    """Hall's transformation of t, or t itself, whichever is closer to 0; 0 between them."""
+    a = skewness / math.sqrt(count)
+    moved = t + a * (t**2 / 3.0 + 1.0 / 6.0) + a**2 * t**3 / 27.0
+    if moved * t <= 0.0:
+        return 0.0
+    return min(t, moved, key=abs)
+
+
+def skewness_beyond_chance(sums: Array) -> float:
+    """m_3 / m_2^(3/2), two standard errors sqrt(6/n) closer to 0; 0 of sums that are all alike."""
+    mean = math.fsum(sums) / len(sums)
+    second, third = (math.fsum((v - mean) ** k for v in sums) / len(sums) for k in (2, 3))
+    if second == 0.0:
+        return 0.0
+    skewness = third / second**1.5
+    return math.copysign(max(abs(skewness) - 2.0 * math.sqrt(6.0 / len(sums)), 0.0), skewness)
+
+
+def _draws_t(sums: Array, signs: Array) -> float:
+    return cautious_t(t_statistic(sums, signs), skewness_beyond_chance(sums), len(sums))
+
+
+def statistics(
+    sums: Array, signs: Array, pools: Sequence[Pool] | None = None
+) -> tuple[Array, Array]:
+    """Sum and largest of t_j^2 over the features, for every row of signs.
+
+    A group of batches has the sign of its first one. The first row of signs is that of the draws,
+    whose t is cautious for skewness and whose t^2 is deflated.
+    """
+    if pools is None:
+        pools = [Pool(list(range(sums.shape[1])), [[k] for k in range(len(sums))], 1.0)]
+    features = [
+        (column, [group[0] for group in groups], deflation)
+        for columns, groups, deflation in pools
+        for column in joined_sums(sums, groups)[:, columns].T
+    ]
     totals, largest = [], []
-    for flip in signs:
-        squares = [t_statistic(column, flip) ** 2 for column in sums.T]
+    for number, flip in enumerate(signs):
+        squares = [
+            t_statistic(column, flip[firsts]) ** 2
+            if number > 0
+            else deflation * _draws_t(column, flip[firsts]) ** 2
+            for column, firsts, deflation in features
+        ]
         totals.append(math.fsum(squares))
         largest.append(max(squares))
     return np.array(totals), np.array(largest)
@@ -144,45 +192,49 @@ def maximum_tail(values: Array, reference: Array) -> Array:
     return np.asarray(1.0 - chi2.cdf(values, 1) ** m)
 
 
-def min_p(tails: Sequence[Array], shares: Sequence[float]) -> float:
-    """Share of flips whose least tail/share is no larger than that of flip 0, itself included.
+def extreme(tails: Sequence[Array], shares: Sequence[float]) -> int:
+    """How many flips have a least tail/share no larger than that of flip 0, itself included.
 
     What is larger by no more than 1e-9 of it is equal.
     """
     whole = math.fsum(shares)
-    flips = len(tails[0])
     least = [
         min(tail[k] / (share / whole) for tail, share in zip(tails, shares, strict=True))
-        for k in range(flips)
+        for k in range(len(tails[0]))
     ]
-    return sum(1 for value in least if value <= least[0] * (1.0 + 1e-9)) / flips
+    return sum(1 for value in least if value <= least[0] * (1.0 + 1e-9))
 
 
-def lag_one(sums: Array, follows: Sequence[bool] | None = None) -> float:
-    """Correlation of one feature's neighbouring block sums; 0 where they do not vary.
+def is_decided(count: int, patterns: int, levels: Sequence[float]) -> bool:
+    """Whether count/patterns is more than three standard errors away from every level."""
+    p = count / patterns
+    error = math.sqrt(p * (1.0 - p) / patterns)
+    return all(not p - 3.0 * error <= level <= p + 3.0 * error for level in levels)
 
-    ``follows`` says of each block but the last whether the next one is a neighbour; all are
-    without it.
+
+def flipped(
+    families: Sequence[tuple[Array, Sequence[Pool], float, float]],
+    stages: Sequence[Array],
+    levels: Sequence[float],
+) -> tuple[int, int]:
+    """How many of how many patterns are extreme, stage after stage of signs until it is decided.
+
+    A family is its batch sums, its pools and the shares of its two statistics. Signs are the same
+    for all families.
     """
-    mean, blocks = math.fsum(sums) / len(sums), len(sums)
-    pairs = [k for k in range(1, blocks) if follows is None or follows[k - 1]]
-    square = math.fsum((float(value) - mean) ** 2 for value in sums)
-    product = math.fsum((sums[k] - mean) * (sums[k - 1] - mean) for k in pairs)
-    return 0.0 if square == 0.0 else product / square
-
-
-def memory(columns: Array, follows: Sequence[bool] | None = None) -> float:
-    """Autocorrelation time, at least 1, of the column of the largest lag-one correlation.
-
-    1 where that is no larger than (sqrt(2 log K) + 2)/sqrt(blocks), for K columns.
-    """
-    blocks, features = columns.shape
-    largest = max(columns.T, key=lambda column: lag_one(column, follows))
-    least = (math.sqrt(2.0 * math.log(features)) + 2.0) / math.sqrt(blocks)
-    if lag_one(largest, follows) <= least:
-        return 1.0
-    variance = autocorrelation.autocovariance([largest], 0)
-    return max(1.0, autocorrelation.long_run_variance([largest]) / variance)
+    signs = np.empty((0, stages[0].shape[1]))
+    count = 0
+    for further in stages:
+        signs = np.concatenate([signs, further])
+        tails, shares = [], []
+        for sums, pools, *own in families:
+            total, largest = statistics(sums, signs, pools)
+            tails += [gamma_tail(total, total), maximum_tail(largest, largest)]
+            shares += own
+        count = extreme(tails, shares)
+        if is_decided(count, len(signs), levels):
+            break
+    return count, len(signs)
 
 
 # The tail of a maximum.

@@ -73,13 +73,6 @@ def influence(features: Array, f: Array, w: Array) -> Array:
     return np.array(result)
 
 
-def lugsail(sums: list[list[float]]) -> float:
-    """2 V_2L - V_L of one column, whose sums over stretches are given chain by chain."""
-    short = sum(one**2 for chain in sums for one in chain)
-    long = sum((a + b) ** 2 for chain in sums for a, b in zip(chain[::2], chain[1::2], strict=True))
-    return max(2.0 * long - short, 0.5 * long)
-
-
 def holm(pvalues: list[float], weights: list[float]) -> list[float]:
     """Adjusted p-values: the smallest level at which weighted Holm rejects each."""
     order = sorted(range(len(pvalues)), key=lambda i: pvalues[i] / weights[i])

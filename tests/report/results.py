@@ -4,7 +4,8 @@ import math
 from typing import Any
 
 from polystein.methods.wild_bootstrap import STATISTIC_NAME
-from polystein.results.evidence import Arm, Component, Evidence, Part
+from polystein.results.diagnostics import Convergence, Diagnostics, SamplerDiagnostics
+from polystein.results.evidence import Abstention, Arm, Component, Evidence, Part
 from polystein.results.result import GofResult
 
 WORDS = {"score": "location", "x": "spread, correlation", "x^2": "skewness"}
@@ -50,6 +51,37 @@ def bootstrap_result() -> GofResult:
         statistic_name=STATISTIC_NAME,
         settings={"order": 2, "estimator": "u", "n_bootstrap": 500},
     )
+
+
+REASONS = (
+    "The chains disagree: R-hat is 2.47 for the draws of b, above 1.05. Run longer.",
+    "The trained witnesses did not judge: test rows would depend on training rows.",
+)
+ABSTENTION = Abstention("trained witnesses", "test rows would depend on training rows")
+
+
+def diagnostics(*, divergences: int | None = None) -> Diagnostics:
+    """R-hat of 1.01 and 2.47, at least 4.9 effective draws."""
+    sampler = None if divergences is None else SamplerDiagnostics(4000, divergences, None)
+    return Diagnostics(
+        Convergence(("a", "b"), (1.0, 2.47), (900.0, 300.0)),
+        Convergence(("a", "b"), (1.01, 1.0), (4.9, 800.0)),
+        sampler,
+    )
+
+
+def inconclusive_result(**changes: Any) -> GofResult:
+    values: dict[str, Any] = {
+        "pvalue": 0.42,
+        "shares": {},
+        "weights": None,
+        "method": "check",
+        "settings": {},
+        "reasons": REASONS,
+        "diagnostics": diagnostics(),
+        "evidence": Evidence(check_result().evidence.arms[:1], abstained=(ABSTENTION,)),
+    }
+    return z_result(**{**values, **changes})
 
 
 def check_result(

@@ -33,7 +33,7 @@ def test_a_rejected_result_leads_with_sentences_and_a_hint() -> None:
     labels = [label for label, _ in effect_facts(check(draws))]
     assert labels == ["Found", "", "", "Next"]
     text = str(check(draws))
-    assert text.index("Verdict") < text.index("Found") < text.index("Next") < text.index("Part ")
+    assert text.index("Rejected") < text.index("Found") < text.index("Next") < text.index("Part ")
 
 
 def test_a_result_that_is_not_rejected_computes_nothing() -> None:
@@ -50,7 +50,7 @@ def test_effects_that_fail_leave_the_verdict(monkeypatch: pytest.MonkeyPatch) ->
 
     result.compute_effects_by(fail)
     assert effect_facts(result) == []
-    assert "Verdict" in str(result)
+    assert "Rejected" in str(result)
 
 
 def test_words_for_a_tolerance_say_what_they_rest_on() -> None:

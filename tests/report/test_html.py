@@ -9,7 +9,13 @@ import pytest
 
 from polystein.report.html import fragment, page, write_page
 from polystein.results.result import GofResult
-from tests.report.results import bootstrap_result, check_result, z_result
+from tests.report.results import (
+    REASONS,
+    bootstrap_result,
+    check_result,
+    inconclusive_result,
+    z_result,
+)
 
 VOID = {"meta", "br", "rect", "line"}
 NASTY = "<script>alert('x')</script> & \"quotes\""
@@ -54,6 +60,7 @@ def outline(source: str) -> Outline:
         z_result(shares={"x": math.nan, "score": math.nan}, settings={}),
         bootstrap_result(),
         check_result(),
+        inconclusive_result(),
     ]
 )
 def result(request: pytest.FixtureRequest) -> GofResult:
@@ -78,7 +85,14 @@ def test_notebooks_show_the_fragment() -> None:
 
 def test_numbers_and_verdict_are_there() -> None:
     seen = outline(fragment(z_result()))
-    for words in ("evidence against it", "p = 0.012", "z = 2.50", "700 trained", "-12 %", "0.500"):
+    for words in (
+        "evidence against the draws",
+        "p = 0.012",
+        "z = 2.50",
+        "700 trained",
+        "-12 %",
+        "0.500",
+    ):
         assert words in seen.text
     # Weights 0.5, and shares 0.625, 0.25, -0.125, of a half width of 40, largest share first.
     assert seen.bars == [20.0, 25.0, 20.0, 10.0, 20.0, 5.0]
@@ -116,7 +130,44 @@ def test_page_is_written_as_utf_8_and_is_small(tmp_path: Path) -> None:
 
 def test_the_level_reaches_the_page(tmp_path: Path) -> None:
     write_page(z_result(), tmp_path / "page.html", alpha=0.01)
-    assert "no evidence against it at the level 0.01" in (tmp_path / "page.html").read_text("utf-8")
+    assert "at the level 0.01, p = 0.012: no evidence" in (tmp_path / "page.html").read_text(
+        "utf-8"
+    )
+
+
+# Verdicts
+
+
+@pytest.mark.parametrize(
+    ("one", "verdict"),
+    [
+        (z_result(), "Rejected"),
+        (z_result(pvalue=0.5), "Not rejected"),
+        (inconclusive_result(), "Inconclusive"),
+    ],
+)
+def test_the_verdict_leads(one: GofResult, verdict: str) -> None:
+    name = verdict.lower().replace(" ", "-")
+    assert f'<h1 class="verdict {name}"><strong>{verdict}</strong>' in page(one)
+    assert f'<p class="verdict {name}"><strong>{verdict}</strong>' in fragment(one)
+    assert outline(fragment(one)).text.rpartition("}")[2].strip().startswith(verdict)
+    assert f"<title>{verdict}: polystein" in page(one)
+
+
+def test_reasons_chains_and_abstentions_are_told() -> None:
+    seen = outline(page(inconclusive_result())).text
+    assert all(reason in seen for reason in REASONS)
+    assert "R-hat at most 2.47 (draws of b), ESS at least 5 (scores of a)" in seen
+    assert "Abstained" not in seen
+    rejected = outline(page(inconclusive_result(pvalue=0.001))).text
+    assert "Reasons" not in rejected
+    assert "Abstainedtrained witnesses: test rows would depend" in rejected.replace("\n", "")
+
+
+def test_reasons_are_escaped() -> None:
+    source = page(inconclusive_result(reasons=(NASTY,)))
+    assert "<script" not in source
+    assert NASTY in outline(source).text
 
 
 # Parts and shares
@@ -132,7 +183,7 @@ def test_parts_have_levels_and_shares_of_the_evidence() -> None:
     seen = outline(fragment(check_result()))
     for words in ("Part", "level", "share of the evidence", "Found", "everything at once"):
         assert words in seen.text
-    assert "weight" not in seen.text
+    assert "weight" not in seen.text.rpartition("}")[2]
 
 
 @pytest.mark.parametrize("one", [z_result(pvalue=0.5), check_result(flips=0.5)])

@@ -8,7 +8,7 @@ import pytest
 
 from polystein.errors import InputError
 from polystein.report.plots import plot_results, save
-from tests.report.results import bootstrap_result, check_result, z_result
+from tests.report.results import bootstrap_result, check_result, inconclusive_result, z_result
 
 
 def test_every_result_is_named_and_judged() -> None:
@@ -18,6 +18,12 @@ def test_every_result_is_named_and_judged() -> None:
     notes = [text.get_text() for text in left.texts]
     assert notes == ["no evidence against it, p = 0.5", "evidence against it, p < 0.0001"]
     assert [bar.get_width() for bar in left.patches] == [0.7, 2.5]
+    assert [text.get_text() for text in right.texts] == ["nothing seen"]
+
+
+def test_an_inconclusive_result_is_called_so() -> None:
+    left, right = plot_results({"stuck": inconclusive_result()}).axes
+    assert [text.get_text() for text in left.texts] == ["inconclusive, p = 0.42"]
     assert [text.get_text() for text in right.texts] == ["nothing seen"]
 
 

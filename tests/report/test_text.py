@@ -3,19 +3,29 @@
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from polystein.report.text import (
+    chains_words,
     found_words,
+    headline,
     meaning,
     p_words,
     percent,
     render,
-    verdict_words,
 )
+from polystein.results.evidence import Abstention, Evidence
 from polystein.results.result import GofResult
-from tests.report.results import bootstrap_result, check_result, z_result
+from tests.report.results import (
+    ABSTENTION,
+    REASONS,
+    bootstrap_result,
+    check_result,
+    diagnostics,
+    inconclusive_result,
+    z_result,
+)
 
 
 def lines_from(text: str, start: str) -> list[str]:
@@ -30,7 +40,7 @@ def test_text_says_what_was_tested_and_how_it_came_out() -> None:
     text = " ".join(render(z_result()).split())
     for words in (
         "lambda-PSD z-test, order 2, dimension 4",
-        "evidence against it at the level 0.05: p = 0.012.",
+        "Rejected at the level 0.05, p = 0.012: evidence against the draws.",
         "about 1 in 100 tests",
         "z = 2.50 (two-sided)",
         "700 trained the test function, 300 tested it; 288 effective test draws",
@@ -39,22 +49,75 @@ def test_text_says_what_was_tested_and_how_it_came_out() -> None:
 
 
 @pytest.mark.parametrize(
-    ("pvalue", "words"),
+    ("pvalue", "verdict", "words"),
     [
-        (0.06, "no evidence against it"),
-        (0.05, "evidence against it"),
-        (0.0005, "strong evidence against it"),
+        (0.06, "Not rejected", "no evidence against the draws"),
+        (0.05, "Rejected", "evidence against the draws"),
+        (0.0005, "Rejected", "strong evidence against the draws"),
     ],
 )
-def test_verdict(pvalue: float, words: str) -> None:
-    assert verdict_words(z_result(pvalue=pvalue)) == f"{words} at the level 0.05"
+def test_the_verdict_comes_first(pvalue: float, verdict: str, words: str) -> None:
+    result = z_result(pvalue=pvalue)
+    assert headline(result) == (verdict, f"at the level 0.05, {p_words(pvalue)}: {words}.")
+    assert render(result).startswith(f"{verdict} at the level 0.05")
+    assert render(result).splitlines()[1].startswith("Do these draws come from the target?")
 
 
 def test_a_level_changes_the_verdict() -> None:
     result = z_result(pvalue=0.02)
     assert result.rejected(0.05)
     assert not result.rejected(0.01)
-    assert "no evidence against it at the level 0.01" in render(result, 0.01)
+    assert render(result, 0.01).startswith("Not rejected at the level 0.01, p = 0.02: no evidence")
+
+
+# Inconclusive results
+
+
+def test_an_inconclusive_verdict_comes_first_with_its_reasons() -> None:
+    text = render(inconclusive_result())
+    assert text.startswith("Inconclusive at the level 0.05, p = 0.42: nothing found, but faults")
+    plain = " ".join(text.split())
+    assert all(reason in plain for reason in REASONS)
+    assert plain.index("Why") < plain.index("The chains disagree") < plain.index("Statistic")
+    assert "no evidence" not in plain
+
+
+def test_what_is_rejected_stays_rejected_whatever_the_diagnostics_say() -> None:
+    result = inconclusive_result(pvalue=0.001)
+    text = render(result)
+    assert text.startswith("Rejected")
+    assert "Why" not in text
+    assert render(result, 0.0001).startswith("Inconclusive at the level 0.0001")
+
+
+def test_an_arm_that_abstains_is_always_said() -> None:
+    said = "test rows would depend on training rows"
+    for pvalue, reasons in ((0.4, REASONS), (0.4, ()), (0.4, REASONS[:1]), (0.01, REASONS)):
+        text = " ".join(render(inconclusive_result(pvalue=pvalue, reasons=reasons)).split())
+        assert text.count(said) == 1, (pvalue, reasons)
+
+
+def test_an_arm_whose_reason_is_cut_off_is_said_elsewhere() -> None:
+    reasons = (*["word " * 60] * 3, REASONS[1])
+    text = render(inconclusive_result(reasons=reasons))
+    assert "... (in full in `result.reasons`)" in text
+    assert lines_from(text, "Abstained")[0].split()[1:3] == ["trained", "witnesses:"]
+    both = Evidence(abstained=(ABSTENTION, Abstention("sign flips", "word " * 90)))
+    assert "`result.evidence.abstained`" in render(inconclusive_result(evidence=both, reasons=()))
+
+
+def test_the_printed_ess_is_that_of_draws_and_scores() -> None:
+    text = render(inconclusive_result())
+    assert "Chains     R-hat at most 2.47 (draws of b), ESS at least 5 (scores of a)\n" in text
+    assert "effective test draws" not in text
+    without = " ".join(render(inconclusive_result(diagnostics=None)).split())
+    assert "288 effective test draws" in without
+
+
+def test_divergences_are_told() -> None:
+    result = inconclusive_result(diagnostics=diagnostics(divergences=12))
+    assert chains_words(result).endswith("; 12 of 4000 draws diverged (0.3 %)")
+    assert chains_words(z_result()) == ""
 
 
 def test_what_is_not_rejected_is_not_called_right() -> None:
@@ -173,6 +236,13 @@ def test_parts_have_levels_and_shares_of_the_evidence() -> None:
     )
 
 
+def test_every_arm_on_all_rows_is_said_to_use_them() -> None:
+    flips, trained = check_result().evidence.arms
+    evidence = Evidence((flips, trained, flips._replace(name="agreement of chains")))
+    text = " ".join(render(z_result(shares={}, method="check", evidence=evidence)).split())
+    assert "the agreement of chains and the sign flips used all; 700 trained" in text
+
+
 def test_a_bootstrap_result_has_no_features_and_no_z() -> None:
     text = render(bootstrap_result())
     assert "Feature" not in text
@@ -189,7 +259,7 @@ def test_rows_left_out_between_are_counted() -> None:
 def test_warnings_stand_at_the_end_and_are_announced() -> None:
     text = render(z_result(warnings=("too few draws",)))
     assert text.endswith("Warning: too few draws")
-    assert "p = 0.012. Read the warnings.\n" in text
+    assert "against the draws. Read the warnings.\n" in text
     assert "Read the warnings" not in render(z_result())
 
 
@@ -204,9 +274,26 @@ def test_a_long_warning_is_cut_with_a_pointer() -> None:
     pvalue=st.floats(0.0, 1.0),
     large=st.sampled_from([0, 5, 10**12]),
     method=st.text(max_size=120),
+    reasons=st.lists(st.text(min_size=1, max_size=300), max_size=5),
+    abstained=st.lists(st.text(max_size=200), max_size=3),
+)
+@example(
+    names=list("01234"),
+    warnings=["0", "0", "0"],
+    pvalue=0.0,
+    large=10**12,
+    method="",
+    reasons=["0"],
+    abstained=["a separator of records\x1e"],
 )
 def test_the_text_fits_one_screen(
-    names: list[str], warnings: list[str], pvalue: float, large: int, method: str
+    names: list[str],
+    warnings: list[str],
+    pvalue: float,
+    large: int,
+    method: str,
+    reasons: list[str],
+    abstained: list[str],
 ) -> None:
     result = z_result(
         pvalue=pvalue,
@@ -218,6 +305,9 @@ def test_the_text_fits_one_screen(
         n_gap=large,
         n_test=large,
         ess=float(large),
+        reasons=tuple(reasons),
+        diagnostics=diagnostics(divergences=large) if reasons else None,
+        evidence=Evidence(abstained=tuple(Abstention("an arm", why) for why in abstained)),
     )
     lines = render(result).splitlines()
     assert len(lines) <= 24

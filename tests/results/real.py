@@ -32,7 +32,12 @@ def chains(memory: float = 0.5, count: int = 4, length: int = 300) -> Any:
 
 
 def slow_chains() -> Any:
-    """Too slow to be trained on: the effective number of test rows is NaN."""
+    """Too slow to be trained on, and too short to be compared."""
+    return chains(0.8, 4, 100)
+
+
+def slower_chains() -> Any:
+    """Too slow for any judgement."""
     return chains(0.99, 10, 100)
 
 
@@ -56,6 +61,7 @@ TESTS: dict[str, Test] = {
     "check": lambda: ps.check(chains(), normal_score, rng=0),
     "check rejected": lambda: ps.check(rows(1.5), normal_score, iid=True, rng=0),
     "check flips alone": lambda: ps.check(slow_chains(), normal_score, rng=0),
+    "check without arms": lambda: ps.check(slower_chains(), normal_score, rng=0),
     "check trained alone": lambda: ps.check(rows()[:30], normal_score, iid=True, rng=0),
     "check weighted": lambda: ps.check(weighted(), iid=True, rng=0),
     "psd-bootstrap": lambda: ps.psd_bootstrap_test(

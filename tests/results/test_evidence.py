@@ -6,7 +6,13 @@ import math
 import pytest
 from scipy.stats import norm
 
-from polystein.results.evidence import Contribution, Evidence, Part, evidence_shares
+from polystein.results.evidence import (
+    Abstention,
+    Contribution,
+    Evidence,
+    Part,
+    evidence_shares,
+)
 from tests.results.parts import arm, part
 
 # Parts and arms
@@ -74,6 +80,7 @@ def some_evidence() -> Evidence:
         entries=(Contribution("x[a, b]", 1.0),),
         split_pvalues=(0.1, 0.2),
         estimates={"locations": [[1.0, 2.0]], "multiplier_length": None},
+        abstained=(Abstention("agreement", "there is one chain"),),
     )
 
 
@@ -94,3 +101,9 @@ def test_evidence_comes_back_from_json(evidence: Evidence) -> None:
     again = Evidence.from_dict(json.loads(json.dumps(evidence.to_dict())))
     assert again == evidence
     assert all(type(own.coordinates) is type(own.orders) is tuple for own in again.parts)
+
+
+def test_evidence_of_before_arms_could_abstain_is_read() -> None:
+    values = some_evidence().to_dict()
+    del values["abstained"]
+    assert Evidence.from_dict(values).abstained == ()

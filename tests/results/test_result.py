@@ -11,6 +11,7 @@ import pytest
 
 import polystein as ps
 from polystein.errors import InputError
+from polystein.results.diagnostics import Convergence, Diagnostics
 from polystein.results.evidence import Component, Evidence, Explanation
 from polystein.results.result import DEFAULT_LEVEL, GofResult
 from tests.conftest import arbitrary_rows
@@ -86,6 +87,25 @@ def test_a_level_outside_of_0_and_1_is_refused(alpha: Any) -> None:
         bare().rejected(alpha)
 
 
+@pytest.mark.parametrize(
+    ("pvalue", "reasons", "verdict"),
+    [
+        (0.05, (), "rejected"),
+        (0.05, ("R-hat is 2.",), "rejected"),
+        (0.06, ("R-hat is 2.",), "inconclusive"),
+        (0.06, (), "not rejected"),
+    ],
+)
+def test_reasons_make_a_large_p_value_inconclusive(
+    pvalue: float, reasons: tuple[str, ...], verdict: str
+) -> None:
+    result = bare(pvalue, reasons=reasons)
+    assert result.verdict == result.verdict_at(0.05) == verdict
+    assert result.rejected() is (verdict == "rejected")
+    assert result.verdict_at(0.5) == "rejected"
+    assert f": {verdict}, p =" in repr(result)
+
+
 # Explanations
 
 
@@ -126,6 +146,34 @@ def test_a_result_without_shares_still_explains() -> None:
 # As plain data
 
 
+def with_diagnostics() -> GofResult:
+    chains = np.random.default_rng(0).standard_normal((4, 50, 2))
+    sample = ps.Sample(chains, -chains)
+    both = Diagnostics(Convergence.of(sample, "draws"), Convergence.of(sample, "scores"))
+    return bare(0.5, reasons=("R-hat is 2.",), diagnostics=both)
+
+
+def test_reasons_and_diagnostics_come_back() -> None:
+    given = with_diagnostics()
+    again = GofResult.from_dict(json.loads(json.dumps(given.to_dict(), allow_nan=False)))
+    assert again.reasons == given.reasons
+    assert again.verdict == "inconclusive"
+    assert again.diagnostics is not None
+    assert given.diagnostics is not None
+    assert again.diagnostics.draws.rhat == given.diagnostics.draws.rhat
+    assert again.to_dict() == given.to_dict()
+    assert str(again) == str(given)
+    assert str(pickle.loads(pickle.dumps(given))) == str(given)
+
+
+def test_results_of_version_2_are_read() -> None:
+    values = {**bare().to_dict(), "schema_version": 2}
+    del values["reasons"], values["diagnostics"], values["evidence"]["abstained"]
+    again = GofResult.from_dict(values)
+    assert (again.reasons, again.diagnostics, again.evidence.abstained) == ((), None, ())
+    assert again.verdict == "not rejected"
+
+
 def test_to_dict_is_json(result: GofResult) -> None:
     values = result.to_dict()
     assert json.loads(json.dumps(values)) == values
@@ -163,10 +211,22 @@ def test_every_result_can_be_pickled(name: str) -> None:
 
 
 def test_an_effective_number_that_is_not_known_is_null() -> None:
-    slow = real("check flips alone")
-    assert math.isnan(slow.ess)
-    assert slow.to_dict()["ess"] is None
-    assert math.isnan(GofResult.from_dict(slow.to_dict()).ess)
+    unknown = bare()
+    assert math.isnan(unknown.ess)
+    assert unknown.to_dict()["ess"] is None
+    assert math.isnan(GofResult.from_dict(unknown.to_dict()).ess)
+
+
+def test_arms_that_abstain_are_what_their_names_say() -> None:
+    """So that results without some arms, or without any, are sent through all faces above."""
+    judged = {
+        name: [arm.name for arm in real(name).evidence.arms]
+        for name in ("check flips alone", "check trained alone", "check without arms")
+    }
+    assert list(judged.values()) == [["sign flips"], ["trained witnesses"], []]
+    nobody = real("check without arms")
+    assert (nobody.pvalue, nobody.verdict) == (1.0, "inconclusive")
+    assert 0.0 < nobody.ess < 100.0
 
 
 @pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan, np.float64("nan")])
@@ -183,10 +243,10 @@ def test_values_of_numpy_are_made_plain() -> None:
     assert type(values["settings"]["length"]) is int
 
 
-@pytest.mark.parametrize("version", [1, 2, "3", None])
+@pytest.mark.parametrize("version", [1, 4, "2", None])
 def test_another_schema_is_refused_with_a_remedy(result: GofResult, version: Any) -> None:
     values = {**result.to_dict(), "schema_version": version}
-    message = rf"schema_version 3; got schema_version {version!r}\. Run the test again"
+    message = rf"schema_version 3 or 2; got schema_version {version!r}\. Run the test again"
     with pytest.raises(InputError, match=message):
         GofResult.from_dict(values)
     del values["schema_version"]

@@ -20,11 +20,12 @@ KEYS: dict[str, set[str]] = {
     "lambda-psd repeats": SPLIT_SAMPLE | {"repeats"},
     "lambda-psd coordinate": SPLIT_SAMPLE | {"resolution"},
     "lambda-psd entry": SPLIT_SAMPLE | {"resolution"},
-    "check": {"split", "variance"},
-    "check rejected": {"split", "variance"},
-    "check flips alone": {"split", "variance"},
-    "check trained alone": {"split", "variance"},
-    "check weighted": {"split", "variance"},
+    "check": {"iid"},
+    "check rejected": {"iid"},
+    "check flips alone": {"iid"},
+    "check without arms": {"iid"},
+    "check trained alone": {"iid"},
+    "check weighted": {"iid"},
     "psd-bootstrap": {"order", "structure", "estimator", "length", "n_bootstrap"},
     "psd-bootstrap chains": {"order", "structure", "estimator", "length", "n_bootstrap"},
     "ksd": {"kernel", "estimator", "length", "n_bootstrap"},
@@ -78,7 +79,8 @@ def test_options_are_told_as_they_were_given() -> None:
     assert real("ksd").settings["kernel"] == "GaussianKernel(bandwidth='median')"
     assert real("ksdagg").settings["bandwidths"] is None
     assert real("ksdagg bandwidths").settings["bandwidths"] == [1.0, 2.5]
-    assert real("check").settings["split"] == "BlockSplit(train=0.5, gap='auto', weights=0.5)"
+    assert real("check").settings == {"iid": False}
+    assert real("check rejected").settings == {"iid": True}
 
 
 @pytest.mark.parametrize(

@@ -20,8 +20,8 @@ pytestmark = [
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "mcmc.md"
-# Replicates of every cell that are run again: a twentieth of the longest ones.
-FEW = 100
+# Replicates of every cell that are run again: a twentieth.
+FEW = 25
 
 
 @pytest.fixture

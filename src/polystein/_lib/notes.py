@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from polystein.errors import PolysteinWarning
 
@@ -51,3 +51,8 @@ def _inside(module: str) -> bool:
 def _key(warning: PolysteinWarning) -> tuple[type, list[str]]:
     """What two splits say alike: the kind of warning and its first words, before any numbers."""
     return type(warning), str(warning).split()[:4]
+
+
+def first_of(names: Sequence[str], most: int) -> str:
+    """The first names in a list, with dots for the others."""
+    return ", ".join(names[:most]) + (", ..." if len(names) > most else "")

@@ -28,22 +28,30 @@ class Streams:
         return result
 
     def _spawn(self, seed: np.random.SeedSequence) -> None:
-        self._split, self._weights, self._resampling = seed.spawn(3)
+        self._seed, self._first = seed, seed.n_children_spawned
+
+    def _child(self, number: int) -> np.random.Generator:
+        """What the child of this number gives; `SeedSequence.spawn` would make all of them."""
+        key = (*self._seed.spawn_key, self._first + number)
+        child = np.random.SeedSequence(
+            self._seed.entropy, spawn_key=key, pool_size=self._seed.pool_size
+        )
+        return np.random.default_rng(child)
 
     @cached_property
     def split(self) -> np.random.Generator:
         """The generator that gives rows their roles."""
-        return np.random.default_rng(self._split)
+        return self._child(0)
 
     @cached_property
     def weights(self) -> np.random.Generator:
         """The generator for the search for weights."""
-        return np.random.default_rng(self._weights)
+        return self._child(1)
 
     @cached_property
     def resampling(self) -> np.random.Generator:
         """The generator for multipliers and sign flips."""
-        return np.random.default_rng(self._resampling)
+        return self._child(2)
 
 
 def seed_sequence(rng: RNG) -> np.random.SeedSequence:

@@ -2,29 +2,31 @@
 
 Arrays of a block's size are given back to the operating system when they are freed, and fetched
 anew, page by page, when the next block needs them: that takes several times as long as the
-arithmetic on them. Inside `reused`, `empty` hands out the same memory for every block.
+arithmetic on them. Inside `reused`, `empty` hands out the same memory for every block. Small
+arrays are not worth it: the allocator keeps their memory by itself.
 """
 
 from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import numpy as np
 
 from polystein.types import FloatArray
 
+#: Arrays of up to so many numbers, 128 KiB, stay with the allocator of C when they are freed.
+SMALL = 2**14
+
 
 class _Pool(threading.local):
-    """Buffers of one thread, and how many of them are taken.
+    """Arrays of one thread, each on a buffer of its own, and how many of them are taken.
 
     The first ``held`` belong to blocks of passes around this one.
     """
 
     def __init__(self) -> None:
-        self.buffers: list[FloatArray] = []
+        self.arrays: list[FloatArray] = []
         self.taken = self.held = 0
         self.depth = 0
 
@@ -32,18 +34,18 @@ class _Pool(threading.local):
 _POOL = _Pool()
 
 
-@contextmanager
-def reused() -> Iterator[None]:
+class reused:
     """A context in which `empty` reuses memory; it is released at the end."""
-    around, _POOL.held = _POOL.held, _POOL.taken
-    _POOL.depth += 1
-    try:
-        yield
-    finally:
+
+    def __enter__(self) -> None:
+        self._around, _POOL.held = _POOL.held, _POOL.taken
+        _POOL.depth += 1
+
+    def __exit__(self, *_: object) -> None:
         _POOL.depth -= 1
-        _POOL.taken, _POOL.held = _POOL.held, around
+        _POOL.taken, _POOL.held = _POOL.held, self._around
         if _POOL.depth == 0:
-            _POOL.buffers = []
+            _POOL.arrays = []
 
 
 def next_block() -> None:
@@ -53,20 +55,40 @@ def next_block() -> None:
 
 def empty(*shape: int) -> FloatArray:
     """An array that the next block will overwrite; outside `reused`, an array of its own."""
+    size = math.prod(shape)
     pool = _POOL.__dict__  # of this thread
-    taken = pool["taken"]
-    if pool["depth"] == 0:
+    if size <= SMALL or pool["depth"] == 0:
         return np.empty(shape)
-    buffers, size = pool["buffers"], math.prod(shape)
-    if taken == len(buffers):
-        buffers.append(np.empty(size))
-    elif buffers[taken].size < size:
-        buffers[taken] = np.empty(size)
+    taken, arrays = pool["taken"], pool["arrays"]
     pool["taken"] = taken + 1
-    array: FloatArray = buffers[taken][:size].reshape(shape)
+    if taken == len(arrays):
+        arrays.append(_view(np.empty(size), shape))
+    elif arrays[taken].shape != shape:
+        buffer = arrays[taken].base
+        arrays[taken] = _view(buffer if buffer.size >= size else np.empty(size), shape)
+    array: FloatArray = arrays[taken]
     return array
+
+
+def _view(buffer: FloatArray, shape: tuple[int, ...]) -> FloatArray:
+    """The beginning of a buffer in some shape."""
+    return buffer[: math.prod(shape)].reshape(shape)
 
 
 def empty_like(array: FloatArray) -> FloatArray:
     """An array like that of `empty`, of the shape of another array."""
     return empty(*array.shape)
+
+
+def product(first: FloatArray, second: FloatArray) -> FloatArray:
+    """The matrix product of a block and a matrix, in memory of `empty`."""
+    rows, columns = first.shape[0], second.shape[1]
+    if rows * columns <= SMALL:
+        return first @ second
+    return np.matmul(first, second, out=empty(rows, columns))
+
+
+def release(array: FloatArray) -> None:
+    """Say that the array handed out last is needed no more: the next one has its memory."""
+    if array.base is not None:
+        _POOL.taken -= 1

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 import polystein
-from polystein.cli.load import load_sample
+from polystein.cli.inputs import Input
 from polystein.cli.reproduce import run_reproduce
 from polystein.cli.session import EXIT_CODES, ExitCode, progress_bar, session, writing
 from polystein.data.sample import Sample
@@ -29,7 +29,6 @@ from polystein.results.result import DEFAULT_LEVEL, GofResult
 app = typer.Typer(
     help="Do these draws come from that target? Polynomial Stein discrepancy tests.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
 
@@ -51,16 +50,34 @@ class Alternative(StrEnum):
     GREATER = "greater"
 
 
-Draws = Annotated[
-    Path,
-    typer.Argument(
-        help="Draws: .npy, .npz (keys draws, scores and perhaps log_weights), .csv or .parquet."
-    ),
-]
+DRAWS_HELP = (
+    "Draws: .npz (keys draws, scores and perhaps names and log_weights), .npy, .csv, .parquet; "
+    ".nc or .zarr of ArviZ, with stored gradients; or a diagnostic CSV file of CmdStan."
+)
+Draws = Annotated[Path, typer.Argument(help=DRAWS_HELP)]
+DrawsIfAny = Annotated[Path | None, typer.Argument(help=DRAWS_HELP)]
 Scores = Annotated[
     Path | None,
-    typer.Argument(help="Scores (gradients of log p), in the same shape. Not needed with a .npz."),
+    typer.Argument(help="Scores (gradients of log p), in the same shape, if DRAWS has none."),
 ]
+ScoresFrom = Annotated[
+    str | None,
+    typer.Option(help="Scores of ArviZ draws: group/variable, a group, or a file."),
+]
+CmdStan = Annotated[
+    str | None,
+    typer.Option(help="Diagnostic CSV files of CmdStan, one a chain: 'chain_*_diag.csv'."),
+]
+Target = Annotated[
+    str | None,
+    typer.Option(help="Score function, module:function, from (n, d) draws to (n, d) scores."),
+]
+VarNames = Annotated[
+    list[str] | None,
+    typer.Option(help="Parameters to check, by name or pattern ('theta*'); may be repeated."),
+]
+Thin = Annotated[int, typer.Option(help="Keep every THIN-th draw.")]
+DropFirst = Annotated[int, typer.Option(help="Drop this many draws at the start of each chain.")]
 Alpha = Annotated[float, typer.Option(help="Level of the test.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 Html = Annotated[Path | None, typer.Option(help="Also write an HTML page to this file.")]
@@ -112,15 +129,21 @@ def run_test(
     with session(debug):
         _check_level_and_seed(alpha, seed)
         _check_options(method, alternative, standardise)
-        sample = load_sample(draws, scores)
+        sample = Input(draws, scores).load()
         result = _run(sample, method, order, alternative, standardise, seed)
         _conclude(result, alpha, seed, as_json, html)
 
 
 @app.command("check", epilog=EXIT_CODES)
 def run_check(
-    draws: Draws,
+    draws: DrawsIfAny = None,
     scores: Scores = None,
+    scores_from: ScoresFrom = None,
+    cmdstan: CmdStan = None,
+    target: Target = None,
+    var_names: VarNames = None,
+    thin: Thin = 1,
+    drop_first: DropFirst = 0,
     iid: Annotated[
         bool, typer.Option("--iid", help="Rows are independent draws, not a chain in time order.")
     ] = False,
@@ -144,7 +167,9 @@ def run_check(
     with session(debug):
         _check_level_and_seed(alpha, seed)
         checked_tolerance(tolerance, "--tolerance")
-        sample = load_sample(draws, scores)
+        names = tuple(var_names or ())
+        chosen = Input(draws, scores, scores_from, cmdstan, target, names, thin, drop_first)
+        sample = chosen.load()
         with progress_bar("Checking") as progress:
             result = polystein.check(
                 sample, iid=iid, tolerance=tolerance, rng=seed, progress=progress
@@ -184,24 +209,7 @@ def _conclude(result: GofResult, alpha: float, seed: int, as_json: bool, html: P
         with writing("--html", html):
             write_page(result, html, alpha)
     print(_as_json(result, alpha, seed) if as_json else render(result, alpha))
-    raise typer.Exit(int(exit_code(result, alpha)))
-
-
-def exit_code(result: GofResult, alpha: float) -> ExitCode:
-    """The verdict; with a tolerance, whether the draws are within it.
-
-    Draws within the tolerance are good enough, also if they are rejected: 0.
-    """
-    if result.tolerance is not None:
-        return _TOLERANCE_CODES[result.tolerance]
-    return ExitCode.REJECTED if result.rejected(alpha) else ExitCode.NOT_REJECTED
-
-
-_TOLERANCE_CODES = {
-    "within": ExitCode.NOT_REJECTED,
-    "beyond": ExitCode.BEYOND_TOLERANCE,
-    "undecided": ExitCode.UNDECIDED,
-}
+    raise typer.Exit(int(ExitCode.of(result.verdict_at(alpha), result.tolerance)))
 
 
 def _check_level_and_seed(alpha: float, seed: int) -> None:
@@ -243,14 +251,13 @@ def _run(
 
 def _as_json(result: GofResult, alpha: float, seed: int) -> str:
     """All of the result, and what only the command line knows."""
-    rejected = result.rejected(alpha)
-    if rejected and result.can_tell_effects:
+    if result.rejected(alpha) and result.can_tell_effects:
         effect_facts(result, alpha)  # computes the effects, which `to_dict` then holds
     values = {
         **result.to_dict(),
-        "verdict": "rejected" if rejected else "not rejected",
+        "verdict": result.verdict_at(alpha),
         "alpha": alpha,
-        "rejected": rejected,
+        "rejected": result.rejected(alpha),
         "seed": seed,
         "polystein_version": polystein.__version__,
     }

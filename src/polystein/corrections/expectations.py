@@ -24,6 +24,7 @@ from polystein.corrections.estimates import (
 )
 from polystein.corrections.fit import EXACT
 from polystein.corrections.requests import Asked, Functions, asked
+from polystein.data.axes import require_independent_rows
 from polystein.data.coordinates import Frame
 from polystein.data.sample import as_source
 from polystein.data.source import Source, in_time_order, is_source
@@ -38,6 +39,7 @@ def expectations(
     functions: Functions = None,
     *,
     names: Sequence[str] | None = None,
+    model: object = None,
     iid: bool = False,
 ) -> ExpectationTable:
     """Means, standard deviations and other expectations of the target, corrected.
@@ -62,6 +64,8 @@ def expectations(
         mean and sd are estimated.
     names : sequence of str, optional
         The coordinates whose moments are estimated; all by default.
+    model : optional
+        As for `check`: the model that draws of another library were taken of.
     iid : bool
         Whether the rows of (n, d) draws are independent.
 
@@ -98,8 +102,10 @@ def expectations(
     """
     if functions is None and scores is not None and is_source(draws):
         functions, scores = scores, None
-    source = as_source(draws, scores)
-    if not boolean(iid, "iid"):
+    source = as_source(draws, scores, model)
+    if boolean(iid, "iid"):
+        require_independent_rows(source)
+    else:
         source = in_time_order(source)
     wanted = asked(source, functions, names)
     with one_blas_thread():

@@ -199,6 +199,6 @@ def variances(
     variance, freedom = np.empty(len(families)), np.empty(len(families))
     for family in dict.fromkeys(families):
         members = np.array([one == family for one in families])
-        found = lugsail_variance(sums[:, members], stretches.counts)
+        found = lugsail_variance(sums[:, members], stretches)
         variance[members], freedom[members] = found
     return LongRunVariance(variance, freedom)

@@ -210,23 +210,46 @@ def _size(source: Source, most: int | None) -> int:
 
 def _read_blocks(source: Source, rows: Iterable[Rows], size: int) -> Iterator[Block]:
     """The chosen rows in blocks of at most `size`, in time order."""
-    waiting: list[Block] = []
+    waiting: list[Rows | Block] = []
     held = 0
     for stretch in rows:
+        length = stretch.stop - stretch.start
+        short = stretch.mask is None and length <= size
+        if waiting and not (short and held + length <= size):
+            yield _read_together(source, waiting)
+            waiting, held = [], 0
         if stretch.mask is not None:
-            if waiting:
-                yield _joined(waiting)
-                waiting, held = [], 0
             yield from _gathered_blocks(source, stretch, size)
-            continue
-        for block in _consecutive_blocks(source, stretch, size):
-            if held + block.rows > size and waiting:
-                yield _joined(waiting)
-                waiting, held = [], 0
-            waiting.append(block)
-            held += block.rows
+        elif short:
+            waiting += [stretch] if length else []
+            held += length
+        else:
+            for block in _consecutive_blocks(source, stretch, size):
+                if waiting:
+                    yield _read_together(source, waiting)
+                # The end of a long chain is joined to the next one, if that is short.
+                waiting, held = [block], block.rows
     if waiting:
-        yield _joined(waiting)
+        yield _read_together(source, waiting)
+
+
+def _read_together(source: Source, parts: list[Rows | Block]) -> Block:
+    """One block of stretches and of what was read already."""
+    # Not every source can read the same rows of several chains at once.
+    read_chains = getattr(source, "read_chains", None)
+    if read_chains is not None and len(parts) > 1 and _alike(parts):
+        first, count = parts[0], len(parts)
+        block: Block = read_chains(first.chain, first.chain + count, *first[1:3])
+        return block
+    return _joined([part if isinstance(part, Block) else source.read(*part[:3]) for part in parts])
+
+
+def _alike(parts: list[Rows | Block]) -> bool:
+    """Whether these are the same rows of neighbouring chains."""
+    first = parts[0]
+    return isinstance(first, Rows) and all(
+        part == (first.chain + k, first.start, first.stop, None) for k, part in enumerate(parts)
+    )
 
 
 def first_block(source: Source) -> Block:
@@ -279,10 +302,6 @@ class WeightSums:
 
 def _consecutive_blocks(source: Source, stretch: Rows, size: int) -> Iterator[Block]:
     """Blocks of at most `size` rows of one chain; what is stored together is read at once."""
-    if stretch.stop - stretch.start <= size:
-        if stretch.start < stretch.stop:
-            yield source.read(stretch.chain, stretch.start, stretch.stop)
-        return
     for span in _spans([stretch], size, source.grain):
         block = source.read(span.chain, span.start, span.stop)
         for low in range(0, block.rows, size):
@@ -294,7 +313,8 @@ def _gathered_blocks(source: Source, stretch: Rows, size: int) -> Iterator[Block
 
     Each is gathered when it is asked for, in memory that the block before it had.
     """
-    for chain, start, stop, mask in _spans([stretch], size, source.grain):
+    short = stretch.stop - stretch.start <= size
+    for chain, start, stop, mask in [stretch] if short else _spans([stretch], size, source.grain):
         if mask is None or not mask.any():
             continue
         block, index = source.read(chain, start, stop), np.flatnonzero(mask)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -19,11 +20,15 @@ from polystein._lib.arrays import (
     to_numpy,
 )
 from polystein._lib.notes import warn_caller
-from polystein.data.source import Block, Facts, Layout, Source, complete, is_source
+from polystein.data.axes import LEAST_LENGTH, rearranged
+from polystein.data.foreign import adapted, type_name
+from polystein.data.selection import Selection, selected_parts
+from polystein.data.source import Block, Facts, Layout, Run, Source, complete, is_source
 from polystein.errors import DependenceWarning, InputError
 from polystein.types import Array, FloatArray, ScoreFunction
 
-#: From this many chains on, more chains than draws per chain look like swapped axes.
+#: From this many chains on, more chains than draws per chain look like swapped axes. From
+#: `LEAST_LENGTH` chains on the draws themselves tell.
 MANY_CHAINS = 20
 #: Most rows that a score function is given, or that are searched for NaN, at a time.
 ROWS_AT_ONCE = 65_536
@@ -109,12 +114,73 @@ class Sample:
         draws, scores = self.draws[(*rows, ...)], self.scores[(*rows, ...)]
         return Block(to_numpy(draws), to_numpy(scores), weights, chain, start)
 
+    def read_chains(self, first: int, last: int, start: int, stop: int) -> Block:
+        """Rows ``start:stop`` of each of the chains ``first:last``, one chain after the other."""
+        rows = slice(first, last), slice(start, stop)
+        weights = None if self.log_weights is None else np.exp(self.log_weights[rows].reshape(-1))
+        draws, scores = (
+            to_numpy(as_rows(array[(*rows, ...)])) for array in (self.draws, self.scores)
+        )
+        ends = range(0, len(draws) + 1, stop - start)
+        runs = zip(range(first, last), repeat(start), ends, ends[1:], strict=False)
+        return Block(draws, scores, weights, first, start, tuple(map(Run._make, runs)))
+
+    def __init_subclass__(cls) -> None:
+        """A subclass that reads rows in its own way is asked for one chain at a time."""
+        if "read" in cls.__dict__ and "read_chains" not in cls.__dict__:
+            cls.read_chains = None  # type: ignore[assignment]
+
+    def select(
+        self,
+        *,
+        var_names: str | Sequence[str] | None = None,
+        thin: int = 1,
+        drop_first: int = 0,
+    ) -> Sample:
+        """Some of the coordinates and rows, as a sample of their own.
+
+        Parameters
+        ----------
+        var_names : str or sequence of str, optional
+            Names of variables (``"theta"``), of coordinates (``"theta[0]"``), or patterns with
+            ``*`` and ``?``. A ``~`` before a name leaves it out.
+        thin : int
+            Keep every `thin`-th draw of each chain.
+        drop_first : int
+            Leave out this many draws at the start of each chain.
+
+        Notes
+        -----
+        The scores of the kept coordinates are still those of the whole target, so that Stein's
+        identity holds for functions of these coordinates. A log-density and a transform, which
+        need all coordinates, are not kept when some are left out. Statistics of the sampler are
+        those of the kept draws.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import polystein as ps
+        >>> draws = np.random.default_rng(0).standard_normal((4, 500, 3))
+        >>> sample = ps.Sample(draws, -draws, names=["mu", "theta[0]", "theta[1]"])
+        >>> sample.select(var_names="theta", thin=5)
+        Sample(4 chains of 100 draws, d=2)
+        """
+        return Sample(**selected_parts(self, Selection(var_names, thin, drop_first)))
+
     def __repr__(self) -> str:
         return f"Sample({self.layout}{', weighted' if self.weighted else ''})"
 
 
-def as_source(draws: Array | Source, scores: Array | ScoreFunction | None) -> Source:
-    """The source that was given (a `Sample` is one), or a `Sample` of draws and scores."""
+def as_source(
+    draws: Array | Source, scores: Array | ScoreFunction | None, model: object = None
+) -> Source:
+    """The source that was given (a `Sample` is one), or a `Sample` of draws and scores.
+
+    Objects of other libraries that carry both are adapted; `model` is for those that do not.
+    """
+    sample: Source | None = adapted(draws, scores, model)
+    if sample is not None:
+        return sample
     if is_source(draws):
         if scores is not None:
             raise InputError(
@@ -132,18 +198,21 @@ def as_source(draws: Array | Source, scores: Array | ScoreFunction | None) -> So
 
 def _validated_array(value: Array, argument: str) -> Array:
     """Return an array of real numbers, or raise an error that names the dtype."""
+    if type(value) is np.ndarray and value.dtype == np.float64:
+        return value
     if isinstance(value, np.ma.MaskedArray):
         raise InputError(f"`{argument}` must be a plain array; got a masked array")
-    value = _unlabelled(value, argument)
+    given = value = _unlabelled(value, argument)
     if not is_array(value) or isinstance(value, np.ndarray):
         try:
             value = np.asarray(value)
         except ValueError as error:
             raise InputError(f"`{argument}` must be an array of numbers; {error}") from error
     if not holds_real_numbers(value):
+        listed = is_array(given) or isinstance(given, list | tuple)
+        got = f"dtype {value.dtype}" if listed else f"a {type_name(given)}"
         raise InputError(
-            f"`{argument}` must hold real numbers (a floating or integer dtype); "
-            f"got dtype {value.dtype}"
+            f"`{argument}` must hold real numbers (a floating or integer dtype); got {got}"
         )
     return _as_floating(value, argument) if holds_integers(value) else value
 
@@ -222,7 +291,7 @@ def _validated_facts(facts: Mapping[str, Any] | Facts | None) -> Facts:
 
 def _with_swapped_axes(facts: Facts, shape: tuple[int, ...]) -> Facts:
     """(draw, chain, d), as some ensemble samplers give it, looks like many short chains."""
-    if len(shape) < 3 or shape[0] < MANY_CHAINS or shape[0] <= shape[1]:
+    if len(shape) < 3 or not MANY_CHAINS <= shape[0] < LEAST_LENGTH or shape[0] <= shape[1]:
         return facts
     warning = DependenceWarning(
         f"`draws` have the shape (chain, draw, d) = {shape}, with more chains than draws in each. "
@@ -240,7 +309,8 @@ def _validated_scores(scores: Array | ScoreFunction, draws: Array, shape: tuple[
     result = _validated_array(scores, "scores")
     if tuple(result.shape) != shape:
         raise InputError(
-            f"`scores` must have the shape of `draws`, {shape}; got {tuple(result.shape)}"
+            f"`scores` must have the shape of `draws`, {shape}; got {tuple(result.shape)}."
+            + rearranged("scores", tuple(result.shape), shape)
         )
     return result
 

@@ -23,6 +23,8 @@ MOST_REPEATS_IN_ONE_DIMENSION = 0.1
 LEAST_PAIR_WEIGHT = 1e-12
 # If one draw makes up more than this part of a variance, the others look alike beside it.
 MOST_OF_A_VARIANCE = 0.5
+# 2^64 divided by the golden ratio: its multiples are spread evenly.
+_FIRST_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
 
 def forbid_duplicates(source: Source) -> None:
@@ -36,7 +38,7 @@ def refuse_repeats(source: Source, first_coordinates: RowKeys) -> None:
     """Raise where rows repeat, after a look at their first coordinates."""
     most = MOST_REPEATS if source.layout.dimension > 1 else MOST_REPEATS_IN_ONE_DIMENSION
     allowed = most * source.layout.total
-    # Rows that repeat repeat their first coordinate, which is cheaper to look at.
+    # Rows that repeat repeat the key of their first coordinate, which is cheaper to look at.
     if first_coordinates.repeats() <= allowed:
         return
     hashes = RowKeys(_hashes)
@@ -54,7 +56,7 @@ def refuse_repeats(source: Source, first_coordinates: RowKeys) -> None:
 
 
 class RowKeys:
-    """One key for each row, by which repeated rows are found: 8 bytes a row."""
+    """One key for each row, by which repeated rows are found: 4 or 8 bytes a row."""
 
     def __init__(self, key: Callable[[Block], NDArray[Any]]) -> None:
         self._key = key
@@ -62,7 +64,7 @@ class RowKeys:
 
     @classmethod
     def of_first_coordinates(cls) -> RowKeys:
-        """Keys that are cheap: rows that repeat repeat their first coordinate."""
+        """Keys that are cheap: rows that repeat repeat the key of their first coordinate."""
         return cls(_first_coordinates)
 
     def zero(self) -> RowKeys:
@@ -71,7 +73,7 @@ class RowKeys:
 
     def update(self, block: Block) -> None:
         """Take the rows of a block."""
-        self._keys.append(self._key(block).copy())
+        self._keys.append(self._key(block))
 
     def merge(self, other: RowKeys) -> RowKeys:
         """Add another accumulator's rows."""
@@ -85,8 +87,17 @@ class RowKeys:
         return int(np.count_nonzero(keys[1:] == keys[:-1]))
 
 
-def _first_coordinates(block: Block) -> NDArray[np.float64]:
-    return block.draws[:, 0]
+def _first_coordinates(block: Block) -> NDArray[np.uint32]:
+    """One 32-bit key for each row, from the bits of its first coordinate.
+
+    These are sorted in half the time of the coordinates themselves. Unequal ones have equal keys
+    with probability 2^-32, far too rarely to matter against `MOST_REPEATS`.
+    """
+    # Zero has two signs, and equal coordinates must have equal keys.
+    bits = (block.draws[:, 0] + 0.0).view(np.uint64)
+    bits *= _FIRST_MULTIPLIER
+    # The upper half: every bit of the coordinate has a part in it.
+    return (bits >> np.uint64(32)).astype(np.uint32)
 
 
 def _hashes(block: Block) -> NDArray[np.uint64]:

@@ -6,7 +6,7 @@ draws takes any of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
@@ -18,6 +18,9 @@ from polystein._lib.arrays import to_numpy
 from polystein._lib.scratch import empty
 from polystein.errors import InputError
 from polystein.types import Array, FloatArray
+
+#: A few rows are looked at where no more rows than this are read or passed over for them.
+MOST_READ_ALONG = 2**16
 
 
 class Layout(NamedTuple):
@@ -84,16 +87,24 @@ class Block(NamedTuple):
     def take(self, index: NDArray[np.intp]) -> Block:
         """Some of the rows of a block of one chain, in the order in which they are."""
         weights = None if self.weights is None else self.weights[index]
-        draws, scores = (
-            np.take(rows, index, axis=0, out=empty(index.size, rows.shape[1]), mode="clip")
-            for rows in (self.draws, self.scores)
+        return Block(
+            _taken(self.draws, index),
+            _taken(self.scores, index),
+            weights,
+            self.chain,
+            self.start,
+            self.joined,
         )
-        return self._replace(draws=draws, scores=scores, weights=weights)
 
     @property
     def weights_or_ones(self) -> FloatArray:
         """The importance weights; ones if there are none."""
         return np.ones(self.rows) if self.weights is None else self.weights
+
+
+def _taken(rows: FloatArray, index: NDArray[np.intp]) -> FloatArray:
+    # Clipping spares a buffer; no index is out of range.
+    return rows.take(index, axis=0, out=empty(index.size, rows.shape[1]), mode="clip")
 
 
 def chosen_rows(block: Block, mask: NDArray[np.bool_]) -> Block | None:
@@ -143,7 +154,8 @@ class Source(Protocol):
     """Where rows come from.
 
     A source must have ``layout`` and ``read``. Other attributes that are missing get the
-    values below.
+    values below. One of arrays may have ``read_chains(first, last, start, stop)`` as well: the
+    same rows of several chains, which saves a call for each of many short chains.
     """
 
     layout: Layout
@@ -260,3 +272,14 @@ def coordinate_names(source: Source) -> tuple[str, ...]:
     if source.names is not None:
         return source.names
     return tuple(f"x[{index}]" for index in range(source.layout.dimension))
+
+
+def costs_little(source: Source, chains: Iterable[int], passed: int) -> bool:
+    """Whether a few rows of each of these chains can be read without many others along with them.
+
+    A source that is read from its first row to its last goes through ``passed`` rows for it.
+    """
+    if source.sequential:
+        return passed <= MOST_READ_ALONG
+    lengths = source.layout.lengths
+    return sum(min(source.grain, lengths[chain]) for chain in chains) <= MOST_READ_ALONG

@@ -163,22 +163,23 @@ class BlockSplit:
         """Cut every chain in the same proportions."""
         automatic = self.gap == "auto"
         gap = 0 if automatic else int(self.gap)
-        chains: list[Stretches] = []
-        for length in layout.lengths:
-            training = count_of(self.train, length)
-            witness = training - count_of(self.weights, training)
-            test = min(training + gap, length)
-            chains.append(
-                {
-                    "witness": (0, witness),
-                    "weights": (witness, training),
-                    "gap": (training, test),
-                    "test": (test, length),
-                }
-            )
-        result = StretchPartition(tuple(chains), awaits_gap=automatic)
+        cut = {length: self._stretches(length, gap) for length in set(layout.lengths)}
+        chains = tuple(cut[length] for length in layout.lengths)
+        result = StretchPartition(chains, awaits_gap=automatic)
         require_rows(result, layout.total, self)
         return result
+
+    def _stretches(self, length: int, gap: int) -> Stretches:
+        """Cut one chain."""
+        training = count_of(self.train, length)
+        witness = training - count_of(self.weights, training)
+        test = min(training + gap, length)
+        return {
+            "witness": (0, witness),
+            "weights": (witness, training),
+            "gap": (training, test),
+            "test": (test, length),
+        }
 
 
 @dataclass(frozen=True)
@@ -243,38 +244,60 @@ class StretchPartition:
 
     def rows(self, *roles: Role) -> Iterator[Rows]:
         """The stretches of the roles, joined where they touch."""
+        # Chains that are cut alike share one dictionary.
+        found: dict[int, list[tuple[int, int]]] = {}
         for chain, stretches in enumerate(self.chains):
-            joined: list[tuple[int, int]] = []
-            for start, stop in sorted(stretches[role] for role in roles if role in stretches):
-                if joined and joined[-1][1] == start:
-                    start = joined.pop()[0]
-                if start < stop:
-                    joined.append((start, stop))
+            if (joined := found.get(id(stretches))) is None:
+                joined = found[id(stretches)] = _joined_stretches(stretches, roles)
             for start, stop in joined:
                 yield Rows(chain, start, stop)
 
     def count(self, *roles: Role) -> int:
         """How many rows hold one of the roles."""
-        return sum(rows.stop - rows.start for rows in self.rows(*roles))
+        return sum(int(np.diff(self._bounds(role)).sum()) for role in roles)
 
     def mask(self, block: Block, *roles: Role) -> NDArray[np.bool_]:
         """Whether each row of a block of whole stretches holds one of the roles."""
         mask = np.zeros(block.rows, dtype=np.bool_)
-        for chain, start, low, high in block.runs:
-            for role in roles:
-                first, last = self.chains[chain].get(role, (0, 0))
-                # Rows of the run are numbered from `start` on, those of the block from `low`.
-                mask[max(low, low + first - start) : max(low, min(high, low + last - start))] = True
+        chain, start, low, high = np.array(block.runs).T[..., None]
+        for role in roles:
+            # Rows of the run are numbered from `start` on, those of the block from `low`.
+            bounds = self._bounds(role)[chain[:, 0]] + (low - start)
+            for first, last in np.minimum(np.maximum(bounds, low), high).tolist():
+                mask[first:last] = True
         return mask
+
+    def _bounds(self, role: Role) -> NDArray[np.intp]:
+        """Where a role's stretch starts and stops in every chain, of shape (chains, 2)."""
+        if role not in self._known:
+            bounds = [stretches.get(role, (0, 0)) for stretches in self.chains]
+            self._known[role] = np.array(bounds, dtype=np.intp)
+        return self._known[role]
+
+    @cached_property
+    def _known(self) -> dict[Role, NDArray[np.intp]]:
+        return {}
 
     def with_gap(self, gap: int) -> Partition:
         """Drop `gap` rows of every chain before its test rows, at most half of them."""
-        chains: list[Stretches] = []
+        found: dict[int, Stretches] = {}
         for stretches in self.chains:
-            start, stop = stretches["test"]
-            test = start + min(gap, (stop - start) // 2)
-            chains.append({**stretches, "gap": (start, test), "test": (test, stop)})
-        return StretchPartition(tuple(chains))
+            if id(stretches) not in found:
+                start, stop = stretches["test"]
+                test = start + min(gap, (stop - start) // 2)
+                found[id(stretches)] = {**stretches, "gap": (start, test), "test": (test, stop)}
+        return StretchPartition(tuple(found[id(stretches)] for stretches in self.chains))
+
+
+def _joined_stretches(stretches: Stretches, roles: tuple[Role, ...]) -> list[tuple[int, int]]:
+    """The stretches of the roles in one chain, in time order, joined where they touch."""
+    joined: list[tuple[int, int]] = []
+    for start, stop in sorted(stretches[role] for role in roles if role in stretches):
+        if joined and joined[-1][1] == start:
+            start = joined.pop()[0]
+        if start < stop:
+            joined.append((start, stop))
+    return joined
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,6 +23,7 @@ from polystein.corrections.estimates import (
     improved,
 )
 from polystein.corrections.functionals import What
+from polystein.data.axes import require_independent_rows
 from polystein.data.passes import Tick
 from polystein.data.sample import as_source
 from polystein.data.source import Source, coordinate_names, in_time_order
@@ -42,6 +43,7 @@ def effects(
     scores: Array | ScoreFunction | None = None,
     /,
     *,
+    model: object = None,
     iid: bool = False,
 ) -> EffectTable:
     """Which property of which parameter the draws get wrong, and by how much.
@@ -55,6 +57,8 @@ def effects(
     draws, scores : array, or Sample
         As for `Sample`. Draws of shape (chain, draw, d) are chains, (n, d) is one chain in
         time order.
+    model : optional
+        As for `check`: the model that draws of another library were taken of.
     iid : bool
         Whether the rows of (n, d) draws are independent.
 
@@ -85,8 +89,10 @@ def effects(
     >>> print(table.rows[0].sentence)
     the sd of `tau` is 43 % too large (37 to 49 %)
     """
-    source = as_source(draws, scores)
-    if not boolean(iid, "iid"):
+    source = as_source(draws, scores, model)
+    if boolean(iid, "iid"):
+        require_independent_rows(source)
+    else:
         source = in_time_order(source)
     return effects_of(source)
 

@@ -30,9 +30,11 @@ def with_effects(result: GofResult, source: Source, tolerance: float | None) -> 
         result.compute_effects_by(partial(effects_of, source))
         return result
     table = effects_of(source, complete=True)
+    # Chains that leave the verdict open leave the intervals open, too.
+    open_question = result.verdict == "inconclusive"
     return replace(
         result,
-        tolerance=table.within(tolerance).verdict,
+        tolerance="undecided" if open_question else table.within(tolerance).verdict,
         effect_table=table,
         settings={**result.settings, "tolerance": tolerance},
     )

@@ -25,6 +25,40 @@ def upper_normal(pvalue: float | FloatArray) -> FloatArray:
     return z
 
 
+def skewness(columns: FloatArray) -> FloatArray:
+    """Third central moment of each column over the cube of its standard deviation; 0 if constant.
+
+    Columns may be of any size: cubes neither overflow nor underflow.
+    """
+    centred = columns - columns.mean(axis=0)
+    largest = np.maximum(centred.max(axis=0), -centred.min(axis=0))
+    centred *= np.divide(1.0, largest, out=np.zeros_like(largest), where=largest > TINY)
+    squares = np.einsum("ij,ij->j", centred, centred) / len(centred)
+    cubes = np.einsum("ij,ij,ij->j", centred, centred, centred) / len(centred)
+    result: FloatArray = np.zeros_like(squares)
+    np.divide(cubes, squares**1.5, out=result, where=squares > 0.0)
+    return result
+
+
+def cautious_for_skewness(statistics: FloatArray, skewnesses: FloatArray, rows: int) -> FloatArray:
+    """t-statistics of means of skewed rows, moved towards 0 where skewness makes them too large.
+
+    Hall's monotone cubic transformation (1992, On the removal of skewness by transformation,
+    JRSS B 54): with a = skewness / sqrt(rows),
+
+        t + a (t^2 / 3 + 1/6) + a^2 t^3 / 27
+
+    has the tails of Student's t or the normal to one order more than t itself. A skewness that
+    is itself estimated from few rows must not make evidence: the result is never further from 0,
+    and never on its other side.
+    """
+    a = skewnesses / math.sqrt(rows)
+    moved = statistics + a * (statistics**2 / 3.0 + 1.0 / 6.0) + a**2 * statistics**3 / 27.0
+    size = np.abs(statistics)
+    result: FloatArray = np.sign(statistics) * np.clip(np.sign(statistics) * moved, 0.0, size)
+    return result
+
+
 def monte_carlo_pvalue(at_least_as_large: int, simulations: int) -> float:
     """(b + 1)/(B + 1), where b of B simulations are at least as large as the statistic.
 

@@ -12,62 +12,108 @@ the largest t_j^2 (much in one).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+import math
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import erfc, gammaincc
 
 from polystein._lib.numerics import EPSILON, TINY, finite
+from polystein.inference.pvalues import cautious_for_skewness, skewness
 from polystein.types import FloatArray
 
 # Statistics whose relative difference is at most this are equal up to rounding.
 STILL = 1e-9
+# Skewness of batch sums of no more than so many standard errors is taken for chance.
+CHANCE_ERRORS = 2.0
+# With so many batches no pattern of signs comes twice among a few hundred flips.
+_FEWEST_IN_SINGLE = 32
 # Columns whose flips are summed at once: their products stay in a core's cache.
 _COLUMNS_AT_ONCE = 512
+# So many standard errors from a level, a p-value will stay on its side.
+_ERRORS_AWAY = 3.0
 
 
-class FlippedStatistics(NamedTuple):
-    """Statistics of a family for the draws as they are (first) and for every flip."""
+def random_signs(
+    patterns: int, batches: int, rng: np.random.Generator, *, unflipped_first: bool = False
+) -> FloatArray:
+    """Signs of shape (patterns, batches), each +1 or -1 with equal chances.
 
-    total: FloatArray
-    largest: FloatArray
-    #: Which feature has the largest t^2 in the draws as they are.
-    position: int
-
-
-def random_signs(flips: int, batches: int, rng: np.random.Generator) -> FloatArray:
-    """Signs of shape (1 + flips, batches); the first row is all +1, for the draws as they are."""
-    signs = np.ones((1 + flips, batches))
-    signs[1:] -= 2.0 * rng.integers(0, 2, size=(flips, batches))
+    The first pattern can be all +1, for the draws as they are.
+    """
+    signs = np.ones((patterns, batches))
+    flipped = signs[1:] if unflipped_first else signs
+    bits = rng.integers(0, 2, size=flipped.shape, dtype=np.int8)
+    flipped -= 2 * bits
     return signs
 
 
-def flipped_statistics(parts: Iterable[FloatArray], signs: FloatArray) -> FlippedStatistics:
-    """Sum and maximum of t^2 over a family, whose batch sums come in parts."""
-    total, largest = np.zeros(signs.shape[0]), np.zeros(signs.shape[0])
-    memory = np.empty((_COLUMNS_AT_ONCE, signs.shape[0]))
-    position, offset = 0, 0
-    for part in parts:
-        for columns in in_chunks(part):
+class FlippedStatistics:
+    """Sum and maximum of t^2 over the features of a family, for each of several patterns of signs.
+
+    Features are added group by group. Sums in single precision are flipped in single precision,
+    the draws as they are like every flip: what rounding does to one it does to all, and ranks
+    among flips stay fair. Few batches are flipped in double precision, for patterns of signs
+    repeat there and must tie.
+    """
+
+    def __init__(self, patterns: int) -> None:
+        self.total, self.largest = np.zeros(patterns), np.zeros(patterns)
+        #: Which feature has the largest t^2 under the first pattern.
+        self.position = 0
+        self._patterns = patterns
+
+    def add(
+        self,
+        sums: FloatArray,
+        signs: FloatArray,
+        *,
+        factors: FloatArray | None = None,
+        places: NDArray[np.intp],
+        unflipped_first: bool = False,
+    ) -> None:
+        """Add features with sums of shape (batches, features), each at its place in the family.
+
+        If the first pattern is that of the draws as they are, its t are cautious for skewness.
+        t^2 is multiplied by a factor for each pattern of signs, if there are any.
+        """
+        few = signs.shape[1] < _FEWEST_IN_SINGLE
+        precision = np.dtype(np.float64) if few else sums.dtype
+        signs = signs.astype(precision, copy=False)
+        memory = np.empty((min(_COLUMNS_AT_ONCE, sums.shape[1]), self._patterns), precision)
+        for low, columns in enumerate_chunks(sums):
             # Only a chunk is scaled at a time: it stays in cache until its flips are summed.
-            unit = unit_columns(columns)
+            unit = unit_columns(columns.astype(precision, copy=False))
             squares = np.matmul(unit.T, signs.T, out=memory[: unit.shape[1]])
+            if unflipped_first:
+                # Flips are symmetric; the draws as they are need not be.
+                squares[:, 0] = _cautious(unit)
             np.multiply(squares, squares, out=squares)
+            if factors is not None:
+                squares *= factors
             highest = squares.max(axis=0)
-            if highest[0] > largest[0]:
-                position = offset + int(np.argmax(squares[:, 0]))
-            total += squares.sum(axis=0)
-            np.maximum(largest, highest, out=largest)
-            offset += columns.shape[1]
-    return FlippedStatistics(total, largest, position)
+            if highest[0] > self.largest[0]:
+                self.position = int(places[low + np.argmax(squares[:, 0])])
+            self.total += squares.sum(axis=0)
+            np.maximum(self.largest, highest, out=self.largest)
 
 
-def in_chunks(part: FloatArray) -> Iterator[FloatArray]:
-    """Some of the columns at a time, as many as stay in a core's cache."""
-    for low in range(0, part.shape[1], _COLUMNS_AT_ONCE):
-        yield part[:, low : low + _COLUMNS_AT_ONCE]
+def _cautious(unit: FloatArray) -> FloatArray:
+    """t of the draws as they are, moved towards 0 where skewed sums make it too large.
+
+    Only skewness beyond `CHANCE_ERRORS` standard errors counts, sqrt(6/batches) each: sums that
+    are hardly skewed keep their power.
+    """
+    found, chance = skewness(unit), CHANCE_ERRORS * math.sqrt(6.0 / len(unit))
+    beyond = np.sign(found) * np.maximum(np.abs(found) - chance, 0.0)
+    return cautious_for_skewness(unit.sum(axis=0), beyond, len(unit))
+
+
+def enumerate_chunks(sums: FloatArray) -> Iterator[tuple[int, FloatArray]]:
+    """Some of the columns at a time, with the place of the first: they stay in a core's cache."""
+    for low in range(0, sums.shape[1], _COLUMNS_AT_ONCE):
+        yield low, sums[:, low : low + _COLUMNS_AT_ONCE]
 
 
 def unit_columns(part: FloatArray) -> FloatArray:
@@ -82,23 +128,11 @@ def tamed(part: FloatArray) -> FloatArray:
     """A copy scaled by each column's largest entry: squares neither overflow nor underflow."""
     largest = np.maximum(part.max(axis=0), -part.min(axis=0))
     finite(float(largest.max()), "a batch sum")
-    scale = np.divide(1.0, largest, out=np.zeros_like(largest), where=largest > TINY)
+    scale = np.divide(
+        1.0, largest, out=np.zeros_like(largest), where=largest > np.finfo(part.dtype).tiny
+    )
     result: FloatArray = part * scale
     return result
-
-
-def neighbour_correlations(
-    part: FloatArray, neighbours: NDArray[np.bool_]
-) -> tuple[FloatArray, FloatArray]:
-    """Centred batch sums, and for each feature the correlation of neighbouring ones."""
-    centred = tamed(part)
-    centred -= centred.mean(axis=0)
-    squares = np.einsum("bj,bj->j", centred, centred)
-    after = centred[1:] if neighbours.all() else centred[1:] * neighbours[:, None]
-    products = np.einsum("bj,bj->j", after, centred[:-1])
-    # A column that varies only by rounding counts as uncorrelated.
-    moving = squares > STILL**2
-    return centred, np.divide(products, squares, out=np.zeros_like(squares), where=moving)
 
 
 def gamma_tail(values: FloatArray, reference: FloatArray) -> FloatArray:
@@ -131,11 +165,24 @@ def _square_tail(values: FloatArray) -> FloatArray:
     return tail
 
 
-def calibrated_minimum(tails: FloatArray, level_shares: FloatArray) -> float:
-    """P-value of the smallest of several tails, each divided by its share of the level.
+def at_least_as_extreme(tails: FloatArray, level_shares: FloatArray) -> int:
+    """How many columns are at least as extreme as the first, which counts itself.
 
     ``tails`` has one row for each statistic, and one column for the draws (the first) and for
-    each flip. The p-value is the share of columns that are at least as extreme as the first.
+    each flip. A column is as extreme as the smallest of its tails, each divided by its
+    statistic's share of the level.
     """
     least = np.min(tails / level_shares[:, None], axis=0)
-    return int(np.count_nonzero(least <= least[0] * (1.0 + STILL))) / int(least.size)
+    return int(np.count_nonzero(least <= least[0] * (1.0 + STILL)))
+
+
+def is_decided(extreme: int, patterns: int, levels: Sequence[float]) -> bool:
+    """Whether more flips would hardly move the p-value across any of these levels.
+
+    The p-value is ``extreme / patterns``. It is decided if it is three standard errors away from
+    every level (Besag and Clifford, 1991, Sequential Monte Carlo p-values, Biometrika 78, stop
+    by the count of extreme flips in the same spirit).
+    """
+    pvalue = extreme / patterns
+    error = math.sqrt(pvalue * (1.0 - pvalue) / patterns)
+    return all(abs(pvalue - level) > _ERRORS_AWAY * error for level in levels)

@@ -5,18 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from polystein._lib.arguments import boolean, integer, one_of, require_rule
 from polystein._lib.notes import Notes
-from polystein._lib.numerics import TINY, finite, is_constant, kish_size
+from polystein._lib.numerics import TINY, finite, is_constant
 from polystein._lib.random import Streams, seed_sequence
-from polystein.data.coordinates import RAW, DrawMoments, Frame
-from polystein.data.passes import Accumulator, Tick, WeightSums, every_row, run_pass
-from polystein.data.screen import PositiveWeights, RowKeys, refuse_repeats
+from polystein.data.axes import require_time_along_chains
+from polystein.data.coordinates import Frame
+from polystein.data.passes import Accumulator, Tick, run_pass
 from polystein.data.source import Block, Source
 from polystein.data.split import TRAINING, Partition, Split
 from polystein.errors import (
@@ -30,6 +29,7 @@ from polystein.inference.autocorrelation import autocorrelation_times
 from polystein.inference.pareto import LARGEST_INDEX, heavy_tail_index
 from polystein.inference.pvalues import exchangeable_pvalue, tail_probability
 from polystein.inference.variance import ColumnAccumulator, LongRun, Variance
+from polystein.methods.first_look import FirstLook
 from polystein.results.evidence import Component, Evidence
 from polystein.results.result import GofResult
 from polystein.stein.basis import Basis
@@ -64,20 +64,39 @@ class SplitSampleTest:
         boolean(self.standardise, "standardise")
 
     def rounds(
-        self, repeats: int, rng: RNG, notes: Notes, tick: Tick | None = None
+        self,
+        repeats: int,
+        rng: RNG,
+        notes: Notes,
+        tick: Tick | None = None,
+        beside: Sequence[Accumulator] = (),
     ) -> Iterator[SplitRound]:
-        """Split the rows once, or several times at random, each time ready to train and test."""
+        """Split the rows once, or several times at random, each time ready to train and test.
+
+        Accumulators ``beside`` take part in the first look at all rows.
+        """
         self._validate_repeats(repeats)
+        if self.split.respects_time:
+            require_time_along_chains(self.source)
         self._note_dependence(notes)
         seed = seed_sequence(rng)
         for number, child in enumerate([seed] if repeats == 1 else seed.spawn(repeats)):
-            yield self._round(Streams.of(child), notes, tick or Tick(), first=number == 0)
+            first = number == 0
+            yield self._round(Streams.of(child), notes, tick or Tick(), beside, first=first)
 
     def notes(self) -> Notes:
         """A collection for warnings, which holds those that came with the draws."""
         return Notes(self.source.facts.warnings)
 
-    def _round(self, streams: Streams, notes: Notes, tick: Tick, *, first: bool) -> SplitRound:
+    def _round(
+        self,
+        streams: Streams,
+        notes: Notes,
+        tick: Tick,
+        beside: Sequence[Accumulator],
+        *,
+        first: bool,
+    ) -> SplitRound:
         """Give every row its role, and take the first look at all rows in one pass."""
         partition = self.split.partition(self.source.layout, streams.split)
         look = FirstLook(
@@ -86,7 +105,7 @@ class SplitSampleTest:
             repeats=first and not self.split.respects_time,
             moments=self.standardise,
         )
-        look.take(tick)
+        look.take(tick, beside)
         return SplitRound(self, partition, look.training_frame(), streams, notes, look)
 
     def _validate_repeats(self, repeats: int) -> None:
@@ -124,80 +143,6 @@ class SplitSampleTest:
             "weights": None if weights is None else repr(weights),
             "standardise": self.standardise,
         }
-
-
-class FirstLook:
-    """What one pass over all rows says before training: repeats, lost weights, the frames."""
-
-    def __init__(
-        self, source: Source, partition: Partition, *, repeats: bool, moments: bool
-    ) -> None:
-        self._source, self._moments = source, moments
-        self._keys = RowKeys.of_first_coordinates() if repeats else None
-        self._positive = PositiveWeights(partition) if source.weighted else None
-        self._weights = WeightSums() if source.weighted else None
-        self._partition = partition
-
-    def take(self, tick: Tick) -> None:
-        """Read all rows once, if anything is to be looked at."""
-        wanted: list[Accumulator] = [self._by_role] if self._moments else []
-        further = (self._keys, self._positive, self._weights)
-        wanted += [part for part in further if part is not None]
-        if wanted:
-            run_pass(self._source, every_row(self._source), *wanted, tick=tick)
-        if self._keys is not None:
-            refuse_repeats(self._source, self._keys)
-        if self._positive is not None:
-            self._positive.require_enough()
-
-    @cached_property
-    def _by_role(self) -> RoleMoments:
-        return RoleMoments(self._source.layout.dimension, self._partition)
-
-    def estimates(self) -> dict[str, Any]:
-        """The effective number of importance weights; nothing if there are none."""
-        if self._weights is None:
-            return {}
-        return {"weights_ess": kish_size(self._weights.total, self._weights.squares)}
-
-    def training_frame(self) -> Frame:
-        """The frame that standardises the training rows."""
-        return self._by_role.training.standard_frame() if self._moments else RAW
-
-    def frame_of_all(self) -> Frame:
-        """The frame that standardises all rows."""
-        both = DrawMoments(self._source.layout.dimension)
-        return both.merge(self._by_role.training).merge(self._by_role.others).standard_frame()
-
-
-class RoleMoments:
-    """Mean and variance of the draws: of training rows, and of all others."""
-
-    def __init__(self, dimension: int, partition: Partition) -> None:
-        self._partition = partition
-        self.training, self.others = DrawMoments(dimension), DrawMoments(dimension)
-
-    def zero(self) -> RoleMoments:
-        """An accumulator of the same kind without rows."""
-        return RoleMoments(self.training.dimension, self._partition)
-
-    def update(self, block: Block) -> None:
-        """Take the rows of a block."""
-        mask = self._partition.mask(block, *TRAINING)
-        for moments, chosen in ((self.training, mask), (self.others, ~mask)):
-            # The draws alone are gathered, which costs half of gathering the rows.
-            index = np.flatnonzero(chosen)
-            if index.size == block.rows:
-                moments.update(block)
-            elif index.size:
-                weights = None if block.weights is None else block.weights[index]
-                moments.add(block.draws.take(index, axis=0), weights)
-
-    def merge(self, other: RoleMoments) -> RoleMoments:
-        """Add another accumulator's rows."""
-        self.training.merge(other.training)
-        self.others.merge(other.others)
-        return self
 
 
 @dataclass(frozen=True)
@@ -314,12 +259,16 @@ def judged_columns(
     columns: int,
     *,
     kept: slice = slice(None),
+    accumulator: ColumnAccumulator | None = None,
     tick: Tick | None = None,
 ) -> JudgedColumns:
-    """Project the test rows and estimate the long-run variance of every column."""
-    judged = _Judged(
-        projection, test.variance.accumulator(test.source.layout.lengths, columns), kept
-    )
+    """Project the test rows and estimate the long-run variance of every column.
+
+    It is estimated by an accumulator of the test's own variance rule, unless one is given.
+    """
+    if accumulator is None:
+        accumulator = test.variance.accumulator(test.source.layout.lengths, columns)
+    judged = _Judged(projection, accumulator, kept)
     run_pass(test.source, partition.rows("test"), judged, tick=tick)
     return JudgedColumns(judged.variance.finalise(), np.concatenate(judged.parts))
 
@@ -376,7 +325,7 @@ def concluded(results: Sequence[GofResult], notes: Notes) -> GofResult:
     """The result, or that of the median statistic with a p-value for all splits together."""
     notes.emit()
     if len(results) == 1:
-        return replace(results[0], warnings=notes.messages)
+        return replace(results[0], warnings=notes.messages) if notes.messages else results[0]
     pvalues = np.array([result.pvalue for result in results])
     middle = sorted(results, key=lambda result: result.statistic)[len(results) // 2]
     return replace(

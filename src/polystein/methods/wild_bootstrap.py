@@ -10,6 +10,7 @@ import numpy as np
 from polystein._lib.arguments import is_finite_number, one_of
 from polystein._lib.notes import Notes
 from polystein._lib.random import Streams
+from polystein.data.axes import require_time_along_chains
 from polystein.data.passes import effective_weights, every_row, visit_blocks
 from polystein.data.source import Block, Source
 from polystein.errors import InputError, LowESSWarning
@@ -60,6 +61,7 @@ def dependence_length(source: Source, length: MultiplierLength) -> float | None:
                 f"(chain, draw, d). Got {length!r}"
             )
         return None
+    require_time_along_chains(source)
     if automatic:
         return plug_in_length(lag_one_autocorrelation(source), source.layout.total)
     if not is_finite_number(length) or not float(length or 0.0) > 0.0:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from polystein.errors import PolysteinError
 from polystein.results.effects import (
@@ -14,6 +15,7 @@ from polystein.results.effects import (
     Tolerance,
 )
 from polystein.results.result import GofResult
+from polystein.types import Verdict
 
 #: Rows that a table shows; the others are in `rows`.
 MOST_ROWS = 40
@@ -76,21 +78,26 @@ def effect_facts(result: GofResult, alpha: float = LEVEL) -> list[tuple[str, str
     table = _effects_to_tell(result, alpha)
     facts: list[tuple[str, str]] = []
     if result.tolerance is not None and table is not None:
-        words = tolerance_words(table.within(float(result.settings["tolerance"])))
-        facts.append(("Tolerance", words))
+        found = table.within(float(result.settings["tolerance"]))
+        facts.append(("Tolerance", tolerance_words(found, result.verdict)))
     if table is None or not result.rejected(alpha):
         return facts
-    found = table.found
-    if not found:
+    rows = table.found
+    if not rows:
         words = "no single mean, sd, correlation or shape stands out among all looked at"
         facts.append(("Effects", words))
-    for row in found[:MOST_SENTENCES]:
-        facts.append(("Found" if row is found[0] else "", row.sentence))
-    if len(found) > MOST_SENTENCES:
-        facts.append(("", f"... and {len(found) - MOST_SENTENCES} more in `result.effects`"))
+    for row in rows[:MOST_SENTENCES]:
+        facts.append(("Found" if row is rows[0] else "", row.sentence))
+    if len(rows) > MOST_SENTENCES:
+        facts.append(("", f"... and {len(rows) - MOST_SENTENCES} more in `result.effects`"))
     if table.hint:
         facts.append(("Next", table.hint))
     return facts
+
+
+def label_of_parts(effects: Sequence[tuple[str, str]]) -> str:
+    """What stands before the parts of the test: effects that are found come first."""
+    return "By" if any(label == "Found" for label, _ in effects) else "Found"
 
 
 def _effects_to_tell(result: GofResult, alpha: float) -> EffectTable | None:
@@ -105,10 +112,12 @@ def _effects_to_tell(result: GofResult, alpha: float) -> EffectTable | None:
         return None
 
 
-def tolerance_words(tolerance: Tolerance) -> str:
+def tolerance_words(tolerance: Tolerance, verdict: Verdict = "not rejected") -> str:
     """Whether the draws are good enough, and what that rests on."""
     bound = f"{tolerance.bound:g}"
     scope = f"means within {bound} posterior sd and sds within {100.0 * tolerance.bound:g} %"
+    if verdict == "inconclusive":
+        return f"undecided whether all {scope}: the verdict is inconclusive"
     rests = f"R2 at least {reliability_words(tolerance.reliability)}"
     if tolerance.verdict == "within":
         return f"within {bound}: all {scope} ({rests})"

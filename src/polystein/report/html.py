@@ -9,18 +9,19 @@ from pathlib import Path
 
 from polystein._lib.files import write_whole
 from polystein._version import __version__
-from polystein.report.effects import effect_facts
+from polystein.report.effects import effect_facts, label_of_parts
 from polystein.report.text import (
+    abstentions_beside,
+    chains_words,
     draws_words,
     found_words,
     headings,
+    headline,
     meaning,
     name_of_test,
     number_of,
-    p_words,
     percent,
     statistic_words,
-    verdict_words,
 )
 from polystein.results.evidence import Explanation
 from polystein.results.result import DEFAULT_LEVEL, GofResult
@@ -33,12 +34,17 @@ _STYLE = """<style>
 .polystein th, .polystein td { padding: 0.2em 0.8em 0.2em 0; text-align: left; }
 .polystein .number { text-align: right; }
 .polystein .features { white-space: nowrap; }
+.polystein .verdict { font-size: 1.15em; font-weight: normal; padding-left: 0.6em;
+                      border-left: 0.4em solid; }
+.polystein .rejected { border-color: #d9641e; }
+.polystein .not-rejected { border-color: #2f86c8; }
+.polystein .inconclusive { border-color: #b8860b; }
 </style>"""
 _PAGE_STYLE = """
 :root { color-scheme: light dark; }
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 46rem; margin: 2rem auto;
        padding: 0 1rem; }
-h1 { font-size: 1.4rem; } h2 { font-size: 1.1rem; margin-top: 2rem; }
+h2 { font-size: 1.1rem; margin-top: 2rem; }
 footer { margin-top: 2rem; font-size: 0.85rem; opacity: 0.7; }
 """
 
@@ -53,31 +59,46 @@ def fragment(result: GofResult, alpha: float = DEFAULT_LEVEL) -> str:
     alpha : float
         Level at which the verdict is worded.
     """
-    facts = [
-        ("Test", name_of_test(result)),
-        ("Statistic", statistic_words(result)),
-        ("Draws", draws_words(result)),
-    ]
-    effects = effect_facts(result, alpha)
-    if found := found_words(result, alpha):
-        named = any(label == "Found" for label, _ in effects)
-        facts.insert(2, ("By" if named else "Found", found))
-    facts[1:1] = effects
-    words = f"{verdict_words(result, alpha)}: {p_words(result.pvalue)}."
+    return _body(result, alpha, "p")
+
+
+def _body(result: GofResult, alpha: float, heading: str) -> str:
+    """The verdict in an element of this kind, and everything else below it."""
+    verdict, rest = headline(result, alpha)
+    name = result.verdict_at(alpha).replace(" ", "-")
+    inconclusive = name == "inconclusive"
     return "\n".join(
         part
         for part in (
             '<div class="polystein">',
             _STYLE,
-            f"<p><strong>Do these draws come from the target?</strong> {escape(words)}<br>"
-            f"{escape(meaning(result, alpha))}</p>",
-            _warning_list(result.warnings),
-            _pairs(facts),
+            f'<{heading} class="verdict {name}"><strong>{verdict}</strong> {escape(rest)}'
+            f"</{heading}>",
+            f"<p>Do these draws come from the target? {escape(meaning(result, alpha))}</p>",
+            _listed("Reasons", result.reasons) if inconclusive else "",
+            _listed("Warnings", result.warnings),
+            _pairs(_facts(result, alpha)),
             _table(result, alpha),
             "</div>",
         )
         if part
     )
+
+
+def _facts(result: GofResult, alpha: float) -> list[tuple[str, str]]:
+    """What there is to know about the test, label by label."""
+    reasons = result.reasons if result.verdict_at(alpha) == "inconclusive" else ()
+    effects = effect_facts(result, alpha)
+    facts = [
+        *effects,
+        ("Test", name_of_test(result)),
+        ("Statistic", statistic_words(result)),
+        (label_of_parts(effects), found_words(result, alpha)),
+        ("Chains", chains_words(result)),
+        ("Abstained", abstentions_beside(result, reasons)),
+        ("Draws", draws_words(result)),
+    ]
+    return [(label, words) for label, words in facts if words]
 
 
 def write_page(
@@ -107,12 +128,11 @@ def page(result: GofResult, alpha: float = DEFAULT_LEVEL) -> str:
 <meta http-equiv="Content-Security-Policy"
       content="default-src 'none'; style-src 'unsafe-inline'">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>polystein: {escape(name_of_test(result))}</title>
+<title>{headline(result, alpha)[0]}: polystein, {escape(name_of_test(result))}</title>
 <style>{_PAGE_STYLE}</style>
 </head>
 <body>
-<h1>polystein: a goodness-of-fit test</h1>
-{fragment(result, alpha)}
+{_body(result, alpha, "h1")}
 <h2>Settings</h2>
 <div class="polystein">
 {_pairs(options)}
@@ -123,11 +143,11 @@ def page(result: GofResult, alpha: float = DEFAULT_LEVEL) -> str:
 """
 
 
-def _warning_list(warnings: tuple[str, ...]) -> str:
-    if not warnings:
+def _listed(title: str, sentences: tuple[str, ...]) -> str:
+    if not sentences:
         return ""
-    items = "".join(f"<li>{escape(message)}</li>" for message in warnings)
-    return f"<p><strong>Warnings</strong></p>\n<ul>{items}</ul>"
+    items = "".join(f"<li>{escape(sentence)}</li>" for sentence in sentences)
+    return f"<p><strong>{title}</strong></p>\n<ul>{items}</ul>"
 
 
 def _pairs(rows: list[tuple[str, str]]) -> str:

@@ -22,6 +22,11 @@ if TYPE_CHECKING:
 # The palette of Okabe and Ito, made for colour-blind eyes; hatches tell orders apart in grey.
 _COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442")
 _HATCHES = ("", "//", "..", "xx", "\\\\", "++", "oo")
+_WORDS = {
+    "rejected": "evidence against it",
+    "not rejected": "no evidence against it",
+    "inconclusive": "inconclusive",
+}
 _ACCEPTED, _REJECTED = "#0072B2", "#D55E00"
 
 
@@ -81,7 +86,7 @@ def _draw_statistics(axes: Axes, results: Mapping[str, GofResult], alpha: float)
     for row, (result, size) in enumerate(zip(results.values(), sizes, strict=True)):
         against = result.rejected(alpha)
         axes.barh(row, size, height=0.6, color=_REJECTED if against else _ACCEPTED)
-        words = "evidence against it" if against else "no evidence against it"
+        words = _WORDS[result.verdict_at(alpha)]
         axes.annotate(
             f"{words}, {p_words(result.pvalue)}",
             # No label crosses the dashed line.

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from polystein.report.effects import effect_facts
-from polystein.results.evidence import Arm, Explanation
+from polystein.report.effects import effect_facts, label_of_parts
+from polystein.results.diagnostics import sampler_words
+from polystein.results.evidence import Explanation
 from polystein.results.result import DEFAULT_LEVEL, GofResult
 
-WIDTH = 88
+WIDTH, HEIGHT = 88, 24
 
 _QUESTION = "Do these draws come from the target?"
-_MOST_LINES = 24
-_MOST_ROWS, _FEWEST_ROWS = 7, 2
+_MOST_ROWS = 7
 _MOST_WARNING_LINES = 4
+_MOST_REASON_LINES = 8
+_MOST_ABSTENTION_LINES = 2
+_LABEL = 11
 _BAR = 22
 _TESTS = {
     "psd": "PSD z-test",
@@ -37,24 +40,29 @@ def render(result: GofResult, alpha: float = DEFAULT_LEVEL) -> str:
     alpha : float
         Level at which the verdict is worded.
     """
-    title, facts = (
-        _shorten(f"{_QUESTION} {name_of_test(result)}", WIDTH),
+    blocks = [
+        list(_head(result, alpha)),
         list(_facts(result, alpha)),
-    )
-    warnings = _warning_lines(result.warnings)
-    # Blank lines, the table's head and what follows its rows take up to six lines.
-    left = _MOST_LINES - 1 - len(facts) - len(warnings) - 6
-    table = list(_table(result, alpha, max(_FEWEST_ROWS, min(_MOST_ROWS, left))))
-    blocks = [[title], facts, table, warnings]
+        [],
+        _warning_lines(result.warnings),
+    ]
+    # Whatever else there is to say, the table gets the lines that are left.
+    taken = sum(len(lines) + 1 for lines in blocks if lines)
+    blocks[2] = list(_table(result, alpha, HEIGHT - taken))
     return "\n\n".join("\n".join(lines) for lines in blocks if lines)
 
 
-def verdict_words(result: GofResult, alpha: float = DEFAULT_LEVEL) -> str:
-    """The verdict in words, which never say that the draws are right."""
-    if not result.rejected(alpha):
-        return f"no evidence against it at the level {alpha:g}"
-    strength = "strong evidence" if result.pvalue <= _STRONG else "evidence"
-    return f"{strength} against it at the level {alpha:g}"
+def headline(result: GofResult, alpha: float = DEFAULT_LEVEL) -> tuple[str, str]:
+    """The verdict, and the rest of the sentence, which never says that the draws are right."""
+    verdict = result.verdict_at(alpha)
+    words = {
+        "rejected": "evidence against the draws",
+        "not rejected": "no evidence against the draws",
+        "inconclusive": "nothing found, but faults may hide",
+    }[verdict]
+    strength = "strong " if verdict == "rejected" and result.pvalue <= _STRONG else ""
+    where = f"at the level {alpha:g}, {p_words(result.pvalue)}"
+    return verdict.capitalize(), f"{where}: {strength}{words}."
 
 
 def name_of_test(result: GofResult) -> str:
@@ -83,18 +91,50 @@ def draws_words(result: GofResult) -> str:
     else:
         gap = f", {result.n_gap} left out between" if result.n_gap else ""
         text = f"{result.n_train} trained the test function{gap}, {result.n_test} tested it"
-        if (flips := _arm_on_all_rows(result)) is not None:
-            text = f"the {flips.name} used all; {text}"
-    return text if math.isnan(result.ess) else f"{text}; {result.ess:.0f} effective test draws"
+        if arms := sorted(arm.name for arm in result.evidence.arms if arm.rows == "all rows"):
+            text = f"the {' and the '.join(arms)} used all; {text}"
+    # Chains have the ESS of draws and scores instead, which says more.
+    if result.diagnostics is not None or math.isnan(result.ess):
+        return text
+    return f"{text}; {result.ess:.0f} effective test draws"
 
 
-def _arm_on_all_rows(result: GofResult) -> Arm | None:
-    """The arm that judged all rows, of a test whose arms judged different ones."""
-    return next((arm for arm in result.evidence.arms if arm.rows == "all rows"), None)
+def chains_words(result: GofResult) -> str:
+    """The worst R-hat and ESS of draws and scores, and divergences; empty without chains."""
+    found = result.diagnostics
+    if found is None:
+        return ""
+    both = (("draws", found.draws.worst()), ("scores", found.scores.worst()))
+    rhat = max(both, key=lambda one: _or_less(one[1].rhat, -math.inf))
+    ess = min(both, key=lambda one: _or_less(one[1].ess, math.inf))
+    text = (
+        f"R-hat at most {rhat[1].rhat:.2f} ({rhat[0]} of {_shorten(rhat[1].rhat_of, 20)}), "
+        f"ESS at least {ess[1].ess:.0f} ({ess[0]} of {_shorten(ess[1].ess_of, 20)})"
+    )
+    return text if found.sampler is None else f"{text}; {sampler_words(found.sampler)}"
+
+
+def _or_less(value: float, otherwise: float) -> float:
+    return otherwise if math.isnan(value) else value
+
+
+def abstentions_beside(result: GofResult, shown: Iterable[str]) -> str:
+    """The arms that abstained, each with its reason, but for those that the shown text names."""
+    text = " ".join(" ".join(shown).split())
+    return "; ".join(
+        f"{arm.name}: {arm.reason}"
+        for arm in result.evidence.abstained
+        if f"The {arm.name} did not judge" not in text
+    )
 
 
 def meaning(result: GofResult, alpha: float = DEFAULT_LEVEL) -> str:
-    """What the p-value means, in plain words."""
+    """What the verdict means, in plain words."""
+    if result.verdict_at(alpha) == "inconclusive":
+        return (
+            "This test found nothing, but it cannot say much about these draws. The reasons, "
+            "and what to do about them:"
+        )
     if not result.rejected(alpha):
         return (
             "This is no proof: small faults need more draws to show, and a mode that no draw "
@@ -147,30 +187,65 @@ def _how_often(pvalue: float) -> str:
     return f"about {100.0 * pvalue:.0f} in 100"
 
 
-def _facts(result: GofResult, alpha: float) -> Iterator[str]:
+def _head(result: GofResult, alpha: float) -> Iterator[str]:
+    """The verdict, and under it what was asked."""
+    verdict, rest = headline(result, alpha)
     caution = " Read the warnings." if result.warnings else ""
-    words = f"{verdict_words(result, alpha)}: {p_words(result.pvalue)}.{caution}"
-    yield from _labelled("Verdict", words)
-    yield from _labelled("", meaning(result, alpha))
+    yield from _wrapped(f"{verdict} {rest}{caution}")
+    yield _shorten(f"{_QUESTION} {name_of_test(result)}", WIDTH)
+
+
+def _facts(result: GofResult, alpha: float) -> Iterator[str]:
     effects = effect_facts(result, alpha)
     for label, text in effects:
         yield from _labelled(label, text)
+    reasons: list[str] = []
+    if result.verdict_at(alpha) == "inconclusive":
+        reasons = _reason_lines(result.reasons)
+        yield from reasons
+    else:
+        yield from _labelled("Meaning", meaning(result, alpha))
     yield from _labelled("Statistic", statistic_words(result))
     if found := found_words(result, alpha):
-        yield from _labelled(
-            "By" if any(label == "Found" for label, _ in effects) else "Found", found
-        )
+        yield from _labelled(label_of_parts(effects), found)
+    if chains := chains_words(result):
+        yield from _labelled("Chains", chains)
+    if abstained := abstentions_beside(result, reasons):
+        lines = _labelled("Abstained", abstained)
+        yield from _cut(lines, _MOST_ABSTENTION_LINES, "result.evidence.abstained", _LABEL)
     yield from _labelled("Draws", draws_words(result))
 
 
-def _labelled(label: str, text: str) -> list[str]:
-    return textwrap.wrap(text, WIDTH, initial_indent=f"{label:<11}", subsequent_indent=" " * 11)
+def _reason_lines(reasons: tuple[str, ...]) -> list[str]:
+    """Why the verdict is inconclusive, one item for each reason."""
+    lines = [line for reason in reasons for line in _labelled("", f"- {reason}", "  ")]
+    lines[0] = f"{'Why':<{_LABEL}}{lines[0][_LABEL:]}"
+    return _cut(lines, _MOST_REASON_LINES, "result.reasons", _LABEL + 2)
 
 
-def _table(result: GofResult, alpha: float, most: int) -> Iterator[str]:
+def _labelled(label: str, text: str, hanging: str = "") -> list[str]:
+    return _wrapped(text, f"{label:<{_LABEL}}", " " * _LABEL + hanging)
+
+
+def _wrapped(text: str, first: str = "", further: str = "") -> list[str]:
+    """The words of a text on lines that fit; names of users may hold any separator of lines."""
+    words = " ".join(text.split())
+    return textwrap.wrap(words, WIDTH, initial_indent=first, subsequent_indent=further)
+
+
+def _cut(lines: list[str], most: int, where: str, indent: int) -> list[str]:
+    """The lines; if they are too many, the first ones and where to find the rest."""
+    if len(lines) <= most:
+        return lines
+    return [*lines[: most - 1], " " * indent + f"... (in full in `{where}`)"]
+
+
+def _table(result: GofResult, alpha: float, height: int) -> Iterator[str]:
     """One line for each feature or part; shares only if the result is rejected."""
     rows = result.explain()
-    if not rows:
+    # A heading, and perhaps a line on what is left out and one on minus signs.
+    most = min(_MOST_ROWS, height - 3)
+    if not rows or most < 1:
         return
     found = result.rejected(alpha)
     name, number, shared = headings(result)
@@ -199,19 +274,8 @@ def _bar(share: float) -> str:
 
 def _warning_lines(warnings: tuple[str, ...]) -> list[str]:
     """Wrap the warnings; if they do not fit, say where to find them."""
-    lines = [
-        line
-        for message in warnings
-        for line in textwrap.wrap(
-            " ".join(message.split()),
-            WIDTH,
-            initial_indent="Warning: ",
-            subsequent_indent=" " * 9,
-        )
-    ]
-    if len(lines) <= _MOST_WARNING_LINES:
-        return lines
-    return [*lines[: _MOST_WARNING_LINES - 1], " " * 9 + "... (in full in `result.warnings`)"]
+    lines = [line for message in warnings for line in _wrapped(message, "Warning: ", " " * 9)]
+    return _cut(lines, _MOST_WARNING_LINES, "result.warnings", 9)
 
 
 def _shorten(text: str, width: int) -> str:

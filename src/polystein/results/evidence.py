@@ -73,6 +73,13 @@ class Arm(NamedTuple):
         return self._replace(pvalue=min(1.0, self.pvalue / share), parts=parts)
 
 
+class Abstention(NamedTuple):
+    """An arm that did not judge, and why."""
+
+    name: str
+    reason: str
+
+
 class Contribution(NamedTuple):
     """A coordinate's, or an entry's, share in the mean of u."""
 
@@ -110,6 +117,8 @@ class Evidence:
     estimates : mapping
         Quantities that were estimated from the draws: trained locations, the memory of the
         multipliers, the effective number of importance weights.
+    abstained : tuple of Abstention
+        The arms that did not judge these draws, each with its reason.
     """
 
     arms: tuple[Arm, ...] = ()
@@ -117,6 +126,7 @@ class Evidence:
     entries: tuple[Contribution, ...] = ()
     split_pvalues: tuple[float, ...] = ()
     estimates: Mapping[str, Any] = field(default_factory=dict)
+    abstained: tuple[Abstention, ...] = ()
 
     @property
     def parts(self) -> tuple[Part, ...]:
@@ -138,6 +148,7 @@ class Evidence:
             "entries": [one._asdict() for one in self.entries],
             "split_pvalues": list(self.split_pvalues),
             "estimates": dict(self.estimates),
+            "abstained": [one._asdict() for one in self.abstained],
         }
 
     @classmethod
@@ -149,6 +160,7 @@ class Evidence:
             entries=tuple(Contribution(**one) for one in values["entries"]),
             split_pvalues=tuple(values["split_pvalues"]),
             estimates=dict(values["estimates"]),
+            abstained=tuple(Abstention(**one) for one in values.get("abstained", ())),
         )
 
 

@@ -12,11 +12,15 @@ import numpy as np
 
 from polystein._lib.arguments import is_finite_number
 from polystein.errors import InputError
+from polystein.results.diagnostics import Diagnostics
 from polystein.results.effects import EffectTable, WithEffects
 from polystein.results.evidence import Component, Evidence, Explanation, evidence_shares
 from polystein.types import Alternative, ToleranceVerdict, Verdict
 
 SCHEMA_VERSION = 3
+#: Version 2 has neither reasons, diagnostics nor effects.
+_READABLE = (2, 3)
+_LATER = {"reasons": (), "diagnostics": None, "tolerance": None, "effects": None}
 #: The level of a verdict if no other level is given.
 DEFAULT_LEVEL = 0.05
 
@@ -45,7 +49,7 @@ class GofResult(WithEffects):
     evidence : Evidence
         The parts of a test that has several, and quantities that were estimated.
     ess : float
-        Effective number of test rows.
+        Effective number of test rows; of `check` on chains, the least of draws and scores.
     n_train, n_gap, n_test : int
         Numbers of training rows, of rows dropped between, and of test rows.
     statistic_name : str
@@ -54,6 +58,11 @@ class GofResult(WithEffects):
         Every option that led to the result, and nothing else.
     warnings : tuple of str
         Messages of the warnings that were emitted.
+    reasons : tuple of str
+        Why a p-value above the level leaves the question open, and what to do about it; only
+        `check` gives any.
+    diagnostics : Diagnostics or None
+        R-hat and ESS of draws and scores, of the chains that `check` was given.
     tolerance : str or None
         Whether every mean and sd is ``"within"`` the tolerance that `check` was given, one is
         ``"beyond"`` it, or that is ``"undecided"``; None if it was given none.
@@ -88,6 +97,8 @@ class GofResult(WithEffects):
     statistic_name: str = "z"
     settings: Mapping[str, Any] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+    reasons: tuple[str, ...] = ()
+    diagnostics: Diagnostics | None = None
     tolerance: ToleranceVerdict | None = None
     effect_table: EffectTable | None = field(default=None, compare=False)
 
@@ -104,8 +115,19 @@ class GofResult(WithEffects):
 
     @property
     def verdict(self) -> Verdict:
-        """The verdict at the level 0.05: ``"rejected"`` or ``"not rejected"``."""
-        return "rejected" if self.rejected() else "not rejected"
+        """The verdict at the level 0.05: "rejected", "not rejected" or "inconclusive"."""
+        return self.verdict_at(DEFAULT_LEVEL)
+
+    def verdict_at(self, alpha: float) -> Verdict:
+        """The verdict at a level.
+
+        It is "rejected" if the p-value is at most `alpha`. Otherwise it is "inconclusive"
+        if there are `reasons` not to trust a large p-value, and "not rejected" if there are
+        none.
+        """
+        if self.rejected(alpha):
+            return "rejected"
+        return "inconclusive" if self.reasons else "not rejected"
 
     def explain(self) -> list[Explanation]:
         """Features or parts in the order of their share in the verdict, largest first."""
@@ -125,6 +147,7 @@ class GofResult(WithEffects):
         values = {one.name: getattr(self, one.name) for one in fields(self)}
         values["components"] = [part._asdict() for part in self.components]
         values["evidence"] = self.evidence.to_dict()
+        values["diagnostics"] = None if self.diagnostics is None else self.diagnostics.to_dict()
         table = values.pop("effect_table")
         values["effects"] = None if table is None else table.to_dict()
         values["verdict"] = self.verdict
@@ -135,18 +158,22 @@ class GofResult(WithEffects):
     def from_dict(cls, values: Mapping[str, Any]) -> GofResult:
         """The result that `to_dict` was called on; unknown keys are ignored."""
         version = values.get("schema_version")
-        if version != SCHEMA_VERSION:
+        if version not in _READABLE:
             raise InputError(
-                f"`values` must come from `to_dict` with schema_version {SCHEMA_VERSION}; "
-                f"got schema_version {version!r}. Run the test again with this version."
+                f"`values` must come from `to_dict` with schema_version {SCHEMA_VERSION} or "
+                f"{_READABLE[0]}; got schema_version {version!r}. Run the test again with this "
+                "version."
             )
+        values = {**_LATER, **values} if version < SCHEMA_VERSION else values
         known = {one.name: values[one.name] for one in fields(cls) if one.name != "effect_table"}
         table = values["effects"]
         known["effect_table"] = None if table is None else EffectTable.from_dict(table)
         known["components"] = tuple(Component(**one) for one in values["components"])
         known["evidence"] = Evidence.from_dict(values["evidence"])
-        known["warnings"] = tuple(values["warnings"])
+        known["warnings"], known["reasons"] = tuple(values["warnings"]), tuple(values["reasons"])
         known["ess"] = math.nan if values["ess"] is None else values["ess"]
+        if values["diagnostics"] is not None:
+            known["diagnostics"] = Diagnostics.from_dict(values["diagnostics"])
         return cls(**known)
 
     def to_html(self, path: str | os.PathLike[str]) -> None:

@@ -107,7 +107,8 @@ class Monomial(_Ordered):
         for i in range(1, self.order + 1):
             yield Term(values, float(i), previous)
             if i < self.order:
-                previous, values = values, values * draws
+                power = np.multiply(values, draws, out=empty_like(draws))
+                previous, values = values, power
 
 
 @dataclass(frozen=True)
@@ -156,10 +157,11 @@ class BoundedHermite(_Ordered):
         before *= -0.25
         np.exp(before, out=before)
         values = np.multiply(draws, before, out=empty_like(draws))
+        scaled = empty_like(draws)
         for k in range(1, self.order + 1):
             product = np.multiply(draws, values, out=empty_like(draws))
             derivative = np.multiply(product, -0.5, out=empty_like(draws))
-            below = np.multiply(before, math.sqrt(k), out=empty_like(draws))
+            below = before if k == 1 else np.multiply(before, math.sqrt(k), out=scaled)
             derivative += below
             yield Term(values, 1.0, derivative)
             if k < self.order:

@@ -16,7 +16,7 @@ from typing import Protocol
 import numpy as np
 
 from polystein._lib.arguments import one_of
-from polystein._lib.scratch import empty, empty_like
+from polystein._lib.scratch import empty, empty_like, product, release
 from polystein.stein.basis import Term
 from polystein.types import FloatArray, Structure
 
@@ -103,10 +103,10 @@ class FullOperator:
         self, products: list[FloatArray], derivatives: list[FloatArray]
     ) -> list[FloatArray]:
         """Add the derivatives to the diagonal."""
-        return [
-            p + np.diag(np.broadcast_to(d, p.shape[:1]))
-            for p, d in zip(products, derivatives, strict=True)
-        ]
+        matrices = [product.copy() for product in products]
+        for matrix, derivative in zip(matrices, derivatives, strict=True):
+            matrix.reshape(-1)[:: len(matrix) + 1] += derivative
+        return matrices
 
     def outer(self, scores: FloatArray, columns: FloatArray) -> FloatArray:
         """s columns', of shape (d, d)."""
@@ -127,8 +127,11 @@ class FullOperator:
 
     def contract(self, scores: FloatArray, term: Term, matrix: FloatArray) -> FloatArray:
         """s' A phi + <diag(A), phi'>."""
-        products = _row_dots(np.matmul(scores, matrix, out=empty_like(scores)), term.values)
-        return products + derivative_dot(term, np.diagonal(matrix))
+        projected = product(scores, matrix)
+        result = _row_dots(projected, term.values)
+        release(projected)
+        result += derivative_dot(term, matrix.diagonal())
+        return result
 
     def squared_norm_sum(self, rows: WeighedRows, term: Term) -> float:
         """Sum of w^2 (||s||^2 ||phi||^2 + 2 <s phi, phi'> + ||phi'||^2)."""
@@ -239,7 +242,7 @@ def diagonal_columns(scores: FloatArray, terms: Sequence[Term]) -> FloatArray:
 def derivative_dot(term: Term, vector: FloatArray) -> FloatArray | float:
     """<phi_i', vector> for every row, or one number if it is the same for all rows."""
     scaled = term.factor * vector
-    return float(np.sum(scaled)) if term.derivative is None else term.derivative @ scaled
+    return float(scaled.sum()) if term.derivative is None else term.derivative @ scaled
 
 
 def derivative_sum(term: Term, weights: FloatArray) -> FloatArray:

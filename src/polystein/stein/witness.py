@@ -289,7 +289,7 @@ def project(projection: Projection, block: Block) -> FloatArray:
     """Columns of a block; overflow is an error, not inf."""
     with np.errstate(over="ignore", invalid="ignore"):
         columns = projection.project(block.draws, block.scores)
-    finite(float(np.max(np.abs(columns))), "a feature")
+    finite(float(np.abs(columns).max()), "a feature")
     return columns
 
 

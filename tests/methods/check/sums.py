@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from polystein.methods.check.families import BASIS, FEWEST_FOR_SPREADS
+from polystein.inference.memory import Joining, joinings
+from polystein.methods.check.families import BASIS, FEWEST_BATCHES, FEWEST_FOR_SPREADS
 from tests.conftest import Array
 
 ORDERS = {"x pairs": 1, "G2 pairs": 3}
@@ -26,26 +27,61 @@ SHARES = {
 
 
 class GivenSums:
-    """Batch sums that are given, in the place of `BatchSums`."""
+    """Batch sums that are given, in the place of `BatchSums`; of independent rows unless chains
+    are given, one for each batch."""
 
-    def __init__(self, diagonal: Array, pairs: dict[int, Array]) -> None:
+    keeps_pairs = True
+
+    def __init__(self, diagonal: Array, pairs: dict[int, Array], chains: Any = None) -> None:
         self.count = diagonal.shape[0]
-        self.effective_count = float(self.count)
-        self.neighbours = np.ones(self.count - 1, dtype=bool)
+        self.sizes = np.full(self.count, 4.0)
+        self.chains = np.arange(self.count) if chains is None else np.asarray(chains)
         self.basis = BASIS
         self.source = SimpleNamespace(layout=SimpleNamespace(dimension=diagonal.shape[2]))
+        #: Kish's number of batches, if it is not their number.
+        self.effective: float | None = None
+        #: Score coordinates of pairs that come at once; all of them if it is None.
+        self.at_once: int | None = None
         self._diagonal, self._pairs = diagonal, pairs
+
+    @property
+    def memory_is_known(self) -> bool:
+        return len(set(self.chains.tolist())) == self.count or len(self.joinings) > 1
+
+    @property
+    def joinings(self) -> list[Joining]:
+        return joinings(self.sizes, self.chains)
+
+    def effective_count(self, joining: Joining) -> float:
+        return float(joining.count) if self.effective is None else self.effective
 
     @property
     def diagonal(self) -> Array:
         return self._diagonal
 
     def pairs(self, order: int) -> Iterator[Array]:
-        yield self._pairs[order]
+        whole = self._pairs[order]
+        step = self.at_once or whole.shape[1]
+        for low in range(0, whole.shape[1], step):
+            yield whole[:, low : low + step]
+
+    def parts_of(self, family: str, features: int) -> Iterator[range]:
+        """The places of the features of a family that come at once."""
+        dimension = self.diagonal.shape[2]
+        step = features
+        if family in ORDERS and self.at_once is not None:
+            step = self.at_once * dimension
+        for low in range(0, features, step):
+            yield range(low, min(low + step, features))
 
 
 def random_sums(
-    rng: np.random.Generator, batches: int, d: int, mean: float = 0.0, sign: Any = 1.0
+    rng: np.random.Generator,
+    batches: int,
+    d: int,
+    mean: float = 0.0,
+    sign: Any = 1.0,
+    chains: Any = None,
 ) -> Any:
     """Skewed and heavy-tailed sums, each batch's multiplied by its sign."""
     size = np.reshape(sign, (-1, 1, 1)) * np.exp(rng.standard_normal((batches, 1, 1)))
@@ -55,17 +91,20 @@ def random_sums(
         order: np.where(own, 0.0, size * (mean + rng.exponential(size=(batches, d, d)) - 0.7))
         for order in ORDERS.values()
     }
-    return GivenSums(diagonal, pairs)
+    return GivenSums(diagonal, pairs, chains)
 
 
 def literal_families(sums: Any) -> dict[str, Array]:
     """Every family's batch sums as columns, by name."""
     diagonal, batches = sums.diagonal, sums.count
-    families = {"score": diagonal[:, 0]}
-    if batches >= FEWEST_FOR_SPREADS:
-        families["x"] = diagonal[:, 1]
+    families = {"score": diagonal[:, 0], "x": diagonal[:, 1]}
     families["G1-4"] = diagonal[:, 2:].reshape(batches, -1)
     if diagonal.shape[2] > 1:
         for name, order in ORDERS.items():
             families[name] = np.concatenate(list(sums.pairs(order)), axis=1).reshape(batches, -1)
     return families
+
+
+def fewest_batches(family: str) -> int:
+    """How many batches a family needs."""
+    return FEWEST_FOR_SPREADS if family == "x" else FEWEST_BATCHES

@@ -11,12 +11,14 @@ import polystein as ps
 from polystein.data import passes
 from polystein.data.coordinates import Frame
 from polystein.data.source import Rows, complete
+from polystein.inference.memory import FEWEST_A_CHAIN
 from polystein.methods.check import batch_sums, batches
 from polystein.methods.check.batch_sums import BatchSums
 from polystein.methods.check.batches import Batches, Stretch, cut
 from polystein.stein.basis import LinearAndBounded, Monomial
 from tests.conftest import Array, arbitrary_rows, arbitrary_weights
 from tests.reference import check as literal
+from tests.reference import memory as literal_memory
 from tests.sources import CountingSample, MinimalSource, WeightedSource
 
 ORDER = 3
@@ -70,31 +72,31 @@ def assert_loops(sums: BatchSums, standard: Standard, places: Iterable[Stretch],
         assert np.abs(expected).max() > 1.0
 
 
-def assert_sums(count: int, rows: int, d: int, time: float | None, weighted: bool = False) -> None:
+def assert_sums(count: int, rows: int, d: int, of_chains: bool, weighted: bool = False) -> None:
     sample, standard = chains(count, rows, d, weighted)
-    places = cut(sample.layout, time)
+    places = cut(sample.layout, chains=of_chains)
     sums = taken(sample, standard.frame, places)
     assert sums.count == places.count == places.stretches[-1].batch + 1
     assert_loops(sums, standard, places.stretches, d)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("time", [None, 1.0, 2.5])
+@pytest.mark.parametrize("of_chains", [False, True])
 @pytest.mark.parametrize("d", [1, 3])
 @pytest.mark.filterwarnings("error")
-def test_sums_are_the_loops(d: int, time: float | None, weighted: bool) -> None:
-    assert_sums(2, 61, d, time, weighted)
+def test_sums_are_the_loops(d: int, of_chains: bool, weighted: bool) -> None:
+    assert_sums(2, 61, d, of_chains, weighted)
 
 
-@pytest.mark.parametrize("time", [None, 2.5])
+@pytest.mark.parametrize("of_chains", [False, True])
 @pytest.mark.parametrize("d", [1, 2])
 def test_stretches_longer_than_a_block_of_the_cache(
-    d: int, time: float | None, monkeypatch: pytest.MonkeyPatch
+    d: int, of_chains: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(passes, "BLOCK_ELEMENTS", 1)
     assert passes.block_rows(d) == 2 * d
     monkeypatch.setattr(batches, "MOST_BATCHES", 5)
-    assert_sums(2, 61, d, time, weighted=True)
+    assert_sums(2, 61, d, of_chains, weighted=True)
 
 
 @pytest.mark.parametrize("rows", [7, 12, 13, 25, 60])
@@ -102,8 +104,8 @@ def test_any_number_of_stretches_may_fit_into_a_block_of_the_cache(
     rows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(passes, "MOST_ROWS", rows)
-    assert_sums(2, 61, 2, None)
-    assert_sums(2, 61, 2, 1.0)
+    assert_sums(2, 61, 2, of_chains=False)
+    assert_sums(2, 61, 2, of_chains=True)
 
 
 def test_stretches_longer_than_the_real_blocks_of_the_cache() -> None:
@@ -118,14 +120,14 @@ def test_stretches_longer_than_the_real_blocks_of_the_cache() -> None:
 @pytest.mark.filterwarnings("ignore::polystein.errors.DependenceWarning")
 @pytest.mark.parametrize("weighted", [False, True])
 def test_short_chains_share_their_sums(weighted: bool) -> None:
-    assert_sums(300, 6, 2, 1.0, weighted)
+    assert_sums(300, 6, 2, True, weighted)
 
 
 @pytest.mark.filterwarnings("ignore::polystein.errors.DependenceWarning")
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("time", [None, 1.0, 4.0])
-def test_many_short_chains_joined_to_one_block(time: float | None, weighted: bool) -> None:
-    assert_sums(60, 20, 3, time, weighted)
+@pytest.mark.parametrize("of_chains", [False, True])
+def test_many_short_chains_joined_to_one_block(of_chains: bool, weighted: bool) -> None:
+    assert_sums(60, 20, 3, of_chains, weighted)
 
 
 RAGGED = (61, 5, 1, 33, 20, 2, 90)
@@ -150,33 +152,41 @@ def ragged(weighted: bool) -> tuple[Any, Standard]:
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("time", [None, 1.0, 4.0])
+@pytest.mark.parametrize("of_chains", [False, True])
 @pytest.mark.parametrize("rows", [7, 50, None])
 def test_chains_of_different_lengths(
-    rows: int | None, time: float | None, weighted: bool, monkeypatch: pytest.MonkeyPatch
+    rows: int | None, of_chains: bool, weighted: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if rows is not None:
         monkeypatch.setattr(passes, "block_rows", lambda dimension: rows)
     source, standard = ragged(weighted)
-    places = cut(source.layout, time)
+    places = cut(source.layout, chains=of_chains)
     sums = taken(source, standard.frame, places)
     assert_loops(sums, standard, places.stretches, 2)
-    sums.join(3)
-    assert_joined(sums, standard, places, [3])
+    assert_joined(sums, standard, places)
 
 
-@pytest.mark.parametrize("time", [None, 2.5])
-def test_the_effective_number_of_batches_is_that_of_their_weights(time: float | None) -> None:
+@pytest.mark.parametrize("of_chains", [False, True])
+def test_the_effective_number_of_batches_is_that_of_their_weights(of_chains: bool) -> None:
     sample, (frame, _, _, weights) = chains(2, 61, 2, weighted=True)
-    places = cut(sample.layout, time)
+    places = cut(sample.layout, chains=of_chains)
     held = weights_held(places.stretches, weights)
-    expected = sum(held) ** 2 / sum(weight**2 for weight in held)
     sums = taken(sample, frame, places, order=1, pairs=())
-    assert 1.0 < expected < 0.97 * sums.count
-    assert sums.effective_count == pytest.approx(expected, rel=1e-10)
+    # Together they are as many as Kish counts rows, each batch by its share of the weight.
+    kish = float(np.sum(weights)) ** 2 / float(np.sum(weights**2))
+    assert sums.sizes == pytest.approx(kish * np.array(held) / sum(held), rel=1e-10)
+    assert sums.sizes == pytest.approx(sums.weight_scale * np.array(held), rel=1e-10)
+    for joining in sums.joinings:
+        own = joining.rows
+        expected = sum(own) ** 2 / sum(weight**2 for weight in own)
+        assert 1.0 < expected < 0.99 * joining.count
+        assert sums.effective_count(joining) == pytest.approx(expected, rel=1e-10)
     sample, (frame, *_) = chains(2, 61, 2)
     sums = taken(sample, frame, places, order=1, pairs=())
-    assert sums.effective_count == sums.count
+    assert sums.weight_scale == 1.0
+    assert sums.sizes.tolist() == places.rows.tolist()
+    for joining in sums.joinings:
+        assert sums.effective_count(joining) == joining.count
 
 
 def weights_held(places: Iterable[Stretch], weights: Array) -> list[float]:
@@ -205,7 +215,7 @@ def test_neighbours_may_share_a_batch() -> None:
 def test_pairs_come_in_parts(numbers: int, parts: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """15 batches of 5 coordinates are 75 numbers for each score coordinate."""
     sample, (frame, draws, scores, _) = chains(1, 60, 5)
-    places = cut(sample.layout, None)
+    places = cut(sample.layout, chains=False)
     monkeypatch.setattr(batch_sums, "PAIR_NUMBERS", numbers)
     sums = taken(sample, frame, places, pairs=(2,))
     found = [part.copy() for part in sums.pairs(2)]
@@ -219,22 +229,20 @@ def held_numbers(sums: BatchSums) -> int:
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("joined", [(), (2,), (3, 2)])
 @pytest.mark.parametrize("numbers", [1, 200, 700, 10**6])
 def test_pairs_beyond_the_budget_are_the_loops(
-    numbers: int, joined: tuple[int, ...], weighted: bool, monkeypatch: pytest.MonkeyPatch
+    numbers: int, weighted: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """30 batches of 4 coordinates are 480 numbers an order; joined or not, asked for or again."""
+    """30 batches of 4 coordinates are 480 numbers an order; asked for or again."""
     monkeypatch.setattr(batch_sums, "PAIR_NUMBERS", numbers)
     sample, standard = chains(2, 61, 4, weighted)
-    places = cut(sample.layout, None)
+    places = cut(sample.layout, chains=False)
     sums = taken(sample, standard.frame, places)
     assert (sums.count, sample.mean_reads) == (30, 1.0)
-    assert_joined(sums, standard, places, ())
-    for k, count in enumerate(joined, 1):
-        sums.join(count)
-        assert_joined(sums, standard, places, joined[:k])
+    for _ in range(2):
+        assert_joined(sums, standard, places)
         assert held_numbers(sums) <= max(numbers, 30 * 4)
+    assert sums.keeps_pairs == (numbers >= 2 * 480)
     if numbers >= 2 * 480:
         assert sample.mean_reads == 1.0
     else:
@@ -245,19 +253,21 @@ def test_sums_of_the_diagonal_stay_when_pairs_are_summed_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     sample, (frame, *_) = chains(2, 61, 3, weighted=True)
-    whole = taken(sample, frame, cut(sample.layout, 2.0))
+    whole = taken(sample, frame, cut(sample.layout, chains=True))
     monkeypatch.setattr(batch_sums, "PAIR_NUMBERS", 1)
-    parts = taken(sample, frame, cut(sample.layout, 2.0))
+    parts = taken(sample, frame, cut(sample.layout, chains=True))
     for order in PAIRS:
         assert whole_pairs(parts, order) == pytest.approx(whole_pairs(whole, order), abs=1e-12)
     assert np.array_equal(parts.diagonal, whole.diagonal)
-    assert parts.effective_count == whole.effective_count
+    assert np.array_equal(parts.sizes, whole.sizes)
+    assert np.array_equal(parts.draws, whole.draws)
+    assert np.array_equal(parts.squares, whole.squares)
     assert vars(parts.deviations)["_total"] == vars(whole.deviations)["_total"]
 
 
 def test_the_diagonal_is_no_pair() -> None:
     sample, (frame, *_) = chains(1, 60, 4)
-    sums = taken(sample, frame, cut(sample.layout, None), order=2, pairs=(1,))
+    sums = taken(sample, frame, cut(sample.layout, chains=False), order=2, pairs=(1,))
     (pairs,) = sums.pairs(1)
     zero = np.broadcast_to(np.eye(4, dtype=bool), pairs.shape)
     assert np.array_equal(pairs == 0.0, zero)
@@ -267,7 +277,7 @@ def test_the_diagonal_is_no_pair() -> None:
 def test_an_order_that_was_not_asked_for_is_an_error(order: int) -> None:
     """Or one beyond the basis."""
     sample, (frame, *_) = chains(1, 60, 2)
-    sums = taken(sample, frame, cut(sample.layout, None), order=2, pairs=(1,))
+    sums = taken(sample, frame, cut(sample.layout, chains=False), order=2, pairs=(1,))
     with pytest.raises(IndexError):
         list(sums.pairs(order))
 
@@ -275,59 +285,61 @@ def test_an_order_that_was_not_asked_for_is_an_error(order: int) -> None:
 def test_one_coordinate_has_no_pairs() -> None:
     sample, (frame, *_) = chains(1, 60, 1)
     with pytest.raises(IndexError):
-        list(taken(sample, frame, cut(sample.layout, None)).pairs(1))
+        list(taken(sample, frame, cut(sample.layout, chains=False)).pairs(1))
 
 
 # Joined batches
 
 
-def assert_joined(sums: BatchSums, standard: Standard, places: Batches, counts: Any) -> None:
-    """Sums are those of the loops, joined group by group, as many times as counts are given."""
-    own = standard[1:]
+def assert_joined(sums: BatchSums, standard: Standard, places: Batches) -> None:
+    """Sums at every level are those of the loops, group by group."""
+    own, chain_of = standard[1:], places.chain_of.tolist()
     diagonal = literal.diagonal_sums(*own, places.stretches, ORDER)
     pairs = {order: literal.pair_sums(*own, places.stretches, order) for order in PAIRS}
-    stretches = list(places.stretches)
-    for count in counts:
-        groups = literal.groups(stretches, count)
-        number = {batch: k for k, group in enumerate(groups) for batch in group}
-        stretches = [place._replace(batch=number[place.batch]) for place in stretches]
-        diagonal = literal.joined_sums(diagonal, groups)
-        pairs = {order: literal.joined_sums(one, groups) for order, one in pairs.items()}
-    assert sums.count == len(diagonal)
-    assert sums.neighbours.tolist() == literal.neighbours(stretches)
-    assert sums.diagonal == pytest.approx(diagonal, rel=1e-10, abs=1e-10)
+    levels = literal_memory.levels(chain_of, FEWEST_A_CHAIN)
+    assert len(sums.joinings) == len(levels)
     # The last order is asked for first and again: it may be held still, or not.
-    for order in (*reversed(PAIRS), PAIRS[-1]):
-        assert whole_pairs(sums, order) == pytest.approx(pairs[order], rel=1e-10, abs=1e-10)
-    if standard.weights is not None:
-        held = weights_held(stretches, standard.weights)
-        expected = sum(held) ** 2 / sum(weight**2 for weight in held)
-        assert sums.effective_count == pytest.approx(expected, rel=1e-10)
+    found = {order: whole_pairs(sums, order) for order in (*reversed(PAIRS), PAIRS[-1])}
+    for joining, groups in zip(sums.joinings, levels, strict=True):
+        assert joining.starts.tolist() == [group[0] for group in groups]
+        expected = literal.joined_sums(diagonal, groups)
+        assert joining.joined(sums.diagonal) == pytest.approx(expected, rel=1e-10, abs=1e-10)
+        for order in PAIRS:
+            expected = literal.joined_sums(pairs[order], groups)
+            assert joining.joined(found[order]) == pytest.approx(expected, rel=1e-10, abs=1e-10)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("counts", [(2,), (3,), (7,), (2, 2), (3, 2), (100,)])
-@pytest.mark.parametrize(("chain_count", "time"), [(1, None), (3, None), (2, 2.5)])
-def test_joined_sums_are_the_loops(
-    chain_count: int, time: float | None, counts: tuple[int, ...], weighted: bool
-) -> None:
-    sample, standard = chains(chain_count, 61, 2, weighted)
-    places = cut(sample.layout, time)
+@pytest.mark.parametrize("chain_count", [1, 3])
+def test_joined_sums_are_the_loops(chain_count: int, weighted: bool) -> None:
+    sample, standard = chains(chain_count, 91, 2, weighted)
+    places = cut(sample.layout, chains=True)
     sums = taken(sample, standard.frame, places)
-    for count in counts:
-        sums.join(count)
-    assert_joined(sums, standard, places, counts)
-    assert sums.count < places.count
+    assert len(sums.joinings) > 2
+    assert_joined(sums, standard, places)
     # No row was read again.
     assert sample.mean_reads == 1.0
 
 
-def test_sums_of_joined_batches_are_those_over_their_rows() -> None:
-    """Joined stretches, summed as if they had been cut like that."""
-    sample, standard = chains(2, 61, 2)
-    sums = taken(sample, standard.frame, cut(sample.layout, 2.5))
-    sums.join(2)
-    assert_loops(sums, standard, sums.batches.stretches, 2)
+@pytest.mark.parametrize("of_chains", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_draws_and_squares_are_the_loops(weighted: bool, of_chains: bool) -> None:
+    sample, (frame, draws, scores, weights) = chains(2, 61, 3, weighted)
+    places = cut(sample.layout, chains=of_chains)
+    sums = taken(sample, frame, places)
+    expected = literal.summed(draws, weights, places.stretches)
+    assert sums.draws == pytest.approx(expected, rel=1e-10, abs=1e-10)
+    for kind, values in enumerate((draws, scores)):
+        expected = literal.summed(values**2, weights, places.stretches)
+        assert sums.squares[:, kind] == pytest.approx(expected, rel=1e-10, abs=1e-10)
+
+
+def test_independent_rows_are_never_joined() -> None:
+    """They remember nothing, whatever their order."""
+    draws = np.random.default_rng(0).standard_normal((400, 2))
+    sample = ps.Sample(draws, -draws)
+    sums = taken(sample, some_frame(2), cut(sample.layout, chains=False))
+    assert [joining.count for joining in sums.joinings] == [100]
 
 
 # Rows that are read on the way
@@ -336,7 +348,7 @@ def test_sums_of_joined_batches_are_those_over_their_rows() -> None:
 def test_the_draws_are_left_alone() -> None:
     sample, (frame, *_) = chains(2, 61, 2, weighted=True)
     before: tuple[Array, Array] = (sample.draws.copy(), sample.scores.copy())
-    sums = taken(sample, frame, cut(sample.layout, 2.0), order=2, pairs=(1,))
+    sums = taken(sample, frame, cut(sample.layout, chains=True), order=2, pairs=(1,))
     assert sums.diagonal.shape[0] == sums.count
     list(sums.pairs(1))
     assert np.array_equal(sample.draws, before[0])
@@ -369,15 +381,63 @@ def between(low: int, high: int, rows: int) -> Batches:
 def test_parts_of_a_pass_merge_to_the_whole(bounds: tuple[int, ...], weighted: bool) -> None:
     """In any order, and with rows that come after the merging."""
     sample, (frame, *_) = chains(3, 61, 2, weighted)
-    whole = taken(sample, frame, cut(sample.layout, 2.5))
-    parts = BatchSums(sample, frame, LinearAndBounded(ORDER), cut(sample.layout, 2.5), PAIRS)
+    whole = taken(sample, frame, cut(sample.layout, chains=True))
+    parts = BatchSums(
+        sample, frame, LinearAndBounded(ORDER), cut(sample.layout, chains=True), PAIRS
+    )
     first, second = parts._pass, parts._pass.zero()
     for own, (low, high) in zip((first, second), itertools.pairwise(bounds[:3]), strict=True):
         passes.run_pass(sample, [Rows(chain, low, high) for chain in range(3)], own)
     first.merge(second)
     passes.run_pass(sample, [Rows(chain, *bounds[2:]) for chain in range(3)], first)
     assert parts.diagonal == pytest.approx(whole.diagonal, rel=1e-12, abs=1e-12)
-    assert parts.effective_count == pytest.approx(whole.effective_count, rel=1e-12)
+    assert parts.sizes == pytest.approx(whole.sizes, rel=1e-12)
+    assert parts.draws == pytest.approx(whole.draws, rel=1e-12, abs=1e-12)
+    assert parts.squares == pytest.approx(whole.squares, rel=1e-12)
     for order in PAIRS:
         expected = whole_pairs(whole, order)
         assert whole_pairs(parts, order) == pytest.approx(expected, rel=1e-12, abs=1e-12)
+
+
+# What batches say of memory
+
+
+@pytest.mark.parametrize(
+    ("lengths", "known"),
+    [
+        ([31] * 8, False),
+        ([30] * 4, False),
+        ([31], False),
+        ([32] * 4, True),
+        ([32], True),
+        # Many short chains are independent batches.
+        ([16] * 16, True),
+        ([31] * 15, False),
+        ([7] * 40, True),
+        # A chain of the middle length decides.
+        ([400, 400, 8], True),
+        ([400, 8, 8], False),
+    ],
+)
+def test_memory_is_known_of_long_chains_and_of_many(lengths: list[int], known: bool) -> None:
+    rng = np.random.default_rng(0)
+    parts = [rng.standard_normal((rows, 2)) for rows in lengths]
+    source = complete(MinimalSource([(part, -part) for part in parts], time_ordered=True))
+    sums = taken(source, some_frame(2), cut(source.layout, chains=True), order=1, pairs=())
+    assert sums.memory_is_known == known
+
+
+@pytest.mark.parametrize("rows", [20, 61, 2_000])
+def test_independent_rows_have_no_memory(rows: int) -> None:
+    """Batches of them are never joined, however many there are."""
+    values = np.random.default_rng(0).standard_normal((rows, 2))
+    for ordered in (False, True):
+        source = complete(MinimalSource([(values, -values)], time_ordered=ordered))
+        places = cut(source.layout, chains=ordered)
+        sums = taken(source, some_frame(2), places, order=1, pairs=())
+        if ordered:
+            assert sums.memory_is_known == (len(sums.joinings) > 1) == (rows >= 32)
+        else:
+            assert sums.memory_is_known
+            (joining,) = sums.joinings
+            assert joining.count == places.count

@@ -1,9 +1,5 @@
 """Stretches of chains, the batches they make, and which rows of a block belong to which."""
 
-import itertools
-import math
-from typing import Any
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -14,9 +10,14 @@ from polystein.data.passes import every_row, visit_blocks
 from polystein.data.source import Block, Layout, Run, complete
 from polystein.methods.check.batches import (
     FEWEST_ROWS,
+    MANY_CHAINS,
+    MANY_SHORT_CHAINS,
     MOST_BATCHES,
+    MOST_BATCHES_OF_CHAINS,
+    SHORT_CHAIN,
     Batches,
     Stretch,
+    chains_are_batches,
     cut,
 )
 from tests.reference import check as literal
@@ -27,96 +28,147 @@ def layout(*lengths: int) -> Layout:
     return Layout(lengths, 1, True)
 
 
-def least_and_gap(time: float | None) -> tuple[int, int]:
-    if time is None:
-        return 4, 0
-    return max(4, math.ceil(4.0 * time)), math.ceil(time)
-
-
 lengths = st.lists(st.integers(1, 400), min_size=1, max_size=8)
-times = st.none() | st.floats(1.0, 60.0)
+of_chains = pytest.mark.parametrize("chains", [False, True])
 
 
-@given(lengths, times)
-def test_stretches_keep_their_distance_and_their_length(sizes: list[int], time: Any) -> None:
-    least, gap = least_and_gap(time)
-    found = cut(layout(*sizes), time).stretches
-    for chain, rows in enumerate(sizes):
-        own = [stretch for stretch in found if stretch.chain == chain]
-        assert (own[0].start, own[-1].stop) == (0, rows)
-        for before, after in itertools.pairwise(own):
-            assert after.start - before.stop == gap
-        sizes_of_own = [stretch.stop - stretch.start for stretch in own]
-        assert max(sizes_of_own) - min(sizes_of_own) <= 1
-        # One that is too short is a whole chain.
-        assert min(sizes_of_own) >= min(least, rows)
+@given(st.lists(st.integers(1, 3_000), min_size=1, max_size=40), st.booleans())
+def test_stretches_are_those_of_the_loop(sizes: list[int], chains: bool) -> None:
+    found = cut(layout(*sizes), chains=chains)
+    many = 16 if min(sizes) < 64 else 32
+    expected = literal.cut(
+        sizes,
+        FEWEST_ROWS,
+        MOST_BATCHES_OF_CHAINS if chains else MOST_BATCHES,
+        whole=chains and len(sizes) >= many,
+    )
+    assert found.count == 1 + expected[-1][3]
+    assert len(found.stretches) == len(expected)
+    for own, wanted in zip(found.stretches, expected, strict=True):
+        assert (own.chain, own.batch) == (wanted[0], wanted[3])
+        # Rounding may move a border by a row.
+        assert abs(own.start - wanted[1]) <= 1
+        assert abs(own.stop - wanted[2]) <= 1
 
 
-@given(lengths)
-def test_independent_rows_are_all_used_once(sizes: list[int]) -> None:
-    found = cut(layout(*sizes), None).stretches
+@given(lengths, st.booleans())
+def test_all_rows_are_used_once(sizes: list[int], chains: bool) -> None:
+    found = cut(layout(*sizes), chains=chains).stretches
     rows = [(s.chain, t) for s in found for t in range(s.start, s.stop)]
     assert rows == [(chain, t) for chain, size in enumerate(sizes) for t in range(size)]
 
 
-@given(st.lists(st.integers(1, 20_000), min_size=1, max_size=8), times)
-def test_batches_are_numbered_and_few(sizes: list[int], time: Any) -> None:
-    found = cut(layout(*sizes), time)
+@given(lengths, st.booleans())
+def test_stretches_of_a_chain_are_of_nearly_equal_length(sizes: list[int], chains: bool) -> None:
+    found = cut(layout(*sizes), chains=chains).stretches
+    for chain, rows in enumerate(sizes):
+        own = [s.stop - s.start for s in found if s.chain == chain]
+        assert max(own) - min(own) <= 1
+        # One that is too short is a whole chain.
+        assert min(own) >= min(FEWEST_ROWS, rows)
+
+
+@given(st.lists(st.integers(1, 20_000), min_size=1, max_size=8), st.booleans())
+def test_batches_are_numbered_and_few(sizes: list[int], chains: bool) -> None:
+    found = cut(layout(*sizes), chains=chains)
     numbers = [stretch.batch for stretch in found.stretches]
     assert numbers == sorted(numbers)
     assert set(numbers) == set(range(numbers[-1] + 1))
-    assert numbers[-1] < MOST_BATCHES
+    assert numbers[-1] < (MOST_BATCHES_OF_CHAINS if chains else MOST_BATCHES)
     assert found.count == numbers[-1] + 1
 
 
-def test_many_rows_make_as_many_batches_as_there_may_be() -> None:
-    for rows in (1000, 1001, 100_000):
-        found = cut(layout(rows), None).stretches
-        assert len(found) == MOST_BATCHES
-        assert min(stretch.stop - stretch.start for stretch in found) == rows // MOST_BATCHES
+@of_chains
+def test_many_rows_make_as_many_batches_as_there_may_be(chains: bool) -> None:
+    most = MOST_BATCHES_OF_CHAINS if chains else MOST_BATCHES
+    for rows in (4 * most, 4 * most + 1, 100_000):
+        found = cut(layout(rows), chains=chains).stretches
+        assert len(found) == most
+        assert min(stretch.stop - stretch.start for stretch in found) == rows // most
 
 
-def test_few_rows_make_batches_of_four() -> None:
-    assert cut(layout(10), None).stretches == (Stretch(0, 0, 5, 0), Stretch(0, 5, 10, 1))
-    assert cut(layout(999), None).count == 999 // FEWEST_ROWS
+def test_four_chains_have_batches_that_halve_to_four() -> None:
+    found = cut(layout(*[1000] * 4), chains=True)
+    assert np.bincount(found.chain_of).tolist() == [64] * 4
 
 
-def test_chains_are_cut_with_a_time_between() -> None:
-    """A time of 2.5 asks for 10 rows a stretch and 3 between; 36 rows hold three."""
-    assert cut(layout(36, 5), 2.5).stretches == (
-        Stretch(0, 0, 10, 0),
-        Stretch(0, 13, 23, 1),
-        Stretch(0, 26, 36, 2),
-        Stretch(1, 0, 5, 3),
-    )
+@of_chains
+def test_few_rows_make_batches_of_four(chains: bool) -> None:
+    assert cut(layout(10), chains=chains).stretches == (Stretch(0, 0, 5, 0), Stretch(0, 5, 10, 1))
+    assert cut(layout(799), chains=chains).count == 799 // FEWEST_ROWS
+
+
+@pytest.mark.parametrize(("count", "each"), [(MANY_CHAINS - 1, 8), (MANY_CHAINS, 1)])
+def test_many_chains_are_the_batches(count: int, each: int) -> None:
+    found = cut(layout(*[100] * count), chains=True)
+    assert np.bincount([stretch.chain for stretch in found.stretches]).tolist() == [each] * count
+    if each == 1:
+        assert found.stretches == tuple(Stretch(k, 0, 100, k) for k in range(count))
+    # Independent rows have no chains.
+    assert cut(layout(*[100] * count), chains=False).count > 2 * count
+
+
+@pytest.mark.parametrize(
+    ("sizes", "whole"),
+    [
+        ([64] * 31, False),
+        ([64] * 32, True),
+        ([5000] * 32, True),
+        ([63] * 15, False),
+        ([63] * 16, True),
+        ([64] * 16, False),
+        # The shortest one decides.
+        ([1000] * 15 + [63], True),
+        ([1000] * 14 + [3], False),
+        ([16] * 16, True),
+    ],
+)
+def test_chains_are_batches_if_they_are_many_or_many_and_short(
+    sizes: list[int], whole: bool
+) -> None:
+    assert (MANY_CHAINS, MANY_SHORT_CHAINS, SHORT_CHAIN) == (32, 16, 64)
+    assert chains_are_batches(layout(*sizes)) == whole
+    assert (cut(layout(*sizes), chains=True).count == len(sizes)) == whole
 
 
 def test_more_chains_than_batches_share_them() -> None:
-    found = cut(layout(*[6] * 300), 1.0).stretches
+    found = cut(layout(*[6] * 300), chains=True).stretches
     assert [stretch[:3] for stretch in found] == [(chain, 0, 6) for chain in range(300)]
     counts = np.bincount([stretch.batch for stretch in found])
-    assert counts.size == MOST_BATCHES
+    assert counts.size == MOST_BATCHES_OF_CHAINS
     assert set(counts.tolist()) == {1, 2}
 
 
-# Neighbours
+# What is known of batches
 
 
-def test_neighbours_are_batches_of_one_chain() -> None:
-    """Chains of 9, 4 and 13 rows are cut into two, one and three batches."""
-    found = cut(layout(9, 4, 13), None)
-    assert [place.chain for place in found.stretches] == [0, 0, 1, 2, 2, 2]
-    assert found.neighbours.tolist() == [True, False, False, True, True]
+@given(st.lists(st.integers(1, 400), min_size=1, max_size=60), st.booleans())
+def test_rows_and_chains_of_batches_are_counted(sizes: list[int], chains: bool) -> None:
+    found = cut(layout(*sizes), chains=chains)
+    rows, first = [0] * found.count, [-1] * found.count
+    for chain, start, stop, batch in found.stretches:
+        rows[batch] += stop - start
+        if first[batch] < 0:
+            first[batch] = chain
+    assert found.rows.tolist() == rows
+    assert found.chain_of.tolist() == first
 
 
-@given(lengths, times)
-def test_neighbours_are_those_of_the_loop(sizes: list[int], time: Any) -> None:
-    found = cut(layout(*sizes), time)
-    assert found.neighbours.tolist() == literal.neighbours(found.stretches)
+@given(lengths, st.integers(0, 10**6))
+def test_batches_before_a_row_hold_earlier_rows_only(sizes: list[int], seed: int) -> None:
+    found = cut(layout(*sizes), chains=True)
+    stops = [int(stop) for stop in np.random.default_rng(seed).integers(0, np.array(sizes) + 1)]
+    early = set(found.before(stops).tolist())
+    for batch in range(found.count):
+        own = [s for s in found.stretches if s.batch == batch]
+        assert (batch in early) == all(s.stop <= stops[s.chain] for s in own)
 
 
-def test_one_batch_has_no_neighbour() -> None:
-    assert cut(layout(3), None).neighbours.size == 0
+def test_a_batch_of_several_chains_is_early_if_all_of_them_are() -> None:
+    batches = Batches((Stretch(0, 0, 6, 0), Stretch(1, 0, 6, 0), Stretch(2, 0, 6, 1)))
+    assert batches.before([6, 6, 0]).tolist() == [0]
+    assert batches.before([6, 5, 6]).tolist() == [1]
+    assert batches.before([0, 0, 0]).size == 0
 
 
 # Segments of a block
@@ -142,16 +194,16 @@ def labels_of(batches: Batches, block: Block) -> list[int]:
 
 
 @pytest.mark.parametrize("rows", [1, 3, 7, 50, 5000])
-@pytest.mark.parametrize("time", [None, 1.0, 2.5, 11.0])
+@of_chains
 @pytest.mark.parametrize("sizes", [[61], [61, 2, 33, 1, 40], [20] * 60, [6] * 300])
 def test_segments_are_the_rows_of_the_batches(
-    sizes: list[int], time: float | None, rows: int, monkeypatch: pytest.MonkeyPatch
+    sizes: list[int], chains: bool, rows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However rows are cut into blocks, and chains joined to them."""
     monkeypatch.setattr(passes, "block_rows", lambda dimension: rows)
     zeros = [np.zeros((size, 1)) for size in sizes]
     source = complete(MinimalSource([(part, part) for part in zeros], time_ordered=True))
-    batches = cut(source.layout, time)
+    batches = cut(source.layout, chains=chains)
     expected, found, runs = labels(batches, sizes), [[] for _ in sizes], []
 
     def visit(block: Block) -> None:
@@ -178,42 +230,3 @@ def test_segments_of_joined_chains_are_counted_from_the_start_of_the_block() -> 
     rows = np.zeros((7, 1))
     block = Block(rows, rows, None, 0, 3, (Run(0, 3, 0, 2), Run(1, 1, 2, 7)))
     assert [part.tolist() for part in batches.segments(block)] == [[0, 2, 5], [2, 4, 7], [0, 0, 1]]
-
-
-# Joined batches
-
-
-@given(lengths, times, st.lists(st.integers(2, 9), min_size=1, max_size=3))
-def test_joined_batches_are_those_of_the_loop(
-    sizes: list[int], time: Any, counts: list[int]
-) -> None:
-    """Joined once or several times over."""
-    batches = cut(layout(*sizes), time)
-    for count in counts:
-        expected = literal.groups(batches.stretches, count)
-        starts, joined = batches.merged(count)
-        assert starts.tolist() == [group[0] for group in expected]
-        number = {batch: k for k, group in enumerate(expected) for batch in group}
-        assert joined.stretches == tuple(
-            (chain, start, stop, number[batch]) for chain, start, stop, batch in batches.stretches
-        )
-        assert joined.count == len(expected)
-        assert joined.neighbours.tolist() == literal.neighbours(joined.stretches)
-        batches = joined
-
-
-def test_what_is_left_over_at_the_end_of_a_chain_joins_the_group_before_it() -> None:
-    """Seven, two and four batches of three chains, three of them at a time."""
-    batches = cut(layout(28, 8, 16), None)
-    assert np.bincount([place.chain for place in batches.stretches]).tolist() == [7, 2, 4]
-    starts, joined = batches.merged(3)
-    assert starts.tolist() == [0, 3, 7, 9]
-    assert [place.batch for place in joined.stretches] == [0] * 3 + [1] * 4 + [2] * 2 + [3] * 4
-    assert joined.neighbours.tolist() == [True, False, False]
-
-
-def test_batches_of_different_chains_are_not_joined() -> None:
-    batches = cut(layout(*[4] * 30), None)
-    starts, joined = batches.merged(5)
-    assert starts.tolist() == list(range(30))
-    assert joined.stretches == batches.stretches

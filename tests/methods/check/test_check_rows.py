@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 import polystein as ps
 from polystein.data import passes
 from polystein.errors import DegenerateError
-from polystein.methods.check import batch_sums, chain_memory
+from polystein.methods.check import batch_sums
 from tests.conftest import Array
 from tests.sources import CountingSample, MinimalSource
 from tests.statistical.samplers import autoregressive
@@ -37,26 +37,26 @@ def most_reads(sample: CountingSample) -> int:
 @pytest.mark.parametrize("rho", [0.0, 0.9])
 @pytest.mark.parametrize(("d", "rows"), [(1, 2000), (3, 2000), (40, 1500), (200, 300)])
 def test_check_reads_each_row_of_a_chain_four_times_at_most(d: int, rows: int, rho: float) -> None:
+    """For a first look and for sums, and then to cross-fit or to test, not both."""
     sample = CountingSample(chains(2, rows, d, rho), normal_score)
     ps.check(sample, rng=0)
-    assert most_reads(sample) == 4
-    # A row of the gap is read for neither training nor testing.
-    assert 3.0 < sample.mean_reads <= 4.0
+    assert most_reads(sample) <= 4
+    # A few rows are looked at before all else; rows of the gap neither train nor test.
+    often = np.concatenate(sample.reads) > 3
+    assert np.count_nonzero(often) <= 64
+    assert 2.0 < sample.mean_reads <= 3.1
 
 
 @pytest.mark.parametrize(("d", "rows"), [(1, 4000), (3, 4000), (40, 3000), (200, 600)])
-def test_check_reads_each_independent_row_four_times_at_most(d: int, rows: int) -> None:
+def test_check_reads_each_independent_row_three_times_or_four(d: int, rows: int) -> None:
     sample = CountingSample(chains(1, rows, d, 0.0)[0], normal_score)
     ps.check(sample, iid=True, rng=0)
-    assert most_reads(sample) == 4
+    assert most_reads(sample) <= 4
+    assert 3.0 <= sample.mean_reads <= 4.0
 
 
-@pytest.mark.parametrize("most", [100, 999, 1000, 1100, 1500, 1999, 2000])
-def test_rows_looked_at_for_their_memory_are_read_four_times_at_most(
-    most: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(chain_memory, "MOST_ROWS", most)
-    sample = CountingSample(chains(2, 1000, 3, 0.5), normal_score)
+def test_check_reads_rows_of_many_chains_three_times() -> None:
+    sample = CountingSample(chains(40, 100, 3, 0.5), normal_score)
     ps.check(sample, rng=0)
     assert most_reads(sample) <= 4
 
@@ -66,7 +66,7 @@ def test_blocks_of_any_size_are_read_four_times_at_most(
     rows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(passes, "block_rows", lambda dimension: rows)
-    for draws, iid in ((chains(60, 20, 3, 0.3), False), (chains(1, 1500, 3, 0.0)[0], True)):
+    for draws, iid in ((chains(39, 30, 3, 0.3), False), (chains(1, 1500, 3, 0.0)[0], True)):
         sample = CountingSample(draws, normal_score)
         ps.check(sample, iid=iid, rng=0)
         assert most_reads(sample) <= 4
@@ -100,7 +100,12 @@ def weights_of(draws: Array) -> Array:
 def ragged() -> MinimalSource:
     draws = chains(1, 1500, 3, 0.5)[0]
     parts = np.split(draws, np.cumsum([700, 3, 90, 400, 1, 200]))
-    return MinimalSource([(part, -1.1 * part) for part in parts], time_ordered=True)
+    return MinimalSource([(part, other_score(part)) for part in parts], time_ordered=True)
+
+
+def other_score(draws: Any) -> Any:
+    """No multiple of the draws: else rounding decides whether draws or scores are named."""
+    return -draws - 0.1 * np.tanh(draws)
 
 
 def weighted(draws: Array) -> ps.Sample:
@@ -108,9 +113,9 @@ def weighted(draws: Array) -> ps.Sample:
 
 
 SOURCES = {
-    "chains": lambda: (ps.Sample(chains(4, 400, 3, 0.8), normal_score), False),
-    "a slow chain": lambda: (ps.Sample(chains(1, 3000, 2, 0.95), normal_score), False),
-    "short chains": lambda: (ps.Sample(chains(60, 20, 3, 0.3), normal_score), False),
+    "chains": lambda: (ps.Sample(chains(4, 400, 3, 0.8), other_score), False),
+    "a slow chain": lambda: (ps.Sample(chains(1, 3000, 2, 0.95), other_score), False),
+    "short chains": lambda: (ps.Sample(chains(60, 20, 3, 0.3), other_score), False),
     "ragged chains": lambda: (ragged(), False),
     "weighted chains": lambda: (weighted(chains(4, 400, 3, 0.8)), False),
     "weighted short chains": lambda: (weighted(chains(60, 20, 3, 0.3)), False),
@@ -158,18 +163,43 @@ def test_nor_does_it_for_one_coordinate(iid: bool, monkeypatch: pytest.MonkeyPat
         found = ps.check(draws[0], normal_score, iid=iid, rng=0)
         assert found.pvalue == pytest.approx(expected.pvalue, rel=1e-7)
         for part, wanted in zip(found.evidence.parts, expected.evidence.parts, strict=True):
-            assert_close(part._asdict(), wanted._asdict())
+            # Draws and scores of one coordinate differ alike: either may be named.
+            own, other = part._asdict(), wanted._asdict()
+            if own["name"] not in named_by_draws_or_scores(expected):
+                assert_close(own, other)
 
 
-@pytest.mark.parametrize("name", ["chains", "a slow chain", "weighted independent rows"])
+def named_by_draws_or_scores(result: ps.GofResult) -> set[str]:
+    arm = result.evidence.arm("agreement of chains")
+    return set() if arm is None else {part.name for part in arm.parts}
+
+
+@pytest.mark.parametrize("name", ["independent rows", "weighted independent rows"])
 @pytest.mark.parametrize("numbers", [1, 3000])
 def test_the_result_does_not_depend_on_the_budget_of_pairs(
     numbers: int, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Pairs of chains are pooled as they fit, which may change how long they seem to remember."""
     source, iid = SOURCES[name]()
     expected = ps.check(source, iid=iid, rng=0).to_dict()
     monkeypatch.setattr(batch_sums, "PAIR_NUMBERS", numbers)
     assert_close(ps.check(source, iid=iid, rng=0).to_dict(), expected)
+
+
+@pytest.mark.parametrize("name", ["chains", "a slow chain"])
+def test_the_budget_of_pairs_leaves_the_other_families_alone(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, _ = SOURCES[name]()
+    expected = ps.check(source, rng=0)
+    monkeypatch.setattr(batch_sums, "PAIR_NUMBERS", 1)
+    found = ps.check(source, rng=0)
+    parts = {part.name: part for part in found.evidence.parts}
+    for part in expected.evidence.parts:
+        if "pairs" in part.name:
+            assert parts[part.name].words == part.words
+        else:
+            assert_close(parts[part.name]._asdict(), part._asdict())
 
 
 # Progress
@@ -182,12 +212,14 @@ def test_progress_grows_to_its_total_at_most(name: str) -> None:
     result = ps.check(source, iid=iid, rng=0, progress=lambda *call: calls.append(call))
     assert result.to_dict() == ps.check(source, iid=iid, rng=0).to_dict()
     done = [done for done, _ in calls]
-    total = (3 if iid else 4) * source.layout.total
+    total = 3 * source.layout.total
     assert {whole for _, whole in calls} == {total}
     assert done == sorted(done)
     assert 0 < done[0] < done[-1] == total
-    # Only rows of the gap, at most half of the test rows, are not worked through.
-    assert done[-2] >= 0.7 * total
+    # Rows of the gap are not worked through, and none is tested if the trained arm abstains.
+    assert (
+        done[-2] >= (2.0 / 3.0 if result.evidence.arm("trained witnesses") is None else 0.7) * total
+    )
 
 
 # Threads

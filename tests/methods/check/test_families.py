@@ -5,15 +5,22 @@ from typing import Any
 import numpy as np
 import pytest
 
-from polystein.methods.check.families import BASIS, FEWEST_FOR_SPREADS, Family, families
-from tests.methods.check.sums import SHARES, literal_families, random_sums
+from polystein.methods.check.families import (
+    BASIS,
+    FEWEST_BATCHES,
+    FEWEST_FOR_SPREADS,
+    Family,
+    families,
+    order_of,
+)
+from tests.methods.check.sums import ORDERS, SHARES, fewest_batches, literal_families, random_sums
 
 
 def found(sums: Any) -> dict[str, Family]:
     return {family.name: family for family in families(sums)}
 
 
-@pytest.mark.parametrize("batches", [8, FEWEST_FOR_SPREADS - 1, FEWEST_FOR_SPREADS])
+@pytest.mark.parametrize("batches", [8, 250])
 @pytest.mark.parametrize("d", [1, 3])
 def test_families_are_those_written_out(d: int, batches: int) -> None:
     sums = random_sums(np.random.default_rng(0), batches, d)
@@ -21,7 +28,22 @@ def test_families_are_those_written_out(d: int, batches: int) -> None:
     own = found(sums)
     assert list(own) == list(expected)
     for name, family in own.items():
-        assert np.array_equal(np.concatenate(list(family.parts), axis=1), expected[name])
+        # Parts may be asked for again and again.
+        for _ in range(2):
+            assert np.array_equal(np.concatenate(list(family.parts()), axis=1), expected[name])
+
+
+def test_spreads_need_more_batches_than_the_others() -> None:
+    own = found(random_sums(np.random.default_rng(0), 20, 2))
+    assert {name: family.fewest_batches for name, family in own.items()} == {
+        name: fewest_batches(name) for name in own
+    }
+    assert FEWEST_FOR_SPREADS > FEWEST_BATCHES
+
+
+def test_pairs_alone_are_of_pairs() -> None:
+    own = found(random_sums(np.random.default_rng(0), 20, 2))
+    assert [name for name, family in own.items() if family.of_pairs] == ["x pairs", "G2 pairs"]
 
 
 def test_all_statistics_together_have_the_whole_level() -> None:
@@ -58,3 +80,8 @@ def test_a_position_is_an_order_and_its_coordinates(name: str, position: int, pl
     """Of three coordinates, order by order, or pair by pair."""
     sums = random_sums(np.random.default_rng(0), 200, 3)
     assert found(sums)[name].place(position, 3) == place
+
+
+def test_orders_are_counted_from_one() -> None:
+    assert [order_of(BASIS, name) for name in BASIS.names] == [1, 2, 3, 4, 5]
+    assert {f"{name} pairs": order_of(BASIS, name) for name in ("x", "G2")} == ORDERS

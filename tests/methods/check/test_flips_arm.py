@@ -1,32 +1,64 @@
 """Sign flips of batch sums over all rows, against loops over flips and features."""
 
+import itertools
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy.signal import lfilter
 from scipy.stats import binomtest
 
 import polystein as ps
 from polystein.data.coordinates import DrawMoments, Frame
 from polystein.data.passes import every_row, run_pass
+from polystein.inference import memory
 from polystein.methods.check import batch_sums
 from polystein.methods.check import flips_arm as sign_flips
 from polystein.methods.check.batch_sums import BatchSums
 from polystein.methods.check.batches import cut
-from polystein.methods.check.families import BASIS, FEWEST_FOR_SPREADS
-from polystein.methods.check.flips_arm import FEWEST_BATCHES, NUMBER_OF_FLIPS, flip_signs
-from polystein.results.evidence import Arm
+from polystein.methods.check.families import BASIS, FEWEST_BATCHES, FEWEST_FOR_SPREADS
+from polystein.methods.check.flips_arm import FIRST_PATTERNS, LEAST_DEFLATION, flip_signs
+from polystein.results.evidence import Abstention, Arm
 from tests.conftest import Array, arbitrary_rows
-from tests.methods.check.sums import ORDERS, SHARES, GivenSums, literal_families, random_sums
+from tests.methods.check.sums import (
+    ORDERS,
+    SHARES,
+    GivenSums,
+    fewest_batches,
+    literal_families,
+    random_sums,
+)
 from tests.reference import check as literal
+from tests.reference import memory as literal_memory
 
 NAMES = "abcdefgh"
+RULES = literal_memory.Rules(
+    memory.FEWEST_A_CHAIN,
+    memory.FLAT,
+    memory.MOST_INDEPENDENT,
+    memory.LUGSAIL_ERRORS,
+    memory.SLOWER_BY_CHANCE,
+)
 
 
-def judged(sums: Any, seed: int = 0) -> Arm:
-    names = NAMES[: sums.source.layout.dimension]
-    arm = flip_signs(sums, names, np.random.default_rng(seed))
-    assert arm is not None
+def flips_of(
+    sums: Any, rng: Any = 0, left_out: Any = (), levels: Any = ()
+) -> list[Arm | Abstention]:
+    """The arm of these sums, without the coordinates of these numbers, and what it cannot judge."""
+    dimension = sums.source.layout.dimension
+    slow = np.isin(np.arange(dimension), left_out)
+    rng = np.random.default_rng(rng)
+    return flip_signs(sums, NAMES[:dimension], rng, left_out=slow, levels=levels)
+
+
+def tried(sums: Any, rng: Any = 0, left_out: Any = (), levels: Any = ()) -> Arm | Abstention:
+    """The arm, or why there is none."""
+    return flips_of(sums, rng, left_out, levels)[0]
+
+
+def judged(sums: Any, rng: Any = 0, left_out: Any = (), levels: Any = ()) -> Arm:
+    arm = tried(sums, rng, left_out, levels)
+    assert isinstance(arm, Arm)
     return arm
 
 
@@ -36,36 +68,84 @@ def standard_frame(sample: ps.Sample) -> Frame:
     return moments.standard_frame()
 
 
-def sums_of(sample: ps.Sample) -> BatchSums:
-    """Sums over batches of independent rows, with the pairs that are looked at."""
-    places, orders = cut(sample.layout, None), tuple(ORDERS.values())
+def sums_of(sample: ps.Sample, *, chains: bool = False) -> BatchSums:
+    """Sums over batches, with the pairs that are looked at."""
+    places, orders = cut(sample.layout, chains=chains), tuple(ORDERS.values())
     return BatchSums(sample, standard_frame(sample), BASIS, places, orders).take()
 
 
-def signs_of(seed: int, batches: int) -> Array:
-    """The draws as they are, and fair signs for every batch."""
-    bits = np.random.default_rng(seed).integers(0, 2, size=(sign_flips.NUMBER_OF_FLIPS, batches))
-    return np.concatenate([np.ones((1, batches)), np.where(bits == 1, -1.0, 1.0)])
+def signs_of(seed: int, batches: int, stages: Any = None) -> list[Array]:
+    """The draws as they are, and fair signs for every batch, stage by stage."""
+    rng, result = np.random.default_rng(seed), []
+    bounds = [1, *(stages or [sign_flips.FIRST_PATTERNS])]
+    for low, high in itertools.pairwise(bounds):
+        bits = rng.integers(0, 2, size=(high - low, batches), dtype=np.int8)
+        result.append(np.where(bits == 1, -1.0, 1.0))
+    result[0] = np.concatenate([np.ones((1, batches)), result[0]])
+    return result
 
 
 @pytest.fixture
 def few_flips(monkeypatch: pytest.MonkeyPatch) -> None:
     """Loops over 99 flips are quick enough."""
-    monkeypatch.setattr(sign_flips, "NUMBER_OF_FLIPS", 99)
+    monkeypatch.setattr(sign_flips, "FIRST_PATTERNS", 100)
 
 
-def literal_arm(sums: Any, signs: Array) -> tuple[float, dict[str, float]]:
-    """The p-value, and each statistic's own tail among the flips alone."""
-    tails: dict[str, Array] = {}
-    shown: dict[str, float] = {}
+def literal_pools(sums: Any, name: str, columns: Array, left_out: Any) -> list[literal.Pool]:
+    """Features of a family that are judged, by their memory; pairs are pooled part by part."""
+    d, sizes, chains = sums.diagonal.shape[2], sums.sizes.tolist(), sums.chains.tolist()
+    joinings = literal_memory.levels(chains, RULES.fewest_a_chain)
+    found: list[tuple[list[int], literal_memory.Memory]] = []
+    for part in sums.parts_of(name, columns.shape[1]):
+        pairs = name.endswith("pairs")
+        kept = [j for j in part if j % d not in left_out and not (pairs and j // d in left_out)]
+        if len(joinings) == 1 or not kept:
+            found.append((kept, literal_memory.Memory(0, 1.0, 0.0)))
+            continue
+        table = literal_memory.curves(columns[:, kept], sizes, chains, joinings)
+        own = literal_memory.speeds(table, joinings, sizes, chains, RULES)
+        found += [([kept[j] for j in features], memory) for features, memory in own]
+    return [
+        literal.Pool(own, joinings[memory.level], memory.deflation)
+        for own, memory in found
+        if own
+        and memory.deflation >= LEAST_DEFLATION
+        and len(joinings[memory.level]) >= fewest_batches(name)
+    ]
+
+
+def literal_arm(
+    sums: Any, stages: list[Array], left_out: Any = (), levels: Any = ()
+) -> tuple[tuple[int, int], dict[str, float]]:
+    """How many of how many flips are extreme, and each statistic's own tail among the flips."""
+    families = []
     for name, columns in literal_families(sums).items():
-        statistics = literal.statistics(columns, signs)
+        pools = literal_pools(sums, name, columns, left_out)
+        # A family of which nothing moves is left out.
+        if any(columns[:, own.columns].any() for own in pools):
+            shares = SHARES[f"{name}: sum"], SHARES[f"{name}: max"]
+            families.append((name, (columns, pools, *shares)))
+    extreme, patterns = literal.flipped([own for _, own in families], stages, levels)
+    signs = np.concatenate(stages)[:patterns]
+    shown: dict[str, float] = {}
+    for name, (columns, pools, *_) in families:
         laws = {"sum": literal.gamma_tail, "max": literal.maximum_tail}
-        for (kind, law), values in zip(laws.items(), statistics, strict=True):
-            tails[f"{name}: {kind}"] = law(values, values)
-            shown[f"{name}: {kind}"] = float(law(values[:1], values[1:])[0])
-    pvalue = literal.min_p(list(tails.values()), [SHARES[name] for name in tails])
-    return pvalue, shown
+        values = literal.statistics(columns, signs, pools)
+        for (kind, law), own in zip(laws.items(), values, strict=True):
+            shown[f"{name}: {kind}"] = float(law(own[:1], own[1:])[0])
+    return (extreme, patterns), shown
+
+
+def assert_is_loop(
+    sums: Any, seed: int, stages: Any = None, left_out: Any = (), levels: Any = ()
+) -> Arm:
+    """The arm has the loops' p-value and the loops' tails."""
+    arm = judged(sums, seed, left_out, levels)
+    signs = signs_of(seed, sums.count, stages)
+    (extreme, patterns), tails = literal_arm(sums, signs, left_out, levels)
+    assert arm.pvalue == pytest.approx(extreme / patterns, abs=1e-12)
+    assert {part.name: part.pvalue for part in arm.parts} == pytest.approx(tails, rel=1e-9)
+    return arm
 
 
 @pytest.mark.usefixtures("few_flips")
@@ -75,10 +155,25 @@ def literal_arm(sums: Any, signs: Array) -> tuple[float, dict[str, float]]:
 def test_the_arm_is_the_loop(batches: int, d: int) -> None:
     for seed in range(3):
         sums = random_sums(np.random.default_rng(seed), batches, d, mean=0.1 * seed)
-        arm = judged(sums, seed)
-        pvalue, tails = literal_arm(sums, signs_of(seed, batches))
-        assert arm.pvalue == pytest.approx(pvalue, abs=1e-12)
-        assert {part.name: part.pvalue for part in arm.parts} == pytest.approx(tails, rel=1e-9)
+        assert_is_loop(sums, seed)
+
+
+@pytest.mark.usefixtures("few_flips")
+@pytest.mark.parametrize(("batches", "d"), [(20, 2), (FEWEST_FOR_SPREADS, 1)])
+def test_the_arm_of_skewed_sums_is_the_loop(batches: int, d: int) -> None:
+    """Skewed to the right with a negative mean: t of the draws are moved towards 0."""
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        sums = random_sums(rng, batches, d)
+        sums.diagonal[:] = rng.exponential(size=sums.diagonal.shape) - 1.4
+        signs = np.ones(batches)
+        moved = [
+            abs(literal.t_statistic(column, signs)) - abs(literal._draws_t(column, signs))
+            for column in sums.diagonal.reshape(batches, -1).T
+        ]
+        assert max(moved) > 0.1
+        assert min(moved) >= 0.0
+        assert_is_loop(sums, seed)
 
 
 @pytest.mark.usefixtures("few_flips")
@@ -86,14 +181,265 @@ def test_the_arm_is_the_loop(batches: int, d: int) -> None:
 def test_the_arm_of_real_rows_is_the_loop(seed: int) -> None:
     draws, scores = arbitrary_rows(80, 2, seed)
     sample = ps.Sample(draws, scores + 0.2)
-    places = cut(sample.layout, None).stretches
+    places = cut(sample.layout, chains=False).stretches
     own = [array[None] for array in standard_frame(sample).apply(sample.draws, sample.scores)]
     pairs = {order: literal.pair_sums(*own, None, places, order) for order in (1, 3)}
     given = GivenSums(literal.diagonal_sums(*own, None, places, BASIS.order), pairs)
     arm = judged(sums_of(sample), seed)
-    pvalue, tails = literal_arm(given, signs_of(seed, given.count))
-    assert arm.pvalue == pytest.approx(pvalue, abs=1e-12)
+    (extreme, patterns), tails = literal_arm(given, signs_of(seed, given.count))
+    assert arm.pvalue == pytest.approx(extreme / patterns, abs=1e-12)
     assert {part.name: part.pvalue for part in arm.parts} == pytest.approx(tails, rel=1e-9)
+
+
+# Chains
+
+
+def remembering_sums(
+    seed: int, counts: Any, d: int, remembered: float, slow: Any = (), mean: float = 0.0
+) -> Any:
+    """Sums over batches of chains that remember, some coordinates longer than the others."""
+    rng = np.random.default_rng(seed)
+    chains = np.repeat(np.arange(len(counts)), counts)
+    sums = random_sums(rng, chains.size, d, chains=chains)
+    for table in (sums.diagonal, *(next(sums.pairs(order)) for order in ORDERS.values())):
+        noise = rng.standard_normal(table.shape)
+        for j in range(d):
+            rho = 0.97 if j in slow else remembered
+            table[..., j] = lfilter([1.0], [1.0, -rho], noise[..., j], axis=0) + mean
+    own = np.arange(d)
+    for order in ORDERS.values():
+        next(sums.pairs(order))[:, own, own] = 0.0
+    return sums
+
+
+@pytest.mark.usefixtures("few_flips")
+@pytest.mark.parametrize("remembered", [0.0, 0.7, 0.95, -0.6])
+@pytest.mark.parametrize(("counts", "d"), [([64] * 4, 1), ([40, 9, 70, 1], 2), ([33], 3)])
+def test_the_arm_of_chains_is_the_loop(counts: list[int], d: int, remembered: float) -> None:
+    for seed in range(2):
+        assert_is_loop(remembering_sums(seed, counts, d, remembered, mean=0.2), seed)
+
+
+@pytest.mark.usefixtures("few_flips")
+@pytest.mark.parametrize("left_out", [(0,), (1, 2), ()])
+def test_coordinates_left_out_are_left_out_everywhere(left_out: tuple[int, ...]) -> None:
+    sums = remembering_sums(3, [32] * 4, 3, 0.4, slow=(0,))
+    arm = assert_is_loop(sums, 3, left_out=left_out)
+    named = {name for part in arm.parts for name in part.coordinates}
+    assert not named & {NAMES[j] for j in left_out}
+    # What they hold is of no account.
+    other = remembering_sums(3, [32] * 4, 3, 0.4, slow=(0,))
+    for j in left_out:
+        other.diagonal[:, :, j] = 50.0
+        for order in ORDERS.values():
+            next(other.pairs(order))[:, j] = next(other.pairs(order))[:, :, j] = 50.0
+    again = judged(other, 3, left_out)
+    assert again.pvalue == arm.pvalue
+    assert [part.pvalue for part in again.parts] == pytest.approx(
+        [part.pvalue for part in arm.parts], rel=1e-12
+    )
+
+
+def test_all_coordinates_left_out_leave_nothing_to_judge() -> None:
+    sums = remembering_sums(3, [32] * 4, 2, 0.4)
+    assert isinstance(tried(sums, left_out=(0, 1)), Abstention)
+
+
+@pytest.mark.usefixtures("few_flips")
+def test_slow_features_are_flipped_in_longer_batches() -> None:
+    """Two pools at least of the family of the slow coordinate, each with its own batches."""
+    sums = remembering_sums(5, [64] * 4, 3, 0.0, slow=(1,))
+    pools = literal_pools(sums, "score", sums.diagonal[:, 0], ())
+    assert len(pools) == 2
+    assert [own.columns for own in pools] == [[0, 2], [1]]
+    assert len(pools[0].groups) > len(pools[1].groups)
+    assert_is_loop(sums, 5)
+
+
+@pytest.mark.usefixtures("few_flips")
+def test_features_of_which_too_little_is_seen_are_not_judged() -> None:
+    """Straight lines: V_L grows like L squared up to the longest batches."""
+    sums = remembering_sums(5, [64] * 4, 2, 0.0)
+    ramp = np.tile(np.linspace(-1.0, 1.0, 64), 4)
+    sums.diagonal[:] = 0.01 * sums.diagonal + ramp[:, None, None]
+    arm = assert_is_loop(sums, 5)
+    assert {part.name.split(":")[0] for part in arm.parts} <= {"x pairs", "G2 pairs"}
+    # What is not judged is said.
+    found, *abstained = flips_of(sums, 5)
+    assert found == arm
+    assert [one.name for one in abstained] == [
+        "sign flips of location",
+        "sign flips of spread",
+        "sign flips of spread, shape",
+    ]
+    for one in abstained:
+        assert isinstance(one, Abstention)
+        assert "remember for longer than the longest batches" in one.reason
+
+
+def test_families_that_are_all_too_slow_leave_nothing_to_judge() -> None:
+    """One coordinate has no pairs."""
+    sums = remembering_sums(5, [64] * 4, 1, 0.0)
+    sums.diagonal[:] = 0.01 * sums.diagonal + np.tile(np.linspace(-1.0, 1.0, 64), 4)[:, None, None]
+    found = flips_of(sums, 5)
+    assert all(isinstance(one, Abstention) for one in found)
+    assert [one.name for one in found][1:] == [
+        "sign flips of location",
+        "sign flips of spread",
+        "sign flips of spread, shape",
+    ]
+
+
+@pytest.mark.parametrize("counts", [[7] * 8, [7, 7, 7, 7], [1, 2, 3]])
+def test_chains_of_unknown_memory_are_not_judged(counts: list[int]) -> None:
+    sums = remembering_sums(5, counts, 2, 0.0, mean=5.0)
+    (found,) = flips_of(sums)
+    assert isinstance(found, Abstention)
+    assert found.name == "sign flips"
+    assert "too short to tell how long they remember" in found.reason
+    # Chains of eight batches are, and what is remembered by none.
+    assert judged(remembering_sums(5, [8] * 8, 2, 0.0, mean=5.0)).pvalue < 0.01
+    sums.chains = np.arange(sums.count)
+    if sums.count >= FEWEST_BATCHES:
+        assert judged(sums).pvalue < 0.01
+
+
+@pytest.mark.usefixtures("few_flips")
+def test_memory_makes_the_flips_careful() -> None:
+    """Of sums that remember, the flips of unjoined batches would reject 0.3 and more."""
+    rejected = plain = 0
+    for seed in range(100):
+        sums = remembering_sums(seed, [64] * 4, 2, 0.7)
+        rejected += judged(sums, seed).pvalue <= 0.05
+        sums.chains = np.arange(256)
+        plain += judged(sums, seed).pvalue <= 0.05
+    assert plain > 30
+    assert binomtest(rejected, 100, 0.07, alternative="greater").pvalue > 0.01
+
+
+@pytest.mark.usefixtures("few_flips")
+@pytest.mark.parametrize("at_once", [1, 2])
+def test_pairs_that_come_in_parts_are_the_loop(at_once: int) -> None:
+    """Each part is pooled by itself."""
+    sums = remembering_sums(6, [32] * 3, 3, 0.6, slow=(1,))
+    sums.at_once = at_once
+    assert len(list(sums.parts_of("x pairs", 9))) > 1
+    assert_is_loop(sums, 6)
+
+
+# Flips that go on
+
+
+@pytest.fixture
+def short_stages(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    monkeypatch.setattr(sign_flips, "FIRST_PATTERNS", 50)
+    monkeypatch.setattr(sign_flips, "FURTHER_PATTERNS", (80, 170))
+    monkeypatch.setattr(sign_flips, "_PATTERNS_AT_ONCE", 1_000)
+    return [50, 80, 170]
+
+
+@pytest.mark.parametrize("mean", [0.0, 0.25, 0.5, 2.0])
+def test_flips_go_on_as_in_the_loop(mean: float, short_stages: list[int]) -> None:
+    for seed in range(3):
+        sums = random_sums(np.random.default_rng(seed), 30, 2, mean=mean)
+        assert_is_loop(sums, seed, short_stages, levels=[0.05, 0.2])
+
+
+def test_flips_of_chains_go_on_as_in_the_loop(short_stages: list[int]) -> None:
+    """The draws are deflated once, and no further flip is."""
+    longest = 0
+    for seed in range(4):
+        sums = remembering_sums(seed, [32] * 3, 2, 0.7)
+        levels = [judged(sums, seed).pvalue]
+        assert_is_loop(sums, seed, short_stages, levels=levels)
+        (_, patterns), _ = literal_arm(sums, signs_of(seed, 96, short_stages), levels=levels)
+        longest = max(longest, patterns)
+    assert longest == short_stages[-1]
+
+
+def patterns_of(arm: Arm, stages: Any) -> set[int]:
+    """The numbers of flips that the p-value is a fraction of."""
+    return {n for n in stages if abs(arm.pvalue * n - round(arm.pvalue * n)) < 1e-9}
+
+
+def test_flips_go_on_where_a_level_is_near(short_stages: list[int]) -> None:
+    """And all of them are used if it stays near, none without a level."""
+    seen = set()
+    for seed in range(5):
+        sums = random_sums(np.random.default_rng(seed), 30, 2, mean=0.1)
+        plain = judged(sums, seed)
+        assert 50 in patterns_of(plain, short_stages)
+        near = judged(sums, seed, levels=[plain.pvalue])
+        (signs, expected), _ = literal_arm(
+            sums, signs_of(seed, 30, short_stages), levels=[plain.pvalue]
+        )
+        assert near.pvalue == pytest.approx(signs / expected, abs=1e-12)
+        seen.add(expected)
+        far = judged(sums, seed, levels=[1e-9 if plain.pvalue > 0.2 else 0.999])
+        assert far.pvalue == plain.pvalue
+    assert 170 in seen
+
+
+def test_how_many_are_tried_at_once_does_not_matter(
+    short_stages: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Signs are drawn as bytes, four at a time: those of 32 batches leave none over."""
+    sums = random_sums(np.random.default_rng(2), 32, 2, mean=0.1)
+    expected = judged(sums, 2, levels=[0.3])
+    for some in (1, 7, 30):
+        monkeypatch.setattr(sign_flips, "_PATTERNS_AT_ONCE", some)
+        found = judged(sums, 2, levels=[0.3])
+        assert found.pvalue == expected.pvalue
+        for part, wanted in zip(found.parts, expected.parts, strict=True):
+            assert part.pvalue == pytest.approx(wanted.pvalue, rel=1e-9)
+
+
+def test_more_flips_than_are_worth_their_time_are_not_tried(
+    short_stages: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sums = random_sums(np.random.default_rng(1), 30, 2, mean=0.1)
+    first = judged(sums, 1)
+    levels = [first.pvalue]
+    assert judged(sums, 1, levels=levels).pvalue != first.pvalue
+    # 30 batches of 2 + 8 features of the diagonal, and 4 of each kind of pairs.
+    for products, most in ((30 * 18 * 79, 50), (30 * 18 * 80, 80), (30 * 18 * 170, 170)):
+        monkeypatch.setattr(sign_flips, "MOST_PRODUCTS", products)
+        found = judged(sums, 1, levels=levels)
+        assert most in patterns_of(found, short_stages)
+        (extreme, patterns), _ = literal_arm(
+            sums, signs_of(1, 30, [n for n in short_stages if n <= most]), levels=levels
+        )
+        assert found.pvalue == pytest.approx(extreme / patterns, abs=1e-12)
+
+
+def test_pairs_that_would_be_summed_again_are_flipped_once() -> None:
+    sums = random_sums(np.random.default_rng(1), 30, 2, mean=0.1)
+    first = judged(sums, 1)
+    assert judged(sums, 1, levels=[first.pvalue]).pvalue != first.pvalue
+    sums.keeps_pairs = False
+    assert judged(sums, 1, levels=[first.pvalue]).pvalue == first.pvalue
+
+
+def test_p_values_can_fall_below_a_five_hundredth() -> None:
+    """Where 0.001 is a level that counts, 20,000 flips tell 1/20,000 from 1/500."""
+    sums = random_sums(np.random.default_rng(7), 60, 2, mean=2.5)
+    assert judged(sums).pvalue == 1.0 / FIRST_PATTERNS
+    levels = [0.0008]
+    assert judged(sums, levels=levels).pvalue < 1.0 / 2_000
+
+
+def test_two_seeds_agree_at_a_level_that_counts() -> None:
+    """Borderline sums: at 500 flips pairs of seeds disagree often, at 20,000 seldom."""
+    disagreed = {(): 0, (0.05,): 0}
+    for seed in range(200, 215):
+        sums = random_sums(np.random.default_rng(seed), 40, 1, mean=0.15)
+        for levels in disagreed:
+            below = {judged(sums, rng, levels=levels).pvalue <= 0.05 for rng in range(2)}
+            disagreed[levels] += len(below) == 2
+    assert disagreed[(0.05,)] <= 1
+
+
+# What is judged, and where it is found
 
 
 @pytest.mark.parametrize("most_numbers", [1, 2_000, 10**6])
@@ -109,7 +455,7 @@ def test_pairs_in_parts_find_the_same_place(
     whole = judged(sums_of(sample))
     monkeypatch.setattr(batch_sums, "PAIR_NUMBERS", most_numbers)
     arm = judged(sums_of(sample))
-    assert arm.pvalue == whole.pvalue == 1.0 / (NUMBER_OF_FLIPS + 1)
+    assert arm.pvalue == whole.pvalue == 1.0 / FIRST_PATTERNS
     assert arm.leading.coordinates == tuple(NAMES[index] for index in place)
     assert arm.leading.orders == ("x",)
     for part, expected in zip(arm.parts, whole.parts, strict=True):
@@ -152,25 +498,28 @@ def test_the_arm_says_what_it_looked_at_on_which_rows() -> None:
 def test_too_few_batches_are_not_judged() -> None:
     rng = np.random.default_rng(0)
     assert FEWEST_BATCHES == 8
-    assert flip_signs(random_sums(rng, 7, 2), "ab", rng) is None
-    assert flip_signs(random_sums(rng, 8, 2), "ab", rng) is not None
+    found = tried(random_sums(rng, 7, 2))
+    assert isinstance(found, Abstention)
+    assert found.name == "sign flips"
+    assert "fewer than 8 independent batches" in found.reason
+    assert isinstance(tried(random_sums(rng, 8, 2)), Arm)
 
 
 def test_batches_of_little_weight_hardly_count() -> None:
     """200 batches as good as 7.9 are too few, as good as 119 too few for spreads."""
     rng = np.random.default_rng(0)
     sums = random_sums(rng, 200, 2)
-    sums.effective_count = FEWEST_BATCHES - 0.1
-    assert flip_signs(sums, NAMES[:2], rng) is None
-    sums.effective_count = FEWEST_FOR_SPREADS - 1.0
+    sums.effective = FEWEST_BATCHES - 0.1
+    assert isinstance(tried(sums), Abstention)
+    sums.effective = FEWEST_FOR_SPREADS - 1.0
     assert "x: sum" not in [part.name for part in judged(sums).parts]
-    sums.effective_count = float(FEWEST_FOR_SPREADS)
+    sums.effective = float(FEWEST_FOR_SPREADS)
     assert "x: sum" in [part.name for part in judged(sums).parts]
 
 
 def test_sums_that_are_all_zero_are_not_judged() -> None:
     sums = GivenSums(np.zeros((20, 6, 2)), {order: np.zeros((20, 2, 2)) for order in (1, 3)})
-    assert flip_signs(sums, "ab", np.random.default_rng(0)) is None  # type: ignore[arg-type]
+    assert isinstance(tried(sums), Abstention)
 
 
 @pytest.mark.parametrize("scale", [1e-170, 1e170])
@@ -221,8 +570,8 @@ def test_flips_that_change_nothing_count_against(d: int) -> None:
     """Of 8 batches' signs one in 128 is all alike: as far out as the draws, never less."""
     for seed in range(20):
         sums = random_sums(np.random.default_rng(seed), 8, d, mean=2.0)
-        alike = np.abs(signs_of(seed, 8).sum(axis=1)) == 8.0
-        assert judged(sums, seed).pvalue >= np.count_nonzero(alike) / (NUMBER_OF_FLIPS + 1)
+        alike = np.abs(signs_of(seed, 8)[0].sum(axis=1)) == 8.0
+        assert judged(sums, seed).pvalue >= np.count_nonzero(alike) / FIRST_PATTERNS
 
 
 def test_a_coordinates_scale_does_not_matter() -> None:
@@ -246,9 +595,7 @@ def test_p_values_of_symmetric_sums_are_uniform(batches: int, d: int) -> None:
     for _ in range(400):
         sign = rng.choice([-1.0, 1.0], size=batches)
         sums = random_sums(rng, batches, d, sign=sign)
-        arm = flip_signs(sums, NAMES[:d], rng)
-        assert arm is not None
-        pvalues.append(arm.pvalue)
+        pvalues.append(judged(sums, rng).pvalue)
     for level in (0.05, 0.2, 0.5):
         rejected = int(np.count_nonzero(np.array(pvalues) <= level + 1e-9))
         assert binomtest(rejected, 400, level, alternative="greater").pvalue > 0.005

@@ -1,20 +1,30 @@
-"""Two tests, one level: how the arms of `check` share it."""
+"""Several tests, one level: how the arms of `check` share it."""
 
 from __future__ import annotations
 
-from polystein.results.evidence import Arm
+from collections.abc import Mapping, Sequence
+
+from polystein.results.evidence import Abstention, Arm
 
 #: What each arm is called, and which rows it judges.
 FLIPS, ALL_ROWS = "sign flips", "all rows"
 TRAINED, TEST_ROWS = "trained witnesses", "the test rows"
+AGREEMENT = "agreement of chains"
+
+#: Shares of the level. They were chosen on seeds that appear in no table. Independent rows have no
+#: chains that could agree.
+SHARES_OF_ROWS: Mapping[str, float] = {FLIPS: 0.8, TRAINED: 0.2}
+SHARES_OF_CHAINS: Mapping[str, float] = {FLIPS: 0.76, TRAINED: 0.19, AGREEMENT: 0.05}
 
 
-def combined(flips: Arm | None, trained: Arm | None, flips_share: float) -> tuple[Arm, ...]:
-    """Both arms with their shares of the level, the one with the smaller p-value first.
+def combined(
+    found: Sequence[Arm | Abstention], shares: Mapping[str, float]
+) -> tuple[tuple[Arm, ...], tuple[Abstention, ...]]:
+    """The arms with their shares of the level, smallest p-value first, and those that abstain.
 
-    The first one's p-value is the p-value of the two together (Bonferroni, with unequal
-    shares fixed in advance). An arm that abstains is left out, and the other keeps its own share.
+    The first one's p-value is the p-value of all together (Bonferroni, with unequal shares
+    fixed in advance). Where an arm abstains, the others keep their own shares.
     """
-    arms = [] if flips is None else [flips.with_level_share(flips_share)]
-    arms += [] if trained is None else [trained.with_level_share(1.0 - flips_share)]
-    return tuple(sorted(arms, key=lambda arm: arm.pvalue))
+    arms = [one.with_level_share(shares[one.name]) for one in found if isinstance(one, Arm)]
+    abstained = tuple(one for one in found if isinstance(one, Abstention))
+    return tuple(sorted(arms, key=lambda arm: arm.pvalue)), abstained

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
-from typing import NamedTuple
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from polystein._lib.numerics import kish_size
-from polystein._lib.scratch import empty
+from polystein._lib.numerics import TINY, kish_size
+from polystein._lib.scratch import empty_like
 from polystein.data.coordinates import Frame
 from polystein.data.passes import Accumulator, Tick, every_row, run_pass
 from polystein.data.screen import LargestDeviations
 from polystein.data.source import Block, Source
-from polystein.methods.check.batches import Batches, Segments
+from polystein.inference.columns import segment_sums
+from polystein.inference.memory import Joining, joinings
+from polystein.methods.check.batches import Batches, Segments, chains_are_batches
 from polystein.stein.basis import Basis, Term
 from polystein.stein.operator import diagonal_entries
 from polystein.types import FloatArray
@@ -22,8 +26,11 @@ from polystein.types import FloatArray
 #: Sums over pairs of coordinates take at most this many numbers at once, 256 MiB. What does not
 #: fit is summed in further passes.
 PAIR_NUMBERS = 2**25
-# So few segments of a block are summed one by one.
-_FEW = 8
+# More sums over pairs than this are kept in single precision ...
+_MANY_SUMS = 2**22
+# ... if the largest score of a block lies between these: their products with standardised draws
+# and their squares stay far from the limits of single precision.
+_LEAST_SCORE, _MOST_SCORE = 1e-12, 1e12
 
 
 class PairJob(NamedTuple):
@@ -50,7 +57,6 @@ class BatchSums:
         orders: tuple[int, ...] = (),
     ) -> None:
         self.source, self.basis, self.batches, self.frame = source, basis, batches, frame
-        self._unjoined, self._starts = batches, np.arange(batches.count)
         self.deviations = LargestDeviations(frame, source.layout.dimension)
         self._jobs = self._pair_jobs(orders if source.layout.dimension > 1 else ())
         fitting = self._fitting(self._jobs)
@@ -65,26 +71,61 @@ class BatchSums:
 
     @property
     def count(self) -> int:
-        """How many batches there are, after any were joined."""
-        return self._starts.size
+        """How many batches there are."""
+        return self.batches.count
+
+    @cached_property
+    def joinings(self) -> list[Joining]:
+        """The batches as they are, and joined to longer ones if rows remember those before."""
+        found = joinings(self.sizes, self.batches.chain_of)
+        return found if self.source.layout.time_ordered else found[:1]
 
     @property
-    def neighbours(self) -> NDArray[np.bool_]:
-        """Whether each batch but the last is followed by one of the same chain."""
-        return self.batches.neighbours
+    def memory_is_known(self) -> bool:
+        """Whether batches are independent, or chains long enough to tell how long they remember."""
+        layout = self.source.layout
+        whole = not layout.time_ordered or chains_are_batches(layout)
+        return whole or len(self.joinings) > 1
 
-    @property
-    def effective_count(self) -> float:
+    @cached_property
+    def sizes(self) -> FloatArray:
+        """Rows in each batch; with importance weights, effective rows in the sense of Kish."""
+        if not self.source.weighted:
+            return self.batches.rows.astype(np.float64)
+        return self._pass.weights * self.weight_scale
+
+    @cached_property
+    def weight_scale(self) -> float:
+        """What makes importance weights sum to their effective number, sum w / sum w^2."""
+        if not self.source.weighted:
+            return 1.0
+        return float(self._pass.weights.sum()) / max(self._pass.squared_weights, TINY)
+
+    def effective_count(self, joining: Joining) -> float:
         """Kish's effective number of batches; their number if there are no importance weights."""
         if not self.source.weighted:
-            return float(self.count)
-        weights = self._joined(self._pass.weights)
-        return kish_size(float(weights.sum()), float(weights @ weights))
+            return float(joining.count)
+        return kish_size(float(joining.rows.sum()), float(joining.rows @ joining.rows))
 
     @property
     def diagonal(self) -> FloatArray:
         """Sums of s, and of s phi_i + phi_i' for each order; of shape (batches, 1 + Q, d)."""
-        return self._joined(self._pass.diagonal).reshape(self.count, 1 + self.basis.order, -1)
+        return self._pass.diagonal.reshape(self.count, 1 + self.basis.order, -1)
+
+    @property
+    def draws(self) -> FloatArray:
+        """Sums of the standardised draws."""
+        return self._pass.draws
+
+    @property
+    def squares(self) -> FloatArray:
+        """Sums over the batches of squared draws and squared scores, of shape (batches, 2, d)."""
+        return self._pass.squares.reshape(self.count, 2, -1)
+
+    @property
+    def keeps_pairs(self) -> bool:
+        """Whether all sums of pairs fit into memory together."""
+        return len(self._fitting(self._jobs)) == len(self._jobs)
 
     def pairs(self, order: int) -> Iterator[FloatArray]:
         """Sums of s_l phi_m for l != m, a few score coordinates l at a time.
@@ -98,32 +139,20 @@ class BatchSums:
         for job in jobs:
             if job not in self._pairs:
                 self._sum_again(job)
-            yield self._joined(self._pairs[job].without_diagonal())
-
-    def join(self, count: int) -> None:
-        """Join so many neighbouring batches of a chain to one."""
-        starts, self.batches = self.batches.merged(count)
-        self._starts = self._starts[starts]
-
-    def _joined(self, sums: FloatArray) -> FloatArray:
-        """Sums over the batches as they are joined by now."""
-        if self.count == len(sums):
-            return sums
-        joined: FloatArray = np.add.reduceat(sums, self._starts)
-        return joined
+            yield self._pairs[job].without_diagonal()
 
     def _sum_again(self, wanted: PairJob) -> None:
         """Sum pairs that did not fit, as many as do: those wanted next."""
         jobs = self._fitting(self._jobs[self._jobs.index(wanted) :])
         self._pairs = self._pass.pairs = {}  # their memory is needed
         dimension = self.source.layout.dimension
-        again = BatchPass(self.frame, self.basis, self._unjoined, dimension, jobs, None)
+        again = BatchPass(self.frame, self.basis, self.batches, dimension, jobs, None)
         run_pass(self.source, every_row(self.source), again)
         self._pairs = again.pairs
 
     def _pair_jobs(self, orders: tuple[int, ...]) -> list[PairJob]:
         dimension = self.source.layout.dimension
-        at_once = max(1, min(dimension, PAIR_NUMBERS // (self._unjoined.count * dimension)))
+        at_once = max(1, min(dimension, PAIR_NUMBERS // (self.batches.count * dimension)))
         return [
             PairJob(order, low, min(low + at_once, dimension))
             for order in orders
@@ -135,7 +164,7 @@ class BatchSums:
         dimension, total = self.source.layout.dimension, 0
         kept: list[PairJob] = []
         for job in jobs:
-            total += self._unjoined.count * (job.high - job.low) * dimension
+            total += self.batches.count * (job.high - job.low) * dimension
             if kept and total > PAIR_NUMBERS:
                 break
             kept.append(job)
@@ -159,7 +188,9 @@ class BatchPass:
         #: None where pairs are all that is summed: the rest has been summed before.
         self.deviations = deviations
         self.diagonal = np.zeros((batches.count, (1 + basis.order) * dimension))
-        self.weights = np.zeros(batches.count)
+        self.draws = np.zeros((batches.count, dimension))
+        self.squares = np.zeros((batches.count, 2 * dimension))
+        self.weights, self.squared_weights = np.zeros(batches.count), 0.0
         self.pairs = {job: PairSums(job, batches.count, dimension) for job in jobs}
 
     def zero(self) -> BatchPass:
@@ -185,11 +216,21 @@ class BatchPass:
 
     def _add_diagonal(self, seen: Block, terms: list[Term], segments: Segments) -> None:
         if seen.weights is not None:
-            _add(self.weights, segments.batch, _segment_sums(seen.weights, segments))
+            _add(
+                self.weights,
+                segments.batch,
+                segment_sums(seen.weights, segments.low, segments.high),
+            )
+            self.squared_weights += float(seen.weights @ seen.weights)
+        parts = []
+        for values in (seen.draws, seen.scores):
+            squares = np.multiply(values, values, out=empty_like(values))
+            parts.append(_weighted_sums(squares, seen.weights, segments))
+        _add(self.squares, segments.batch, np.concatenate(parts, axis=1))
+        _add(self.draws, segments.batch, _weighted_sums(seen.draws, seen.weights, segments))
         parts = []
         for entry in diagonal_entries(seen.scores, terms):
-            weighted = entry if seen.weights is None else entry * seen.weights[:, None]
-            parts.append(_segment_sums(weighted, segments))
+            parts.append(_weighted_sums(entry, seen.weights, segments))
         _add(self.diagonal, segments.batch, np.concatenate(parts, axis=1))
 
     def merge(self, other: BatchPass) -> BatchPass:
@@ -197,18 +238,29 @@ class BatchPass:
         if self.deviations is not None and other.deviations is not None:
             self.deviations.merge(other.deviations)
         self.diagonal += other.diagonal
+        self.draws += other.draws
+        self.squares += other.squares
         self.weights += other.weights
+        self.squared_weights += other.squared_weights
         for job, pairs in other.pairs.items():
             self.pairs[job].merge(pairs)
         return self
 
 
 class PairSums:
-    """Sums over the batches of s_l phi_m, for the score coordinates l of a job."""
+    """Sums over the batches of s_l phi_m, for the score coordinates l of a job.
+
+    Many sums are kept in single precision, which halves their memory and the time of their
+    flips. Flips rank sums that are rounded alike, and need no more digits than that. Scores of
+    a size at which single precision could overflow or underflow are summed in double precision.
+    """
 
     def __init__(self, job: PairJob, batches: int, dimension: int) -> None:
         self._job = job
-        self.sums = np.zeros((batches, job.high - job.low, dimension))
+        shape = (batches, job.high - job.low, dimension)
+        self.sums: NDArray[Any] = np.zeros(
+            shape, dtype=np.float32 if math.prod(shape) > _MANY_SUMS else np.float64
+        )
         self._seen = np.zeros(batches, dtype=np.bool_)
 
     def add(self, seen: Block, values: FloatArray, segments: Segments) -> None:
@@ -216,7 +268,10 @@ class PairSums:
         scores = seen.scores[:, self._job.low : self._job.high]
         if seen.weights is not None:
             scores = scores * seen.weights[:, None]
-        product = empty(*self.sums.shape[1:])
+        if self.sums.dtype == np.float32 and not _LEAST_SCORE < np.abs(scores).max() < _MOST_SCORE:
+            self.sums = self.sums.astype(np.float64)
+        scores, values = (rows.astype(self.sums.dtype, copy=False) for rows in (scores, values))
+        product = np.empty(self.sums.shape[1:], dtype=self.sums.dtype)
         for low, high, batch in zip(*(part.tolist() for part in segments), strict=True):
             factors = scores[low:high].T, values[low:high]
             if self._seen[batch]:
@@ -228,6 +283,8 @@ class PairSums:
 
     def merge(self, other: PairSums) -> None:
         """Add the sums of other rows."""
+        if self.sums.dtype != other.sums.dtype:
+            self.sums = self.sums.astype(np.float64)
         self.sums += other.sums
         self._seen |= other._seen
 
@@ -246,18 +303,9 @@ def _add(sums: FloatArray, batches: NDArray[np.intp], values: FloatArray) -> Non
         np.add.at(sums, batches, values)
 
 
-def _segment_sums(columns: FloatArray, segments: Segments) -> FloatArray:
-    """Sums over the rows of each segment."""
-    if segments.low.size <= _FEW:
-        # Products with ones are several times as fast as sums of rows.
-        ones = np.ones(len(columns))
-        bounds = zip(segments.low.tolist(), segments.high.tolist(), strict=True)
-        return np.array([ones[low:high] @ columns[low:high] for low, high in bounds])
-    if np.array_equal(segments.low[1:], segments.high[:-1]) and segments.high[-1] == len(columns):
-        result: FloatArray = np.add.reduceat(columns, segments.low)
-        return result
-    # Every second sum is over a gap; the last one goes to the end of the rows unless it is cut.
-    cuts = np.stack([segments.low, segments.high], axis=1).ravel()
-    cuts = cuts[:-1] if cuts[-1] == len(columns) else cuts
-    between: FloatArray = np.add.reduceat(columns, cuts)[::2]
-    return between
+def _weighted_sums(
+    columns: FloatArray, weights: FloatArray | None, segments: Segments
+) -> FloatArray:
+    """Sums over the rows of each segment, times the importance weights if there are any."""
+    weighted = columns if weights is None else columns * weights[:, None]
+    return segment_sums(weighted, segments.low, segments.high)

@@ -1,8 +1,8 @@
-"""Batches: distant stretches of rows whose sums of features may be taken as independent."""
+"""Batches: stretches of rows, whose sums of features are what `check` judges by."""
 
 from __future__ import annotations
 
-import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -13,13 +13,16 @@ from numpy.typing import NDArray
 
 from polystein.data.source import Block, Layout
 
-#: Batches of independent rows have at least so many rows, so that sums are less skewed ...
+#: Batches have at least so many rows, so that sums are less skewed.
 FEWEST_ROWS = 4
-#: ... and batches of a chain so many autocorrelation times, with one between neighbours: sums
-#: over shorter ones still agree with their neighbours, which flips would take for evidence.
-BATCH_TIMES, BATCH_GAP_TIMES = 4.0, 1.0
-#: More batches make the flips dearer and the verdict hardly better.
+#: More batches of independent rows make the flips dearer and the verdict hardly better.
 MOST_BATCHES = 250
+#: A chain of four is cut into 64 batches, which halve five times.
+MOST_BATCHES_OF_CHAINS = 256
+#: From so many chains on the batches are chains, which are independent whatever they remember ...
+MANY_CHAINS = 32
+#: ... and from so many on if they are too short to tell how long they remember.
+MANY_SHORT_CHAINS, SHORT_CHAIN = 16, 64
 
 
 class Stretch(NamedTuple):
@@ -39,25 +42,31 @@ class Segments(NamedTuple):
     batch: NDArray[np.intp]
 
 
-def cut(layout: Layout, time: float | None) -> Batches:
-    """Cut every chain into stretches of nearly equal length.
+def cut(layout: Layout, *, chains: bool) -> Batches:
+    """Cut every chain into stretches of nearly equal length, one after the other.
 
-    ``time`` is the autocorrelation time; None stands for independent rows. A chain
-    too short for two stretches is one, and many chains share the batches.
+    ``chains`` says whether rows depend on those before them. A chain too short for two
+    stretches is one, and many chains share the batches.
     """
-    least = FEWEST_ROWS if time is None else max(FEWEST_ROWS, math.ceil(BATCH_TIMES * time))
-    gap = 0 if time is None else math.ceil(BATCH_GAP_TIMES * time)
+    whole = chains and chains_are_batches(layout)
+    most = MOST_BATCHES_OF_CHAINS if chains else MOST_BATCHES
     stretches: list[tuple[int, int, int]] = []
     for chain, rows in enumerate(layout.lengths):
-        most = MOST_BATCHES * rows // layout.total
-        count = max(1, min((rows + gap) // (least + gap), most))
-        bounds = np.linspace(0, rows - gap * (count - 1), count + 1).astype(int).tolist()
-        stretches += [(chain, bounds[k] + k * gap, bounds[k + 1] + k * gap) for k in range(count)]
+        count = 1 if whole else max(1, min(rows // FEWEST_ROWS, most * rows // layout.total))
+        bounds = np.linspace(0, rows, count + 1).astype(int).tolist()
+        stretches += [(chain, low, high) for low, high in pairwise(bounds)]
     total = len(stretches)
-    batches = min(total, MOST_BATCHES)
+    batches = min(total, most)
     return Batches(
         tuple(Stretch(*stretch, k * batches // total) for k, stretch in enumerate(stretches))
     )
+
+
+def chains_are_batches(layout: Layout) -> bool:
+    """Whether there are so many chains, or so many short ones, that they are the batches."""
+    count = len(layout.lengths)
+    short = min(layout.lengths) < SHORT_CHAIN
+    return count >= MANY_CHAINS or (short and count >= MANY_SHORT_CHAINS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,13 +81,26 @@ class Batches:
         return self.stretches[-1].batch + 1
 
     @cached_property
-    def neighbours(self) -> NDArray[np.bool_]:
-        """Whether each batch but the last is followed by one of the same chain."""
-        result = np.zeros(self.count - 1, dtype=np.bool_)
-        for one, other in pairwise(self.stretches):
-            if one.batch != other.batch:
-                result[one.batch] = one.chain == other.chain
-        return result
+    def chain_of(self) -> NDArray[np.intp]:
+        """The chain of each batch; the first one, if a batch has several."""
+        table = np.array(self.stretches, dtype=np.intp)
+        firsts = np.searchsorted(table[:, 3], np.arange(self.count))
+        chains: NDArray[np.intp] = table[firsts, 0]
+        return chains
+
+    @cached_property
+    def rows(self) -> NDArray[np.intp]:
+        """How many rows each batch has."""
+        table = np.array(self.stretches, dtype=np.intp)
+        lengths = (table[:, 2] - table[:, 1]).astype(np.float64)
+        return np.bincount(table[:, 3], lengths).astype(np.intp)
+
+    def before(self, stops: Sequence[int]) -> NDArray[np.intp]:
+        """The batches whose rows all lie before a row of their chain, one for each chain."""
+        early = np.ones(self.count, dtype=np.bool_)
+        for stretch in self.stretches:
+            early[stretch.batch] &= stretch.stop <= stops[stretch.chain]
+        return np.flatnonzero(early)
 
     def segments(self, block: Block) -> Segments:
         """Which rows of a block belong to which batch."""
@@ -102,17 +124,3 @@ class Batches:
             (table[low:high, 1], table[low:high, 2], table[low:high, 3])
             for low, high in pairwise(borders)
         ]
-
-    def merged(self, count: int) -> tuple[NDArray[np.intp], Batches]:
-        """Join ``count`` neighbouring batches of a chain: where each group starts, and the result.
-
-        What is left over at the end of a chain joins the group before it.
-        """
-        borders = np.concatenate([[0], np.flatnonzero(~self.neighbours) + 1, [self.count]])
-        starts = []
-        for low, high in pairwise(borders.tolist()):
-            groups = max(1, (high - low) // count)
-            starts += [low + count * k for k in range(groups)]
-        group = np.searchsorted(starts, np.arange(self.count), "right") - 1
-        stretches = tuple(one._replace(batch=int(group[one.batch])) for one in self.stretches)
-        return np.array(starts), Batches(stretches)

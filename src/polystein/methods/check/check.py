@@ -3,45 +3,60 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import stdtr
+from numpy.typing import NDArray
 
 from polystein._lib.arguments import boolean
-from polystein._lib.numerics import TINY
+from polystein._lib.notes import Notes, first_of
 from polystein._lib.threads import one_blas_thread
-from polystein.data.passes import Tick
+from polystein.data.axes import require_independent_rows
+from polystein.data.passes import Accumulator, Tick
 from polystein.data.sample import as_source
+from polystein.data.score_screen import ScreenedRows, screen_scores
 from polystein.data.source import Source, coordinate_names, in_time_order
-from polystein.data.split import TRAINING, BlockSplit, Partition, RandomSplit, Split
-from polystein.errors import DegenerateError, LowESSWarning
+from polystein.data.split import TRAINING, BlockSplit, ChainSplit, RandomSplit, Split
+from polystein.data.stuck import refuse_absurd_chains
+from polystein.errors import LowESSWarning
 from polystein.explain.tolerance import checked_tolerance, with_effects
-from polystein.inference.pvalues import correlations, tail_of_maximum, upper_normal
-from polystein.inference.variance import IID, InitialSequence, Variance
-from polystein.methods.check.arms import TEST_ROWS, TRAINED, combined
-from polystein.methods.check.batch_sums import BatchSums
-from polystein.methods.check.batches import cut
-from polystein.methods.check.chain_memory import Times, memory_in_batches, slowest_times
-from polystein.methods.check.families import BASIS, PAIR_ORDERS, order_of
-from polystein.methods.check.flips_arm import FEWEST_BATCHES, flip_signs
-from polystein.methods.check.trained_witnesses import TrainedWitnesses, TrainingSums, fit_witnesses
-from polystein.methods.split_sample import (
-    TRAINING_GAP_TIMES,
-    SplitRound,
-    SplitSampleTest,
-    judged_columns,
-    z_statistics,
+from polystein.inference.pvalues import upper_normal
+from polystein.inference.variance import IID, BatchMeans, Variance
+from polystein.methods.check.agreement import (
+    AgreementSums,
+    ThinnedRows,
+    agreement_abstention,
+    agreement_arm,
 )
-from polystein.results.evidence import Arm, Evidence, Part
+from polystein.methods.check.arms import (
+    AGREEMENT,
+    FLIPS,
+    SHARES_OF_CHAINS,
+    SHARES_OF_ROWS,
+    combined,
+)
+from polystein.methods.check.batch_sums import BatchSums
+from polystein.methods.check.batches import chains_are_batches, cut
+from polystein.methods.check.chain_convergence import ChainConvergence, chain_convergence
+from polystein.methods.check.families import BASIS, PAIR_ORDERS, order_of
+from polystein.methods.check.flips_arm import flip_signs
+from polystein.methods.check.trained_arm import (
+    INDEPENDENT,
+    Trained,
+    trained_arm,
+    training_memory,
+)
+from polystein.methods.check.trained_witnesses import TrainingSums
+from polystein.methods.check.verdict import diagnosed, doubts
+from polystein.methods.split_sample import SplitRound, SplitSampleTest
+from polystein.results.diagnostics import Diagnostics
+from polystein.results.evidence import Abstention, Arm, Evidence
 from polystein.results.result import GofResult
 from polystein.types import RNG, Array, Progress, ScoreFunction
 
-#: The sign flips' share of the level; the trained witnesses have the rest. Chosen on seeds that
-#: appear in no table.
-FLIPS_SHARE = 0.8
-#: With fewer than this many autocorrelation times between them, test rows remember training rows.
-LEAST_GAP_TIMES = 1.0
+#: Levels that people use. Where a p-value is near one of them, it is worth more flips.
+USUAL_LEVELS = (0.05, 0.01, 0.005, 0.001)
 
 
 def check(
@@ -49,25 +64,31 @@ def check(
     scores: Array | ScoreFunction | None = None,
     /,
     *,
+    model: object = None,
     iid: bool = False,
     tolerance: float | None = None,
-    rng: RNG = None,
+    rng: RNG = 0,
     progress: Progress | None = None,
 ) -> GofResult:
     """Test whether the draws come from the target.
 
-    Two tests share the level, each strong where the other is weak. One spends no
+    Three tests share the level, each strong where the others are weak. One spends no
     rows on training: it asks whether location, spread, shape or dependence of any
-    coordinate is off, and judges by flipping the signs of batches of rows. The other
+    coordinate is off, and judges by flipping the signs of batches of rows. One
     trains several test functions on half of the rows and judges the best of them on
-    the other half. Both keep chains in time order and allow for autocorrelation.
-    Units do not matter: every coordinate is centred and scaled.
+    the other half. One asks whether chains agree with each other and with their own
+    beginnings. All keep chains in time order and allow for their memory, whatever its
+    form. Units do not matter: every coordinate is centred and scaled.
 
     Parameters
     ----------
     draws, scores : array, or Sample
         As for `Sample`. Draws of shape (chain, draw, d) are chains, (n, d) is one
-        chain in time order.
+        chain in time order. Objects of other libraries that carry draws
+        and gradients may stand in for both: a trace of nutpie, a NumPyro ``MCMC``, states of
+        BlackJAX.
+    model : pymc.Model or bambi.Model, optional
+        The model whose draws are given as ArviZ data, as in ``check(idata, model=model)``.
     iid : bool
         Whether the rows of (n, d) draws are independent. They are then split at random.
         Do not set it for shuffled or thinned chains.
@@ -76,29 +97,32 @@ def check(
         sd by this part. ``result.tolerance`` then says whether they are "within" it, "beyond" it,
         or whether that is "undecided", beside the verdict and the p-value.
     rng : int, SeedSequence, Generator or None
-        An int or SeedSequence reproduces the result. Signs are flipped at random,
-        and with ``iid=True`` rows are split at random.
+        Signs are flipped at random, and with ``iid=True`` rows are split at random. The
+        default, 0, gives the same result for the same draws. None gives another one every
+        time.
     progress : callable, optional
         Called as ``progress(done, total)`` while rows are worked through.
 
     Returns
     -------
     GofResult
-        ``evidence.arms`` holds the two tests with their parts, the one with the smaller
-        p-value first; ``explain()`` sorts the parts by their share in the evidence.
-        ``statistic`` is the standard normal quantile of 1 - pvalue, 0 if that is below 0.
+        ``verdict`` is "rejected", "not rejected" or "inconclusive", with the ``reasons`` for
+        the last. ``evidence.arms`` holds the tests with their parts, the one with the smallest
+        p-value first, and ``evidence.abstained`` those that could not judge; ``explain()``
+        sorts the parts by their share in the evidence. ``diagnostics`` has R-hat and ESS of
+        draws and scores. ``statistic`` is the standard normal quantile of 1 - pvalue, 0 if
+        that is below 0.
 
     Notes
     -----
-    The p-value is min(1, p_flips/0.8, p_trained/0.2). That of the sign flips is a
-    multiple of 1/500; very small p-values come from the trained witnesses. The sign flips
-    abstain if there are fewer than eight independent batches of rows. The trained
-    witnesses abstain if test rows would depend on training rows. If both abstain, a
-    `DegenerateError` is raised.
+    The p-value is the smallest of the arms', each divided by its share of the level: 0.76
+    for sign flips, 0.19 for trained witnesses and 0.05 for the agreement of chains, or 0.8 and
+    0.2 for independent rows. The p-value of the sign flips is a multiple of 1/500. It is
+    refined, to 1/20,000 at the most, where it is near 0.05, 0.01, 0.005 or 0.001.
 
-    Both references are asymptotic. The size at level 0.05 is 0.07 at n = 50. Where the scores
-    have no fourth moment (a Gamma(3) law on its own scale) it is 0.09 at n = 1000 in two
-    dimensions, and 0.13 in sixteen.
+    Sign flips judge each family of features on batches that are longer than its memory, and
+    leave out coordinates that are worth fewer than 100 draws. Trained witnesses abstain if
+    test rows would depend on training rows.
 
     ``result.effects`` says which property of which parameter is off; see `effects`. It is
     computed when it is asked for, and for a report of a rejected result: until then the result
@@ -124,138 +148,140 @@ def check(
     True
     """
     bound = checked_tolerance(tolerance)
-    source = as_source(draws, scores)
-    if not boolean(iid, "iid"):
-        source = in_time_order(source)
-    split: Split = RandomSplit(0.5) if iid else BlockSplit(0.5, gap="auto")
-    variance: Variance = IID() if iid else InitialSequence()
-    test = SplitSampleTest(source, BASIS, "full", split, variance, "greater", True)
-    # Rows are read for a first look, for times (of chains), for sums, and to train or to test.
-    notes, tick = test.notes(), Tick(progress, (3 if iid else 4) * source.layout.total)
-    with one_blas_thread():
-        (rows,) = test.rounds(1, rng, notes, tick)
-        flips, trained = both_arms(rows, tick)
-        tick.finish()
-    arms = combined(flips, trained.arm, FLIPS_SHARE)
-    if not arms:
-        raise DegenerateError(
-            f"`draws` must hold more independent draws to be judged: those of {source} move "
-            f"so slowly that the test half is worth about {trained.ess:.1f}. Run the sampler longer"
-        )
-    _note_few(rows, trained)
-    notes.emit()
-    return with_effects(_result(rows, trained, arms), source, bound)
-
-
-def _note_few(rows: SplitRound, trained: Trained) -> None:
-    """Warn if the trained witnesses abstained, or rest on few effective draws."""
-    if trained.arm is None:
-        rows.notes.add(
-            LowESSWarning(
-                "the draws move too slowly to be trained on and tested apart: the test half is "
-                f"worth about {trained.ess:.0f} independent draws, and sign flips of batches judge "
-                "alone: take more draws"
-            )
-        )
+    source = as_source(draws, scores, model)
+    if boolean(iid, "iid"):
+        require_independent_rows(source)
     else:
-        rows.note_ess(trained.ess, "the trained arm")
+        source = in_time_order(source)
+    refuse_absurd_chains(source)
+    test = SplitSampleTest(source, BASIS, "full", *_rules(source, iid), "greater", True)
+    # Rows are read for a first look, for sums, to train and to test.
+    notes, tick = test.notes(), Tick(progress, 3 * source.layout.total)
+    screened = ScreenedRows(source.layout)
+    thinned = ThinnedRows(source.layout) if agreement_abstention(source) is None else None
+    beside: list[Accumulator] = [screened, *([] if thinned is None else [thinned])]
+    with one_blas_thread():
+        (rows,) = test.rounds(1, rng, notes, tick, beside)
+        screen_scores(source, screened, notes)
+        found = _judged(rows, thinned, tick)
+        tick.finish()
+    notes.emit()
+    return with_effects(_result(rows, found, iid=iid), source, bound)
 
 
-def both_arms(rows: SplitRound, tick: Tick) -> tuple[Arm | None, Trained]:
-    """Sum what both arms need of the rows in one pass, then judge one after the other."""
+def _rules(source: Source, iid: bool) -> tuple[Split, Variance]:
+    """How rows are split, and how the variance over test rows is estimated."""
+    if iid:
+        return RandomSplit(0.5), IID()
+    many = chains_are_batches(source.layout)
+    # The variance of chains is estimated by batches of their own (`batches_of_tests`).
+    return ChainSplit(0.5) if many else BlockSplit(0.5, gap="auto"), BatchMeans()
+
+
+class _Found(NamedTuple):
+    """The arms that judged and those that abstain, the rows that trained, and the diagnostics."""
+
+    arms: tuple[Arm, ...]
+    abstained: tuple[Abstention, ...]
+    trained: Trained
+    diagnostics: Diagnostics | None
+
+
+def _judged(rows: SplitRound, thinned: ThinnedRows | None, tick: Tick) -> _Found:
+    """Sum what all arms need of the rows in one pass, then judge one after the other."""
+    source, chains = rows.test.source, rows.test.split.respects_time
+    shares = SHARES_OF_CHAINS if chains else SHARES_OF_ROWS
+    sums, training, agreement = _summed(rows, thinned, tick)
+    convergence = chain_convergence(sums) if chains else None
+    remembered = training_memory(rows, sums) if chains else INDEPENDENT
+    trained = trained_arm(rows, training, remembered, tick)
+    found = [trained.arm, *_agreement(source, agreement)]
+    arms, _ = combined(found, shares)
+    # A level that another arm has reached already needs no more flips.
+    reached = arms[0].pvalue if arms else 1.0
+    levels = [level * shares[FLIPS] for level in USUAL_LEVELS if level < reached]
+    left_out = _left_out(rows, convergence)
+    names, rng = coordinate_names(source), rows.streams.resampling
+    found += flip_signs(sums, names, rng, left_out=left_out, levels=levels)
+    diagnostics = None
+    if convergence is not None:
+        diagnostics = diagnosed(source, convergence.draws, convergence.scores, thinned)
+    return _Found(*combined(found, shares), trained, diagnostics)
+
+
+def _summed(
+    rows: SplitRound, thinned: ThinnedRows | None, tick: Tick
+) -> tuple[BatchSums, TrainingSums, AgreementSums | None]:
+    """One pass over all rows."""
     source = rows.test.source
-    frame = rows.look.frame_of_all()
-    chains = rows.test.split.respects_time
-    times = slowest_times(rows, frame, tick) if chains else Times(1.0, 1.0)
+    batches = cut(source.layout, chains=rows.test.split.respects_time)
     orders = tuple(order_of(BASIS, name) for name in PAIR_ORDERS)
-    batches = cut(source.layout, times.of_all if chains else None)
-    sums = BatchSums(source, frame, BASIS, batches, orders)
+    sums = BatchSums(source, rows.look.frame_of_all(), BASIS, batches, orders)
     training = TrainingSums(source, rows.partition, BASIS, rows.frame)
-    sums.take(training, tick=tick)
+    agreement = None if thinned is None else AgreementSums(source.layout, thinned.bounds())
+    sums.take(training, *([] if agreement is None else [agreement]), tick=tick)
     if (warning := sums.deviations.warning()) is not None:
         rows.notes.add(warning)
-    if chains:
-        join_what_agrees(sums)
-    flips = flip_signs(sums, coordinate_names(source), rows.streams.resampling)
-    return flips, trained_arm(rows, training, times.of_training, tick)
+    return sums, training, agreement
 
 
-def join_what_agrees(sums: BatchSums) -> None:
-    """Join neighbouring batches until no feature's sums agree more than chance makes them."""
-    while sums.count >= FEWEST_BATCHES and sums.neighbours.any():
-        remembered = memory_in_batches(sums)
-        if remembered <= 1.0:
-            break
-        sums.join(max(2, math.ceil(remembered)))
+def _agreement(source: Source, sums: AgreementSums | None) -> list[Arm | Abstention]:
+    """The arm that compares chains, or why they cannot be compared; nothing without chains."""
+    if sums is not None:
+        return [agreement_arm(sums, coordinate_names(source))]
+    if not source.layout.time_ordered:
+        return []
+    abstention = agreement_abstention(source)
+    return [] if abstention is None else [abstention]
 
 
-class Trained(NamedTuple):
-    """The trained arm, the roles of its rows, and the best witness's effective test rows.
-
-    The arm is None if test rows would depend on training rows.
-    """
-
-    arm: Arm | None
-    partition: Partition
-    ess: float
-
-
-def trained_arm(rows: SplitRound, sums: TrainingSums, time: float, tick: Tick) -> Trained:
-    """The largest z of the trained witnesses on the test rows, allowing for their correlation."""
-    source, partition = rows.test.source, rows.partition
-    if partition.awaits_gap:
-        partition = partition.with_gap(math.ceil(TRAINING_GAP_TIMES * time))
-        gaps = {stretch.chain: stretch.stop - stretch.start for stretch in partition.rows("gap")}
-        shortest = min(gaps.get(chain, 0) for chain in range(len(source.layout.lengths)))
-        if shortest < LEAST_GAP_TIMES * time:
-            return Trained(None, partition, partition.count("test") / time)
-    witnesses = fit_witnesses(source, sums, rows.frame, time, tick)
-    return _judged(rows, partition, witnesses, tick)
+def _left_out(rows: SplitRound, convergence: ChainConvergence | None) -> NDArray[np.bool_]:
+    """Which coordinates move too slowly beside the others to be judged by sign flips."""
+    names = coordinate_names(rows.test.source)
+    if convergence is None:
+        return np.zeros(len(names), dtype=np.bool_)
+    slow = convergence.too_slow()
+    _note_slow(rows.notes, [name for name, own in zip(names, slow, strict=True) if own])
+    return slow
 
 
-def _judged(
-    rows: SplitRound, partition: Partition, witnesses: TrainedWitnesses, tick: Tick
-) -> Trained:
-    """Judge the witnesses on the test rows."""
-    members, names = witnesses.members, coordinate_names(rows.test.source)
-    tested, columns = judged_columns(rows.test, partition, witnesses, len(members), tick=tick)
-    statistics = z_statistics(tested, judged=slice(None))
-    # The variance of a handful of independent rows is uncertain, too.
-    freedom = np.clip(tested.ess - 1.0, 1.0, tested.df)
-    pvalues = np.maximum(stdtr(freedom, -statistics), TINY)
-    leading = int(np.argmin(pvalues))
-    rows.note_tails(columns[:, leading])
-    parts = tuple(
-        Part(
-            member.name,
-            member.words,
-            member.orders,
-            tuple(names[index] for index in member.coordinates),
-            pvalue,
-            1.0 / len(members),
+def _note_slow(notes: Notes, names: Sequence[str]) -> None:
+    if names:
+        notes.add(
+            LowESSWarning(
+                f"the sign flips left {first_of(names, 5)} out: too slow, or too different from "
+                "chain to chain, to be judged. Look at the chains, and run the sampler longer"
+            )
         )
-        for member, pvalue in zip(members, pvalues.tolist(), strict=True)
-    )
-    largest = float(upper_normal(pvalues[leading]))
-    pvalue = tail_of_maximum(largest, correlations(tested.covariance))
-    arm = Arm(TRAINED, TEST_ROWS, pvalue, parts)
-    return Trained(arm, partition, float(tested.ess[leading]))
 
 
-def _result(rows: SplitRound, trained: Trained, arms: tuple[Arm, ...]) -> GofResult:
-    test, pvalue, partition = rows.test, arms[0].pvalue, trained.partition
-    apart = trained.arm is not None
+def _result(rows: SplitRound, found: _Found, *, iid: bool) -> GofResult:
+    """Everything in one result; without any arm the p-value is 1 and the verdict inconclusive."""
+    layout, partition = rows.test.source.layout, found.trained.partition
+    pvalue = found.arms[0].pvalue if found.arms else 1.0
+    estimates = rows.look.estimates()
+    independent = estimates.get("weights_ess", float(layout.total) if iid else math.inf)
+    missing = [one for one in found.abstained if one.name != AGREEMENT]
     return GofResult(
         statistic=max(0.0, float(upper_normal(pvalue))),
         pvalue=pvalue,
         alternative="greater",
         method="check",
-        dimension=test.source.layout.dimension,
-        evidence=Evidence(arms, estimates=rows.look.estimates()),
-        ess=trained.ess if apart else math.nan,
-        n_train=partition.count(*TRAINING) if apart else 0,
-        n_gap=partition.count("gap") if apart else 0,
-        n_test=partition.count("test") if apart else test.source.layout.total,
-        settings={"split": repr(test.split), "variance": repr(test.variance)},
+        dimension=layout.dimension,
+        evidence=Evidence(found.arms, estimates=estimates, abstained=found.abstained),
+        ess=found.trained.ess if iid else min(independent, _least_ess(found.diagnostics)),
+        n_train=partition.count(*TRAINING),
+        n_gap=partition.count("gap"),
+        n_test=partition.count("test"),
+        settings={"iid": iid},
         warnings=rows.notes.messages,
+        reasons=doubts(found.diagnostics, missing, independent),
+        diagnostics=found.diagnostics,
     )
+
+
+def _least_ess(diagnostics: Diagnostics | None) -> float:
+    """The smallest effective number of draws or scores of chains."""
+    if diagnostics is None:
+        return math.inf
+    return min(diagnostics.draws.worst_known().ess, diagnostics.scores.worst_known().ess)

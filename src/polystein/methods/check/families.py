@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 from polystein.methods.check.batch_sums import BatchSums
@@ -11,6 +12,8 @@ from polystein.types import FloatArray
 
 #: x sees location, spread and correlation best; four bounded functions see the shape.
 BASIS = LinearAndBounded(5)
+#: Fewer batches than this have too few patterns of signs for a p-value.
+FEWEST_BATCHES = 8
 #: The diagonal of order 1 is as skewed as a square: on fewer batches than this it rejects too
 #: often (0.11 instead of 0.05 on 32), and bounded functions see the spread alone.
 FEWEST_FOR_SPREADS = 120
@@ -24,15 +27,17 @@ class Family(NamedTuple):
     """Features judged together: batch sums in parts, of shape (batches, features) each.
 
     Features are counted order by order, or, for pairs, by score and other coordinate.
-    ``sum_share`` and ``max_share`` are the shares of the level of its two statistics.
+    ``sum_share`` and ``max_share`` are the shares of the level of its two statistics, and
+    ``fewest_batches`` is how many batches they need.
     """
 
     name: str
     words: str
     orders: tuple[str, ...]
-    parts: Iterator[FloatArray]
+    parts: Callable[[], Iterator[FloatArray]]
     sum_share: float
     max_share: float
+    fewest_batches: int = FEWEST_BATCHES
     of_pairs: bool = False
 
     def place(self, position: int, dimension: int) -> tuple[tuple[str, ...], tuple[int, ...]]:
@@ -53,16 +58,24 @@ def families(sums: BatchSums) -> Iterator[Family]:
     """
     diagonal, batches = sums.diagonal, sums.count
     x, *bounded = sums.basis.names
-    yield Family("score", "location", ("score",), iter([diagonal[:, 0]]), 0.45, 0.03)
-    if sums.effective_count >= FEWEST_FOR_SPREADS:
-        yield Family("x", "spread", (x,), iter([diagonal[:, 1]]), 0.03, 0.02)
-    shapes = iter([diagonal[:, 2:].reshape(batches, -1)])
-    yield Family("G1-4", "spread, shape", tuple(bounded), shapes, 0.17, 0.12)
+    score, spreads = diagonal[:, 0], diagonal[:, 1]
+    yield Family("score", "location", ("score",), partial(_one, score), 0.45, 0.03)
+    yield Family("x", "spread", (x,), partial(_one, spreads), 0.03, 0.02, FEWEST_FOR_SPREADS)
+    shapes = diagonal[:, 2:].reshape(batches, -1)
+    yield Family("G1-4", "spread, shape", tuple(bounded), partial(_one, shapes), 0.17, 0.12)
     if diagonal.shape[2] > 1:
         for name, words in PAIR_ORDERS.items():
-            parts = sums.pairs(order_of(sums.basis, name))
-            pairs = (part.reshape(batches, -1) for part in parts)
+            pairs = partial(_pairs, sums, order_of(sums.basis, name))
             yield Family(f"{name} pairs", words, (name,), pairs, 0.03, 0.06, of_pairs=True)
+
+
+def _one(columns: FloatArray) -> Iterator[FloatArray]:
+    yield columns
+
+
+def _pairs(sums: BatchSums, order: int) -> Iterator[FloatArray]:
+    for part in sums.pairs(order):
+        yield part.reshape(sums.count, -1)
 
 
 def order_of(basis: Basis, name: str) -> int:

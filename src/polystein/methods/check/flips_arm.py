@@ -1,73 +1,242 @@
 """The arm of `check` that spends no rows on training: sign flips of batch sums over all rows.
 
 Under H0 every entry of Phi_i has mean 0, so that flipping the signs of whole batches of rows
-shows how large statistics become by chance (`polystein.inference.signflips`).
+shows how large statistics become by chance (`polystein.inference.signflips`). Batches of
+chains are joined until they are longer than the memory of their features, and what memory is
+left is allowed for (`polystein.inference.memory`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from polystein.inference.memory import Joining, speeds, variance_curves
 from polystein.inference.signflips import (
-    calibrated_minimum,
-    flipped_statistics,
+    FlippedStatistics,
+    at_least_as_extreme,
     gamma_tail,
+    is_decided,
     maximum_tail,
     random_signs,
+    tamed,
 )
 from polystein.methods.check.arms import ALL_ROWS, FLIPS
 from polystein.methods.check.batch_sums import BatchSums
-from polystein.methods.check.families import Family, families
-from polystein.results.evidence import Arm, Part
+from polystein.methods.check.families import FEWEST_BATCHES, Family, families
+from polystein.results.evidence import Abstention, Arm, Part
 from polystein.types import FloatArray
 
-#: Flips beside the draws as they are: the p-value is a multiple of 1/(NUMBER_OF_FLIPS + 1).
-NUMBER_OF_FLIPS = 499
-#: Fewer batches than this have too few patterns of signs for a p-value.
-FEWEST_BATCHES = 8
+#: The upper tail of values of a statistic under the law of reference values.
+Tail = Callable[[FloatArray, FloatArray], FloatArray]
+#: Patterns of signs, that of the draws as they are included: the p-value is a multiple of 1/500.
+#: Where it is near a level that people use, the flips go on until so many.
+FIRST_PATTERNS, FURTHER_PATTERNS = 500, (2_000, 5_000, 20_000)
+#: Flips beyond the first take at most so many multiplications: a few seconds.
+MOST_PRODUCTS = 2**35
+#: So many patterns are tried at once.
+_PATTERNS_AT_ONCE = 1_000
+#: Features of which this little of the variance is seen by the longest batches are not judged.
+LEAST_DEFLATION = 0.3
 
 
-def flip_signs(sums: BatchSums, names: Sequence[str], rng: np.random.Generator) -> Arm | None:
-    """The arm of the sign flips; None if there are too few batches."""
-    if sums.effective_count < FEWEST_BATCHES:
-        return None
-    signs = random_signs(NUMBER_OF_FLIPS, sums.count, rng)
-    parts: list[Part] = []
-    tails: list[FloatArray] = []
-    for family in families(sums):
-        for part, tail in _judged(family, signs, names):
-            parts.append(part)
-            tails.append(tail)
-    if not parts:
-        return None
-    whole = sum(part.level_share for part in parts)
-    parts = [part._replace(level_share=part.level_share / whole) for part in parts]
-    shares = np.array([part.level_share for part in parts])
-    return Arm(FLIPS, ALL_ROWS, calibrated_minimum(np.array(tails), shares), tuple(parts))
+def flip_signs(
+    sums: BatchSums,
+    names: Sequence[str],
+    rng: np.random.Generator,
+    *,
+    left_out: NDArray[np.bool_],
+    levels: Sequence[float] = (),
+) -> list[Arm | Abstention]:
+    """The arm of the sign flips, or why it abstains, and the families that it cannot judge.
+
+    ``left_out`` says which coordinates are too slow to be judged. The flips go on while the
+    p-value is near one of the ``levels``.
+    """
+    if not sums.memory_is_known:
+        return [Abstention(FLIPS, _SHORT)]
+    if left_out.all():
+        return [Abstention(FLIPS, _ALL_SLOW)]
+    every = [_Flips(family, sums, left_out) for family in families(sums)]
+    signs = random_signs(FIRST_PATTERNS, sums.count, rng, unflipped_first=True)
+    for one in every:
+        one.flip(signs)
+    slow = [Abstention(f"{FLIPS} of {one.family.words}", _SLOW) for one in every if one.slow]
+    judged = [one for one in every if one.moves]
+    if not judged:
+        few = f"there are fewer than {FEWEST_BATCHES} independent batches of rows. Take more draws"
+        return [Abstention(FLIPS, few), *slow]
+    extreme, patterns = _continued(judged, sums, rng, levels)
+    parts = [part for one in judged for part in one.parts(names)]
+    pairs = zip(parts, _shares(judged).tolist(), strict=True)
+    shared = tuple(part._replace(level_share=share) for part, share in pairs)
+    return [Arm(FLIPS, ALL_ROWS, extreme / patterns, shared), *slow]
 
 
-def _judged(
-    family: Family, signs: FloatArray, names: Sequence[str]
-) -> list[tuple[Part, FloatArray]]:
-    """The two statistics of a family, each with its tails for the draws and for every flip."""
-    total, largest, position = flipped_statistics(family.parts, signs)
-    if not largest.max() > 0.0:
-        return []
-    orders, place = family.place(position, len(names))
-    where = (orders, tuple(names[index] for index in place))
-    # A sum that comes mostly from one feature is attributed to that feature.
-    of_sum = where if 2 * largest[0] > total[0] else (family.orders, ())
-    found = []
-    for kind, tail, values, share, (seen, coordinates) in (
-        ("sum", gamma_tail, total, family.sum_share, of_sum),
-        ("max", maximum_tail, largest, family.max_share, where),
-    ):
-        # To be shown, the draws are compared with the flips alone; to be calibrated, they
-        # must be treated as one of them.
-        shown = float(tail(values[:1], values[1:])[0])
-        name = f"{family.name}: {kind}"
-        part = Part(name, family.words, seen, coordinates, shown, share)
-        found.append((part, tail(values, values)))
-    return found
+_SHORT = "the chains are too short to tell how long they remember. Run them longer"
+_ALL_SLOW = (
+    "every coordinate is too slow, or too different from chain to chain. Look at the chains, and "
+    "run them longer"
+)
+_SLOW = "some features remember for longer than the longest batches. Run the chains longer"
+
+
+def _shares(judged: list[_Flips]) -> FloatArray:
+    """Shares of the level of all statistics, which sum to 1."""
+    shares = np.array([share for one in judged for share in one.shares])
+    result: FloatArray = shares / shares.sum()
+    return result
+
+
+def _continued(
+    judged: list[_Flips], sums: BatchSums, rng: np.random.Generator, levels: Sequence[float]
+) -> tuple[int, int]:
+    """How many of how many patterns are extreme, after as many flips as it takes to be sure."""
+    shares, patterns = _shares(judged), FIRST_PATTERNS
+    most = _most_patterns(judged, sums)
+    for further in FURTHER_PATTERNS:
+        extreme = at_least_as_extreme(_tails(judged), shares)
+        if further > most or is_decided(extreme, patterns, levels):
+            return extreme, patterns
+        while patterns < further:
+            some = min(_PATTERNS_AT_ONCE, further - patterns)
+            signs = random_signs(some, sums.count, rng)
+            for one in judged:
+                one.flip(signs)
+            patterns += some
+    return at_least_as_extreme(_tails(judged), shares), patterns
+
+
+def _tails(judged: list[_Flips]) -> FloatArray:
+    """The tails of all statistics for the draws and for every flip.
+
+    To be calibrated, the draws are treated as one of the flips.
+    """
+    return np.array([tail(values, values) for one in judged for _, tail, values in one.statistics])
+
+
+def _most_patterns(judged: list[_Flips], sums: BatchSums) -> float:
+    """How many patterns of signs are worth their time."""
+    if not sums.keeps_pairs:
+        return FIRST_PATTERNS
+    return MOST_PRODUCTS / (sum(one.features for one in judged) * sums.count)
+
+
+class _Group(NamedTuple):
+    """Features of one part of a family, by their places in it, that share their batches."""
+
+    places: NDArray[np.intp]
+    joining: Joining
+    deflation: float
+
+
+class _Flips:
+    """The two statistics of a family, for the draws and for every flip so far."""
+
+    def __init__(self, family: Family, sums: BatchSums, left_out: NDArray[np.bool_]) -> None:
+        self.family, self._sums, self._left_out = family, sums, left_out
+        #: Whether any features remember too long to be judged.
+        self.slow = False
+        # The groups of each part. A part may have been summed for one visit: it is grouped when
+        # it is first flipped.
+        self._groups: list[list[_Group]] = []
+        self._found: list[FlippedStatistics] = []
+
+    @property
+    def features(self) -> int:
+        """How many features are judged."""
+        return sum(group.places.size for groups in self._groups for group in groups)
+
+    def _grouped(self, part: FloatArray, offset: int) -> Iterator[_Group]:
+        """Features of a part by their memory, without those that cannot be judged."""
+        kept = self._kept(offset, part.shape[1])
+        for group in _by_memory(part, kept, self._sums):
+            if group.deflation < LEAST_DEFLATION:
+                self.slow = True
+            elif self._sums.effective_count(group.joining) >= self.family.fewest_batches:
+                yield group
+
+    def _kept(self, offset: int, features: int) -> NDArray[np.intp]:
+        """Places of the features without a coordinate that is left out."""
+        first, second = np.divmod(np.arange(offset, offset + features), self._left_out.size)
+        slow = self._left_out[second]
+        return np.flatnonzero(~(slow | self._left_out[first] if self.family.of_pairs else slow))
+
+    def flip(self, signs: FloatArray) -> None:
+        """Try further patterns of signs; the first one ever is that of the draws as they are."""
+        found, offset = FlippedStatistics(len(signs)), 0
+        for number, part in enumerate(self.family.parts()):
+            if number == len(self._groups):
+                self._groups.append(list(self._grouped(part, offset)))
+            for group in self._groups[number]:
+                self._add(found, part, offset, group, signs)
+            offset += part.shape[1]
+        self._found.append(found)
+
+    def _add(
+        self,
+        found: FlippedStatistics,
+        part: FloatArray,
+        offset: int,
+        group: _Group,
+        signs: FloatArray,
+    ) -> None:
+        """Add the features of a group, of a part that begins at ``offset`` in the family."""
+        whole = group.places.size == part.shape[1]
+        columns = group.joining.joined(part if whole else part[:, group.places])
+        own = signs if group.joining.count == len(part) else signs[:, group.joining.starts]
+        first, factors = not self._found, None
+        if first and group.deflation < 1.0:
+            # The draws' own sums are more alike than flipped ones, by what is remembered.
+            factors = np.ones(len(signs))
+            factors[0] = group.deflation
+        places = offset + group.places
+        found.add(columns, own, factors=factors, places=places, unflipped_first=first)
+
+    @property
+    def moves(self) -> bool:
+        """Whether any feature varies."""
+        return any(found.largest.max() > 0.0 for found in self._found)
+
+    @property
+    def shares(self) -> tuple[float, float]:
+        """Shares of the level of the two statistics."""
+        return self.family.sum_share, self.family.max_share
+
+    @property
+    def statistics(self) -> tuple[tuple[str, Tail, FloatArray], ...]:
+        """Kind, tail, and values for the draws and for every flip."""
+        total = np.concatenate([found.total for found in self._found])
+        largest = np.concatenate([found.largest for found in self._found])
+        return (("sum", gamma_tail, total), ("max", maximum_tail, largest))
+
+    def parts(self, names: Sequence[str]) -> Iterator[Part]:
+        """The two statistics, each with a p-value of its own."""
+        family = self.family
+        orders, place = family.place(self._found[0].position, len(names))
+        where = (orders, tuple(names[index] for index in place))
+        (_, _, total), (_, _, largest) = self.statistics
+        # A sum that comes mostly from one feature is attributed to that feature.
+        of_sum = where if 2 * largest[0] > total[0] else (family.orders, ())
+        places = (of_sum, where)
+        for (kind, tail, values), share, (seen, coordinates) in zip(
+            self.statistics, self.shares, places, strict=True
+        ):
+            # To be shown, the draws are compared with the flips alone.
+            shown = float(tail(values[:1], values[1:])[0])
+            yield Part(f"{family.name}: {kind}", family.words, seen, coordinates, shown, share)
+
+
+def _by_memory(part: FloatArray, kept: NDArray[np.intp], sums: BatchSums) -> Iterator[_Group]:
+    """Groups of features, the batches they are summed over, and the part of the variance seen."""
+    levels = sums.joinings
+    if len(levels) == 1 or not kept.size:
+        yield _Group(kept, levels[0], 1.0)
+        return
+    columns = tamed(part if kept.size == part.shape[1] else part[:, kept])
+    for speed in speeds(variance_curves(columns, levels), levels):
+        memory = speed.memory
+        yield _Group(kept[speed.features], levels[memory.level], memory.deflation)

@@ -45,6 +45,8 @@ FOLDS = 4
 MANY_STRETCHES = 16
 #: Added to the correlations of the orders' features.
 RIDGE = 0.1
+#: How many witnesses there are.
+MEMBERS = 5
 #: How many coordinates of a sparse member a result names.
 MOST_NAMED = 3
 _DENSE, _SPARSE = SoftThreshold(level=0.0), SoftThreshold()

@@ -14,7 +14,7 @@ import pyarrow.parquet
 import pytest
 
 import polystein
-from polystein.cli.load import load_table
+from polystein.adapters.tables import load_table
 from polystein.errors import InputError
 from tests.cli.files import SAVERS, Run, save_csv, save_pair
 
@@ -48,11 +48,20 @@ def test_npz_may_hold_log_weights(run: Run) -> None:
     assert run("check", "plain.npz", "--iid").code == 1
 
 
+def test_npz_may_hold_names(run: Run, bad: np.ndarray) -> None:
+    np.savez("named.npz", draws=bad, scores=-bad, names=["mu", "tau", "z"])
+    assert load_table(Path("named.npz"), "draws").names == ("mu", "tau", "z")
+    np.savez("wrong.npz", draws=bad, scores=-bad, names=[1, 2, 3])
+    assert "key names of wrong.npz must be a list of strings" in run("test", "wrong.npz").err
+
+
 def test_npz_with_a_key_that_means_nothing_is_refused(run: Run, good: np.ndarray) -> None:
     np.savez("odd.npz", draws=good, scores=-good, weights=np.ones(len(good)))
     done = run("test", "odd.npz")
     assert done.code == 2
-    assert "only log_weights may be missing; got ['draws', 'scores', 'weights']" in done.err
+    assert (
+        "only log_weights and names may be missing; got ['draws', 'scores', 'weights']" in done.err
+    )
 
 
 def test_a_file_of_each_type_may_be_mixed(run: Run, bad: np.ndarray) -> None:
@@ -90,7 +99,9 @@ def test_csv_with_and_without_names(run: Run, bad: np.ndarray, start: str) -> No
         ("0,1\n1.5,2.5\n", "column numbers or a draw?"),
         ("a,b,c\n1,2\n3,4\n", "a name for each of 2 columns; got 3 names in draws.csv"),
         ("a\n1,2\n3,4\n", "a name for each of 2 columns; got 1 names in draws.csv"),
-        ("1;2\n3;4\n", "line 2 of draws.csv, column 1: expected a number; got '3;4'"),
+        ("1,2\n3;4\n", "line 2 of draws.csv: expected 2 numbers, as on line 1; got 1"),
+        ("a;b\n1,5;2\n", "line 2 of draws.csv, column 1: expected a number; got '1,5'"),
+        ("# stan_version_major = 2\nlp__,x\n1,2\n", "with CmdStan's files, which"),
         ("a,b\n", "at least one line of numbers"),
         ("a,b\n\n \n", "at least one line of numbers"),
         ("1" * 200_000, "field larger than field limit"),
@@ -125,6 +136,9 @@ def test_csv_that_is_not_utf_8_further_down() -> None:
         'a,b\n"1","2.5"\n"3","4"\n',
         "a,b\n 1 ,\t2.5\n+3,.4e1\n",
         "\ufeffa,b\n1,2.5\n3,4",
+        "a;b\n1;2.5\n3;4\n",
+        "a\tb\n1\t2.5\n3\t4\n",
+        '"a";"b"\n1;2.5\n3;4\n',
     ],
 )
 def test_csv_may_be_written_in_many_ways(text: str) -> None:

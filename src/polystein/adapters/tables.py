@@ -1,9 +1,11 @@
-"""Files to a `Sample`: .npy, .npz, .csv and .parquet, and never a pickle."""
+"""Tables of numbers in files: .npy, .npz, .csv and .parquet, and never a pickle."""
 
 from __future__ import annotations
 
 import csv
+import importlib
 import io
+import re
 import zipfile
 import zlib
 from collections.abc import Callable
@@ -17,8 +19,12 @@ from polystein.errors import InputError, MissingExtraError
 from polystein.types import Array
 
 # A key that is none of these would be left out of the answer without a word.
-_KEYS = {"draws", "scores", "log_weights"}
+_KEYS = {"draws", "scores", "log_weights", "names"}
 _PICKLES = {".pkl", ".pickle", ".pt", ".pth", ".joblib", ".dill"}
+# What may stand between the numbers of a CSV file; one with semicolons may have commas in numbers.
+_DELIMITERS = (";", ",", "\t")
+_QUOTED = re.compile(r'"[^"]*"')
+_STAN = b"# stan_version_major"
 # Bytes of a CSV file that PyArrow parses at once; it refuses a line that spans three such blocks.
 _CSV_BLOCK = 1 << 26
 
@@ -41,7 +47,8 @@ def load_sample(draws: Path, scores: Path | None) -> Sample:
     left, right = load_table(draws, "draws"), load_table(scores or draws, "scores")
     if left.names and right.names and left.names != right.names:
         _check_same_order(left.names, right.names)
-    return Sample(left.values, right.values, names=left.names, log_weights=left.log_weights)
+    names = left.names or right.names
+    return Sample(left.values, right.values, names=names, log_weights=left.log_weights)
 
 
 def load_table(path: Path, argument: str) -> Table:
@@ -98,22 +105,40 @@ def _numpy_table(stream: BinaryIO, path: Path, argument: str) -> Table:
         if not _KEYS.issuperset(keys):
             raise InputError(
                 f"`{argument}`: the keys of {path} must be {', '.join(sorted(_KEYS))}, of which "
-                f"only log_weights may be missing; got {keys}"
+                f"only log_weights and names may be missing; got {keys}"
             )
         log_weights = loaded["log_weights"] if "log_weights" in loaded.files else None
-        return Table(loaded[argument], log_weights=log_weights)
+        names = _names(loaded["names"], path, argument) if "names" in loaded.files else None
+        return Table(loaded[argument], names, log_weights)
+
+
+def _names(values: Array, path: Path, argument: str) -> tuple[str, ...]:
+    if values.dtype.kind not in "US" or values.ndim != 1:
+        raise InputError(
+            f"`{argument}`: the key names of {path} must be a list of strings; got dtype "
+            f"{values.dtype} of shape {values.shape}"
+        )
+    return tuple(str(name) for name in values.astype(str))
 
 
 def _read_csv(path: Path, argument: str) -> Table:
-    """Read numbers separated by commas, below an optional line of names."""
+    """Read numbers between commas, semicolons or tabs, below an optional line of names."""
     data = path.read_bytes().rstrip()
+    if data.lstrip().startswith(_STAN):
+        raise InputError(
+            f"`{argument}` must be a table of numbers; got {path}, a file of CmdStan. Pass its "
+            "diagnostic files alone, which hold draws and gradients (`--cmdstan`, `from_cmdstan`)."
+        )
     try:
-        first = _cells(_lines(data).readline())
+        top = _lines(data).readline()
+        delimiter = _delimiter(top)
+        first = _cells(top, delimiter)
         names = _header(first, path, argument)
         try:
-            table = _csv_table(data, max(1, len(first)), has_header=names is not None)
+            table = _csv_table(data, max(1, len(first)), delimiter, has_header=names is not None)
         except _pyarrow().ArrowInvalid as error:
-            raise InputError(_csv_fault(data, names, path, argument, str(error))) from error
+            fault = _csv_fault(data, delimiter, names, path, argument, str(error))
+            raise InputError(fault) from error
     except (UnicodeDecodeError, csv.Error) as error:
         raise InputError(
             f"`{argument}` must be UTF-8 text with commas between numbers; got {path}: {error}"
@@ -125,9 +150,15 @@ def _lines(data: bytes) -> TextIO:
     return io.TextIOWrapper(io.BytesIO(data), encoding="utf-8-sig", newline="")
 
 
-def _cells(line: str) -> list[str]:
+def _delimiter(line: str) -> str:
+    """What stands between the cells of the first line, outside of quotes; a comma by default."""
+    bare = _QUOTED.sub("", line.strip())
+    return next((one for one in _DELIMITERS if one in bare), ",")
+
+
+def _cells(line: str, delimiter: str) -> list[str]:
     """The cells of a line, which are none on a blank one."""
-    return [cell.strip() for cell in next(csv.reader([line.strip()]), [])]
+    return [cell.strip() for cell in next(csv.reader([line.strip()], delimiter=delimiter), [])]
 
 
 def _header(cells: list[str], path: Path, argument: str) -> tuple[str, ...] | None:
@@ -148,7 +179,7 @@ def _header(cells: list[str], path: Path, argument: str) -> tuple[str, ...] | No
     return tuple(cells)
 
 
-def _csv_table(data: bytes, columns: int, *, has_header: bool) -> Any:
+def _csv_table(data: bytes, columns: int, delimiter: str, *, has_header: bool) -> Any:
     """Read every cell as a number, of which `nan` and `inf` are two; a blank line is an error."""
     arrow = _pyarrow()
     labels = [str(number) for number in range(1, columns + 1)]
@@ -158,16 +189,21 @@ def _csv_table(data: bytes, columns: int, *, has_header: bool) -> Any:
         arrow.csv.ReadOptions(
             column_names=labels, skip_rows=int(has_header), block_size=_CSV_BLOCK
         ),
-        arrow.csv.ParseOptions(ignore_empty_lines=False),
+        arrow.csv.ParseOptions(delimiter=delimiter, ignore_empty_lines=False),
         arrow.csv.ConvertOptions(column_types=types, null_values=[]),
     )
 
 
 def _csv_fault(
-    data: bytes, names: tuple[str, ...] | None, path: Path, argument: str, otherwise: str
+    data: bytes,
+    delimiter: str,
+    names: tuple[str, ...] | None,
+    path: Path,
+    argument: str,
+    otherwise: str,
 ) -> str:
     """Find the first line at fault, whose number PyArrow does not tell."""
-    rows = [_cells(line) for line in _lines(data)]
+    rows = [_cells(line, delimiter) for line in _lines(data)]
     start = 1 if names else 0
     if not rows[start:]:
         return f"`{argument}` must hold at least one line of numbers; got {path}"
@@ -239,9 +275,9 @@ def _column(name: str, column: Any, path: Path, argument: str) -> Array:
 def _pyarrow() -> Any:
     """PyArrow, which takes long to import and is imported only where it is needed."""
     try:
-        import pyarrow
-        import pyarrow.csv
-        import pyarrow.parquet
+        pyarrow = importlib.import_module("pyarrow")
+        importlib.import_module("pyarrow.csv")
+        importlib.import_module("pyarrow.parquet")
     except ImportError as error:
         raise MissingExtraError(
             "reading .csv and .parquet needs PyArrow: pip install 'polystein[cli]'"

@@ -1,0 +1,108 @@
+"""NumPyro: stored and computed gradients, names, and the verdicts of twenty seeds."""
+
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+from numpyro.infer import MCMC, NUTS, DiscreteHMCGibbs
+
+import polystein as ps
+from integration.adapters.numpyro_models import INFLATED, MODELS, NAMES
+from integration.adapters.pymc_models import GRADIENTS
+from integration.posteriors import (
+    assert_exact,
+    assert_gradient,
+    assert_simplex,
+    inflated,
+    rejected_too_often,
+)
+
+jax.config.update("jax_enable_x64", True)
+pytestmark = pytest.mark.filterwarnings("default")
+SEEDS = 20
+#: The same in every run of one object.
+FIELDS = ("energy", "num_steps")
+_RUNS: dict[str, Any] = {}
+
+
+def fitted(name: str, *, fields: tuple[str, ...] = ()) -> MCMC:
+    model, args, kwargs = MODELS[name]
+    mcmc = MCMC(
+        NUTS(model),
+        num_warmup=500,
+        num_samples=500,
+        num_chains=4,
+        chain_method="vectorized",
+        progress_bar=False,
+    )
+    mcmc.run(jax.random.PRNGKey(0), *args, extra_fields=fields, **kwargs)
+    return mcmc
+
+
+@pytest.fixture(params=MODELS)
+def run(request: pytest.FixtureRequest) -> tuple[str, MCMC]:
+    name = request.param
+    if name not in _RUNS:
+        _RUNS[name] = fitted(name, fields=FIELDS)
+    return name, _RUNS[name]
+
+
+def test_scores_names_and_transforms(run: Any) -> None:
+    name, mcmc = run
+    _, args, kwargs = MODELS[name]
+    found = ps.from_numpyro(mcmc, *args, **kwargs)
+    assert found.names == NAMES[name]
+    assert_gradient(found)
+    assert_exact(found, GRADIENTS[name])
+    if name == "constrained":
+        assert_simplex(found)
+    remembered = ps.from_numpyro(mcmc, thin=10)
+    np.testing.assert_allclose(remembered.scores, found.scores[:, ::10], rtol=1e-9, atol=1e-9)
+    assert set(found.facts.sampler_statistics) == {"diverging", "energy", "reached_max_treedepth"}
+
+
+def test_twenty_seeds_of_one_object(run: Any) -> None:
+    """NUTS is rejected no more often than chance allows; 15 % too wide in one parameter always."""
+    name, mcmc = run
+    _, args, kwargs = MODELS[name]
+    rejections, found = 0, None
+    for seed in range(SEEDS):
+        # The warm-up is not repeated: the chains go on from where they are.
+        mcmc.post_warmup_state = mcmc.last_state
+        mcmc.run(jax.random.PRNGKey(100 + seed), *args, extra_fields=FIELDS, **kwargs)
+        found = ps.from_numpyro(mcmc, *args, **kwargs)
+        rejections += ps.check(found, rng=seed).rejected()
+    assert not rejected_too_often(rejections, SEEDS)
+    assert found is not None
+    wrong = inflated(found, INFLATED[name], lambda rows: _gradients(found, rows))
+    assert ps.check(wrong, rng=0).rejected()
+
+
+def _gradients(sample: ps.Sample, rows: Any) -> Any:
+    """Gradients at other points, by differences of the model's log-density."""
+    log_density = sample.facts.log_density
+    assert log_density is not None
+    h = 1e-5
+    columns = []
+    for place in range(rows.shape[1]):
+        step = np.zeros(rows.shape[1])
+        step[place] = h
+        columns.append((log_density(rows + step) - log_density(rows - step)) / (2.0 * h))
+    return np.stack(columns, axis=1)
+
+
+def test_stored_gradients_are_negated() -> None:
+    mcmc = fitted("schools", fields=("z_grad",))
+    assert_exact(ps.from_numpyro(mcmc), GRADIENTS["schools"])
+    assert ps.check(mcmc, rng=0).pvalue > 0.001
+
+
+def test_what_cannot_be_used_is_named() -> None:
+    model, _, _ = MODELS["regression"]
+    with pytest.raises(ps.InputError, match="must have been run"):
+        ps.check(MCMC(NUTS(model), num_warmup=1, num_samples=1))
+    gibbs = MCMC(DiscreteHMCGibbs(NUTS(model)), num_warmup=1, num_samples=1)
+    gibbs._last_state = object()
+    with pytest.raises(ps.InputError, match="discrete ones have no score"):
+        ps.from_numpyro(gibbs)

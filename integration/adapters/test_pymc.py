@@ -1,0 +1,227 @@
+"""PyMC 5 with ArviZ 0.x, and PyMC 6 with ArviZ 1.x: draws, gradients, names, traps."""
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import arviz
+import numpy as np
+import pymc as pm
+import pytest
+
+import polystein as ps
+from integration.adapters.pymc_models import (
+    GRADIENTS,
+    INFLATED,
+    MAJOR,
+    MODELS,
+    NAMES,
+    regression,
+    sample,
+    schools,
+    stored,
+)
+from integration.posteriors import assert_exact, assert_gradient, assert_simplex, inflated
+from polystein.adapters.pymc import log_density_gradient
+
+pytestmark = [
+    pytest.mark.filterwarnings("default"),
+    pytest.mark.filterwarnings("error::polystein.errors.ScoreWarning"),
+]
+_RUNS: dict[str, tuple[Any, Any, Any]] = {}
+
+
+@pytest.fixture(params=MODELS)
+def run(request: pytest.FixtureRequest) -> tuple[str, Any, Any, Any]:
+    """A model with draws of PyMC's own sampler and of nutpie, sampled once."""
+    name = request.param
+    if name not in _RUNS:
+        model = MODELS[name]()
+        keep = {"include_transformed": True}
+        own = sample(model, seed=1, chains=2, nuts_sampler="pymc", idata_kwargs=keep)
+        _RUNS[name] = (model, own, stored(model, seed=2))
+    return name, *_RUNS[name]
+
+
+def variables(data: Any, group: str) -> Any:
+    return data[group].to_dataset() if hasattr(data[group], "to_dataset") else data[group]
+
+
+def test_scores_names_and_transforms(run: Any) -> None:
+    name, model, own, nutpie_trace = run
+    for data in (own, nutpie_trace):
+        found = ps.from_pymc(model, data)
+        assert found.names == NAMES[name]
+        assert_gradient(found)
+        assert_exact(found, GRADIENTS[name])
+        assert set(found.facts.sampler_statistics) == {
+            "diverging",
+            "reached_max_treedepth",
+            "energy",
+        }
+    if name == "constrained":
+        assert_simplex(found)
+
+
+def test_constrained_draws_are_transformed(run: Any) -> None:
+    """Without stored unconstrained values the forward transforms are applied."""
+    _, model, own, _ = run
+    names = [variable.name for variable in model.unobserved_RVs]
+    posterior = variables(own, "posterior")[names]
+    plain = arviz.from_dict(
+        {"posterior": {name: array.values for name, array in posterior.items()}}
+    ) if MAJOR >= 6 else arviz.InferenceData(posterior=posterior)  # fmt: skip
+    expected, found = ps.from_pymc(model, own), ps.from_pymc(model, plain)
+    np.testing.assert_allclose(found.draws, expected.draws, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(found.scores, expected.scores, rtol=1e-6, atol=1e-7)
+
+
+def test_stored_gradients_are_those_of_the_model(run: Any, tmp_path: Path) -> None:
+    _, model, _, trace = run
+    expected, found = ps.from_pymc(model, trace), ps.from_nutpie(trace)
+    assert found.names == expected.names
+    np.testing.assert_allclose(found.draws, expected.draws, rtol=1e-12)
+    np.testing.assert_allclose(found.scores, expected.scores, rtol=1e-9, atol=1e-9)
+    trace.to_netcdf(str(tmp_path / "trace.nc"))
+    again = ps.from_file(tmp_path / "trace.nc")
+    assert np.array_equal(again.scores, found.scores)
+    assert np.array_equal(again.draws, found.draws)
+
+
+def test_verdicts(run: Any) -> None:
+    """NUTS passes with both samplers; one parameter 15 % too wide does not."""
+    name, model, own, trace = run
+    assert ps.check(own, model=model, rng=0).pvalue > 0.001
+    result = ps.check(trace, rng=0)
+    assert result.pvalue > 0.001
+    function = log_density_gradient(model)
+
+    def score(rows: Any) -> Any:
+        return np.array([function(row)[1] for row in rows])
+
+    wrong = ps.check(inflated(ps.from_pymc(model, trace), INFLATED[name], score), rng=0)
+    assert wrong.rejected()
+
+
+def test_the_verdict_survives_a_file(run: Any, tmp_path: Path) -> None:
+    _, _, _, trace = run
+    result = ps.check(trace, rng=0)
+    groups = set(trace.groups() if callable(trace.groups) else trace.groups)
+    beside = ps.to_arviz(ps.check(trace, rng=1), trace)
+    beside = ps.to_arviz(result, beside)
+    assert set(trace.groups() if callable(trace.groups) else trace.groups) == groups
+    beside.to_netcdf(str(tmp_path / "with.nc"))
+    again = variables(arviz.from_netcdf(str(tmp_path / "with.nc")), "polystein")
+    assert float(again["pvalue"]) == result.pvalue
+    assert again.attrs["verdict"] == result.verdict
+    assert ps.GofResult.from_dict(json.loads(again.attrs["result"])).to_dict() == result.to_dict()
+    assert ps.to_arviz(result)["polystein"].attrs["verdict"] == result.verdict
+
+
+def test_traps_are_named() -> None:
+    """Arrays taken by hand out of eight schools, in the ways in which it goes wrong."""
+    model, _, trace = _RUNS.get("schools") or (schools(), None, None)
+    trace = stored(model, seed=2) if trace is None else trace
+    right = ps.from_pymc(model, trace)
+    names, draws, scores = list(right.names or ()), np.array(right.draws), np.array(right.scores)
+    tau = names.index("tau_log__")
+    facts = {"log_density": right.facts.log_density}
+
+    def words(x: Any, s: Any, **options: Any) -> str:
+        with pytest.warns(ps.ScoreWarning) as caught:
+            ps.check(ps.Sample(x, s, names=names, **options), rng=0)
+        return next(str(one.message) for one in caught if one.category is ps.ScoreWarning)
+
+    moved = [i for i in range(len(names)) if i != tau] + [tau]
+    assert "columns were in another order" in words(draws[..., moved], scores)
+    assert "sign were wrong" in words(draws, -scores)
+    forgotten = scores - np.eye(len(names))[tau]
+    assert "the Jacobian of a log transform" in words(draws, forgotten, facts=facts)
+    constrained = draws.copy()
+    constrained[..., tau] = np.exp(draws[..., tau])
+    assert "Is this tau_log__ rather than log tau_log__" in words(constrained, scores)
+    function = log_density_gradient(model)
+    evaluated = np.array([function(row)[1] for row in constrained.reshape(-1, len(names))])
+    assert "live on (0, inf)" in words(constrained, evaluated.reshape(draws.shape))
+    with pytest.raises(ps.InputError, match=r"`scores` must not be 0 .* got zeros for mu"):
+        ps.check(ps.Sample(draws, np.zeros_like(draws), names=names))
+
+
+def test_centred_schools_have_exact_scores() -> None:
+    model = schools(centred=True)
+    data = sample(model, seed=1, chains=2, draws=300)
+    found = ps.from_pymc(model, data)
+    assert found.names == ("mu", "tau_log__", *(f"theta[{school}]" for school in "ABCDEFGH"))
+    assert_gradient(found)
+
+
+def test_gradients_take_at_most_twice_the_bare_calls() -> None:
+    model, rng = regression(), np.random.default_rng(0)
+    draws = 0.1 * rng.standard_normal((4, 1000, 4))
+    posterior = {"alpha": draws[..., 0], "beta": draws[..., 1:]}
+    data = arviz.from_dict({"posterior": posterior}) if MAJOR >= 6 else arviz.from_dict(posterior)
+    function = log_density_gradient(model)
+    import polystein.adapters.pymc as adapter
+
+    ratios = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(adapter, "log_density_gradient", lambda _: function)  # compilation aside
+        for _ in range(5):
+            start = time.perf_counter()
+            for row in draws.reshape(-1, 4):
+                function(row)
+            middle = time.perf_counter()
+            ps.from_pymc(model, data)
+            ratios.append((time.perf_counter() - middle) / (middle - start))
+    assert min(ratios) <= 2.0
+
+
+def test_mean_field_variational_inference_is_rejected() -> None:
+    """It ignores the correlation of the regression's coefficients."""
+    model = regression()
+    with model:
+        approximation = pm.fit(20_000, method="advi", random_seed=1, progressbar=False)
+        data = approximation.sample(4000, random_seed=2)
+    assert ps.check(data, model=model, rng=0, iid=False).rejected()
+
+
+def test_discrete_variables_are_named() -> None:
+    with pm.Model() as model:
+        pm.Poisson("count", 3.0)
+        pm.Normal("x", 0.0, 1.0)
+    data = arviz.from_dict({"posterior": {"x": np.zeros((2, 50))}}) if MAJOR >= 6 else (
+        arviz.from_dict({"x": np.zeros((2, 50))})
+    )  # fmt: skip
+    with pytest.raises(ps.InputError, match="discrete ones have no score; got count"):
+        ps.from_pymc(model, data)
+
+
+def test_missing_gradients_say_what_to_pass() -> None:
+    model, own, _ = _RUNS.get("regression") or (regression(), None, None)
+    own = sample(model, seed=1, chains=2, draws=50) if own is None else own
+    advice = r"With PyMC 6: .*nuts=\{" if MAJOR >= 6 else "With PyMC 5: .*nuts_sampler_kwargs"
+    with pytest.raises(ps.InputError, match=advice):
+        ps.check(own)
+    with pytest.raises(ps.InputError, match="its posterior lacks"):
+        ps.from_pymc(schools(), own)
+
+
+def test_a_model_of_bambi() -> None:
+    import bambi
+    import pandas
+
+    frame = pandas.DataFrame(data_of_regression())
+    model = bambi.Model("y ~ a + b", frame, family="bernoulli")
+    data = model.fit(draws=500, tune=500, chains=2, cores=1, random_seed=1, progressbar=False)
+    result = ps.check(data, model=model, rng=0)
+    assert result.pvalue > 0.001
+    assert_gradient(ps.from_pymc(model, data))
+    with pytest.raises(ps.InputError, match="must be the Bambi model, whose intercepts"):
+        ps.check(data, model=model.backend.model)
+
+
+def data_of_regression() -> dict[str, Any]:
+    from integration.posteriors import OUTCOMES, PREDICTORS
+
+    return {"y": OUTCOMES, "a": PREDICTORS[:, 0], "b": PREDICTORS[:, 1]}

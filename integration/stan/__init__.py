@@ -1,0 +1,1 @@
+"""Against the real PyStan and CmdStan, in an environment of their own."""

@@ -1,0 +1,6 @@
+"""``python -m polystein`` runs the command line."""
+
+from polystein.cli import main
+
+if __name__ == "__main__":
+    main()

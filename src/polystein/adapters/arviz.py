@@ -1,0 +1,154 @@
+"""ArviZ: `InferenceData`, `DataTree`, netCDF files and Zarr stores, with scores from anywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from polystein.adapters.assemble import assemble
+from polystein.adapters.groups import POSTERIOR, STATISTICS, ArvizData, Groups, opened
+from polystein.adapters.labels import coordinate_labels, flattened, labels_of
+from polystein.adapters.nutpie import GRADIENT, how_to_store, stored_gradients
+from polystein.data.sample import Sample
+from polystein.data.selection import Selection, variable
+from polystein.errors import InputError
+from polystein.types import Array, ScoreFunction
+
+
+def from_arviz(
+    data: ArvizData,
+    scores: str | Array | ScoreFunction | None = None,
+    *,
+    group: str = POSTERIOR,
+    var_names: str | Sequence[str] | None = None,
+    thin: int = 1,
+    drop_first: int = 0,
+) -> Sample:
+    """Take draws from ArviZ data, with scores that are stored, given or computed.
+
+    Parameters
+    ----------
+    data : InferenceData, DataTree or path
+        ArviZ data of version 0.x or 1.x, or the path of a netCDF file or a Zarr store.
+    scores : str, array, callable or None
+        None finds gradients that nutpie stored. A string names a group whose variables have the
+        names of the draws' variables, or one variable as ``"group/variable"``. An array has the
+        shape (chain, draw, d), and a callable takes (n, d) draws. Both belong to the chosen
+        variables, in the order in which `var_names` or else the group has them.
+    group : str
+        The group that holds the draws, on the unconstrained scale of the scores. It is not used
+        if `scores` is None.
+    var_names, thin, drop_first
+        As for `Sample.select`.
+
+    Returns
+    -------
+    Sample
+        With the sampler's statistics among its facts. Draws of the warm-up are not included.
+
+    Examples
+    --------
+    ``ps.from_arviz("posterior.nc")`` finds stored gradients.
+    ``ps.from_arviz(idata, my_score, var_names=["mu", "log_tau"])`` computes scores.
+    """
+    selection = Selection(var_names, thin, drop_first)
+    with opened(data) as groups:
+        if scores is None:
+            _require_gradients(groups)
+            return stored_gradients(groups, selection)
+        selection = groups.without_warm_up(selection)
+        chosen = _chosen(groups.require(group), selection, scores, groups)
+        draws, names = flattened(chosen)
+        found = _scores(scores, chosen, names, groups)
+        draws = selection.rows(draws)
+        return assemble(
+            draws,
+            found if callable(found) else selection.rows(_same_shape(found, draws, selection)),
+            names,
+            selection if isinstance(scores, str) else Selection(),
+            statistics=groups.statistics(selection),
+        )
+
+
+def _require_gradients(groups: Groups) -> None:
+    if GRADIENT not in groups.variables(STATISTICS):
+        raise InputError(
+            f"`scores` must be given: {groups.source} holds no gradients. {how_to_store(groups)}."
+        )
+
+
+def _chosen(
+    own: dict[str, Any], selection: Selection, scores: object, groups: Groups
+) -> dict[str, Any]:
+    """The variables whose draws are used: those with scores, or those that were named."""
+    if isinstance(scores, str) and "/" not in scores:
+        beside = groups.require(scores)
+        own = {name: array for name, array in own.items() if name in beside}
+        if not own:
+            raise InputError(
+                f"`scores` must be a group with the variables of the draws; got {scores!r} with "
+                f"{', '.join(beside)}"
+            )
+    if selection.var_names is None:
+        return own
+    wanted = selection.var_names
+    listed = [wanted] if isinstance(wanted, str) else list(wanted)
+    if all(name in own for name in listed):
+        return {name: own[name] for name in listed}
+    names = [label for name in own for label in _labels(name, own[name])]
+    kept = [variable(names[place]) for place in selection.columns(names)]
+    return {name: own[name] for name in dict.fromkeys(kept)}
+
+
+def _labels(name: str, array: Any) -> list[str]:
+    return coordinate_labels(name, array.shape[2:], labels_of(array))
+
+
+def _scores(
+    scores: Any, chosen: Mapping[str, Any], names: list[str], groups: Groups
+) -> Array | ScoreFunction:
+    """Scores as an array in the order of the draws' coordinates, or the function itself."""
+    if not isinstance(scores, str):
+        return scores
+    group, _, name = scores.partition("/")
+    stored = groups.require(group)
+    if not name:
+        return flattened({one: stored[one] for one in chosen})[0]
+    if name not in stored:
+        raise InputError(
+            f"`scores` must name a variable of the group {group!r}; got {name!r}, but there are "
+            f"{', '.join(stored)}"
+        )
+    return _in_order(stored[name], names)
+
+
+def _in_order(stored: Any, names: list[str]) -> Array:
+    """One variable with all scores: by its labels if they are names, else in the draws' order."""
+    if stored.ndim == 2:
+        stored = stored.expand_dims("coordinate", axis=2)
+    if stored.ndim != 3:
+        raise InputError(f"`scores` must have the axes (chain, draw, d); got {stored.dims}")
+    labels, values = [str(label) for label in labels_of(stored)[0]], np.asarray(stored.values)
+    if set(names) <= set(labels):
+        return values[..., [labels.index(name) for name in names]]
+    if all(label.isdigit() for label in labels) and len(labels) == len(names):
+        return values
+    raise InputError(
+        f"`scores` must have the coordinates of the draws, {', '.join(names[:8])}; got "
+        f"{', '.join(labels[:8])}. Choose the variables by `var_names`."
+    )
+
+
+def _same_shape(scores: Array, draws: Array, selection: Selection) -> Array:
+    """Scores of all draws, or an error that names both shapes."""
+    shape = tuple(scores.shape)
+    kept = (shape[0], len(range(*selection.stride.indices(shape[1])))) if len(shape) == 3 else ()
+    if (*kept, *shape[2:]) != tuple(draws.shape):
+        raise InputError(
+            "`scores` must have the shape (chain, draw, d) of the chosen variables, before any "
+            f"are dropped or thinned; got {shape}, of which {tuple(draws.shape)} should be kept. "
+            "Choose the variables by `var_names`."
+        )
+    return scores

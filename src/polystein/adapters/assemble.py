@@ -1,0 +1,123 @@
+"""What all adapters share: imports on demand, rows and coordinates that are kept, the `Sample`."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from polystein._lib.arrays import to_numpy
+from polystein._lib.notes import warn_caller
+from polystein.data.sample import Sample
+from polystein.data.sampler_statistics import known_statistics
+from polystein.data.selection import Selection
+from polystein.data.source import Facts
+from polystein.errors import MissingExtraError, ScoreWarning
+from polystein.types import Array, FloatArray, Progress
+
+#: Most draws whose log-densities and gradients a library computes at a time.
+ROWS_AT_ONCE = 1024
+#: Most numbers in the draws of such a block, so that wide draws come in smaller blocks.
+NUMBERS_AT_ONCE = 2**18
+
+
+def imported(module: str, extra: str) -> Any:
+    """Import a library on demand, or say which extra brings it."""
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name is not None and not module.startswith(error.name):
+            raise
+        raise MissingExtraError(
+            f"this adapter needs {module}: pip install 'polystein[{extra}]'"
+        ) from error
+
+
+class LibraryFunction:
+    """A function of (n, d) draws that another library computes; it is lost in pickling.
+
+    Compiled functions and models often cannot be pickled. A sample that was pickled has None in
+    the place of this fact.
+    """
+
+    def __init__(self, function: Callable[[FloatArray], Any]) -> None:
+        self._function = function
+
+    def __call__(self, draws: Array) -> Any:
+        """The values at (n, d) draws."""
+        return self._function(np.atleast_2d(to_numpy(draws)))
+
+    def __reduce__(self) -> tuple[Callable[[], None], tuple[()]]:
+        return _lost, ()
+
+
+def _lost() -> None:
+    return None
+
+
+def blocks(rows: int, dimension: int) -> Iterator[slice]:
+    """Slices of rows that bound the memory of batched gradients."""
+    step = max(1, min(ROWS_AT_ONCE, NUMBERS_AT_ONCE // max(1, dimension)))
+    for low in range(0, rows, step):
+        yield slice(low, min(low + step, rows))
+
+
+def batched(
+    function: Callable[[Array], Array], rows: Array, progress: Progress | None = None
+) -> FloatArray:
+    """Apply a function of (n, d) rows block by block, in NumPy and double precision."""
+    count, parts = int(rows.shape[0]), []
+    for part in blocks(count, int(rows.shape[-1])):
+        parts.append(to_numpy(function(rows[part])))
+        if progress is not None:
+            progress(part.stop, count)
+    return np.concatenate(parts)
+
+
+def pointwise(
+    function: Callable[[FloatArray], Any], rows: FloatArray, progress: Progress | None = None
+) -> list[Any]:
+    """Apply a function of one point to every row; progress is told about every hundredth."""
+    step, found = max(1, len(rows) // 100), []
+    for number, row in enumerate(rows, 1):
+        found.append(function(row))
+        if progress is not None and (number % step == 0 or number == len(rows)):
+            progress(number, len(rows))
+    return found
+
+
+def note_single_precision(what: str, remedy: str) -> str:
+    """Warn that numbers were computed in single precision; return the message."""
+    warning = ScoreWarning(
+        f"{what} were computed in float32, with about seven digits: rounding may pass for a fault. "
+        f"{remedy}"
+    )
+    warn_caller(warning)
+    return str(warning)
+
+
+def assemble(
+    draws: Array,
+    scores: Array,
+    names: Sequence[str] | None,
+    selection: Selection,
+    *,
+    statistics: Mapping[str, Array] | None = None,
+    log_density: Callable[[FloatArray], Any] | None = None,
+    transform: Callable[[FloatArray], Mapping[str, Array]] | None = None,
+    warnings: Sequence[str] = (),
+) -> Sample:
+    """The sample of draws whose rows are chosen already; coordinates are chosen here.
+
+    `statistics` are those of the chosen rows under any of the names that samplers use.
+    """
+    facts = Facts(
+        sampler_statistics=known_statistics(statistics or {}),
+        log_density=None if log_density is None else LibraryFunction(log_density),
+        transform=None if transform is None else LibraryFunction(transform),
+        warnings=tuple(warnings),
+    )
+    sample = Sample(draws, scores, names=names, facts=facts)
+    return sample if selection.var_names is None else sample.select(var_names=selection.var_names)

@@ -1,0 +1,128 @@
+"""BlackJAX: states that carry a position and the gradient of the log-density there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from polystein._lib.arrays import to_numpy
+from polystein.adapters.assemble import assemble, note_single_precision
+from polystein.adapters.jax import X64
+from polystein.adapters.trees import flat_rows, jax, tree_names
+from polystein.data.foreign import type_name
+from polystein.data.sample import MANY_CHAINS, Sample
+from polystein.data.selection import Selection
+from polystein.errors import InputError
+from polystein.types import Array
+
+
+def from_blackjax(
+    states: Any,
+    info: Any = None,
+    *,
+    chain_axis: int | None = None,
+    var_names: str | Sequence[str] | None = None,
+    thin: int = 1,
+    drop_first: int = 0,
+) -> Sample:
+    """Take positions and gradients from states of BlackJAX, as a `Sample`.
+
+    Parameters
+    ----------
+    states : a state of HMC, NUTS, MALA, Barker, GHMC, MCLMC, ... or a list of them
+        With ``position`` and ``logdensity_grad``, whose first axis counts draws, or whose first
+        two count chains and draws.
+    info : a sampler's info, optional
+        From the same steps, for divergences and energies.
+    chain_axis : int, optional
+        0 if states have the axes (chain, draw, ...), 1 if they have (draw, chain, ...), as a
+        vectorised step in one loop gives them. It must be given if the shape does not tell.
+    var_names, thin, drop_first
+        As for `Sample.select`.
+
+    Returns
+    -------
+    Sample
+        Leave out the warm-up's states yourself: BlackJAX keeps them apart.
+
+    Examples
+    --------
+    ``_, (states, info) = jax.lax.scan(step, state, keys)`` and then ``ps.check(states)``, or
+    ``ps.check(ps.from_blackjax(states, info))``.
+    """
+    states = _stacked(states)
+    if not hasattr(states, "logdensity_grad"):
+        raise InputError(
+            f"`states` must carry `logdensity_grad`; got a {type_name(states)}, whose sampler uses "
+            "no gradients. Pass `ps.from_jax(logdensity, states.position)`."
+        )
+    selection = Selection(var_names, thin, drop_first)
+    axes = _sample_axes(states)
+    chain_axis = _chain_axis(chain_axis, np.shape(states.logdensity)[:axes])
+    draws, scores = (
+        selection.rows(_chains_first(flat_rows(part, axes), axes, chain_axis))
+        for part in (states.position, states.logdensity_grad)
+    )
+    notes = []
+    if str(draws.dtype) == "float32":
+        notes.append(note_single_precision("BlackJAX's draws and gradients", X64))
+    return assemble(
+        draws,
+        scores,
+        tree_names(states.position, axes),
+        selection,
+        statistics=_statistics(info, axes, chain_axis, selection),
+        warnings=notes,
+    )
+
+
+def _stacked(states: Any) -> Any:
+    """One state with a first axis for draws, also of a list of single states."""
+    if isinstance(states, list | tuple) and not hasattr(states, "_fields"):
+        if not states or not hasattr(states[0], "_fields"):
+            raise InputError(f"`states` must be states of BlackJAX; got a {type_name(states)}")
+        return jax().tree_util.tree_map(lambda *parts: jax().numpy.stack(parts), *states)
+    return states
+
+
+def _sample_axes(states: Any) -> int:
+    axes = len(np.shape(states.logdensity))
+    if axes not in (1, 2):
+        raise InputError(
+            "`states` must have one axis for draws, or two for chains and draws; got a "
+            f"log-density of shape {np.shape(states.logdensity)}. Is this the last state alone? "
+            "Return the states of all steps from `jax.lax.scan`."
+        )
+    return axes
+
+
+def _chain_axis(given: int | None, shape: tuple[int, ...]) -> int:
+    """Which of two axes counts chains; many chains that are shorter than that are suspect."""
+    if given in (0, 1):
+        return int(given)
+    if given is not None:
+        raise InputError(f"`chain_axis` must be 0 or 1; got {given!r}")
+    if len(shape) == 2 and shape[0] > shape[1] and shape[0] >= MANY_CHAINS:
+        raise InputError(
+            f"`chain_axis` must be given: states of shape {shape} are {shape[0]} chains of "
+            f"{shape[1]} draws with 0, and {shape[1]} chains of {shape[0]} draws with 1"
+        )
+    return 0
+
+
+def _chains_first(array: Array, axes: int, chain_axis: int) -> Array:
+    """(chain, draw, ...), also of one chain."""
+    if axes == 1:
+        return array[None]
+    return array if chain_axis == 0 else array.swapaxes(0, 1)
+
+
+def _statistics(info: Any, axes: int, chain_axis: int, selection: Selection) -> dict[str, Array]:
+    found = {}
+    for name in ("is_divergent", "energy"):
+        values = getattr(info, name, None)
+        if values is not None and len(np.shape(values)) == axes:
+            found[name] = selection.rows(_chains_first(to_numpy(values), axes, chain_axis))
+    return found

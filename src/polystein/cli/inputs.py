@@ -1,0 +1,87 @@
+"""Where a command's draws and scores come from: files, CmdStan's chains, a function of the user."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from polystein.adapters.cmdstan import from_cmdstan
+from polystein.adapters.file import from_file
+from polystein.data.sample import Sample
+from polystein.errors import InputError
+
+
+@dataclass(frozen=True)
+class Input:
+    """What the command line was told about draws and scores."""
+
+    draws: Path | None
+    scores: Path | None = None
+    scores_from: str | None = None
+    cmdstan: str | None = None
+    target: str | None = None
+    var_names: tuple[str, ...] = ()
+    thin: int = 1
+    drop_first: int = 0
+
+    def load(self) -> Sample:
+        """Read everything."""
+        selection: dict[str, Any] = {
+            "var_names": list(self.var_names) or None,
+            "thin": self.thin,
+            "drop_first": self.drop_first,
+        }
+        self._check()
+        if self.cmdstan is not None:
+            return from_cmdstan(self.cmdstan, **selection)
+        if self.draws is None:
+            raise InputError("DRAWS must be given: a file, or `--cmdstan` with CmdStan's files")
+        return from_file(self.draws, self._scores(), **selection)
+
+    def _check(self) -> None:
+        """Refuse more than one source of scores."""
+        given = {
+            "SCORES": self.scores,
+            "--scores-from": self.scores_from,
+            "--target": self.target,
+            "--cmdstan": self.cmdstan,
+        }
+        named = [name for name, value in given.items() if value is not None]
+        if len(named) > 1:
+            raise InputError(f"scores must come from one place; got {' and '.join(named)}")
+        if self.cmdstan is not None and self.draws is not None:
+            raise InputError(
+                f"`--cmdstan` must be given without DRAWS; got {self.draws}. Quote the pattern, "
+                "as in --cmdstan 'chain_*.csv'"
+            )
+
+    def _scores(self) -> Any:
+        if self.target is not None:
+            return score_function(self.target)
+        return self.scores if self.scores is not None else self.scores_from
+
+
+def score_function(target: str) -> Callable[[Any], Any]:
+    """The function ``module:function`` of the user, found also in the current directory."""
+    module, colon, name = target.partition(":")
+    if not (colon and module and name):
+        raise InputError(f"`--target` must be module:function; got {target!r}")
+    if "" not in sys.path:
+        sys.path.insert(0, "")
+    try:
+        found: Any = importlib.import_module(module.removesuffix(".py"))
+    except ModuleNotFoundError as error:
+        raise InputError(f"`--target` must name a module that exists; {error}") from error
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    if not callable(found):
+        raise InputError(
+            f"`--target` must name a function of (n, d) draws that returns their scores; got "
+            f"{target!r}, which is {'missing' if found is None else type(found).__name__}"
+        )
+    function: Callable[[Any], Any] = found
+    return function

@@ -1,0 +1,96 @@
+"""Objects of other libraries at the door: which adapter takes them, or what to do instead.
+
+A type is known by the module that it comes from, so that no other library is imported here. The
+adapters are imported when such an object is met.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from polystein._lib.arrays import is_array
+from polystein.errors import InputError
+
+#: Module and name of a type, or the start of them, and the adapter that takes such objects.
+ADAPTERS = {
+    "arviz.data.inference_data.InferenceData": "polystein.adapters.arviz:from_arviz",
+    "xarray.core.datatree.DataTree": "polystein.adapters.arviz:from_arviz",
+    "numpyro.infer.mcmc.MCMC": "polystein.adapters.numpyro:from_numpyro",
+    "blackjax.": "polystein.adapters.blackjax:from_blackjax",
+    "cmdstanpy.stanfit.mcmc.CmdStanMCMC": "polystein.adapters.cmdstan:from_cmdstan",
+}
+#: Objects that do not carry all that is needed, and what to do.
+REMEDIES = {
+    "stan.fit.Fit": "Pass `ps.from_pystan(posterior, fit)`: gradients need the posterior, too",
+    "stan.model.Model": "Pass `ps.from_pystan(posterior, fit)`: draws come from the fit",
+    "bridgestan.": "Pass `ps.from_bridgestan(model, draws)`",
+    "cmdstanpy.": "Only CmdStanMCMC fits with `save_latent_dynamics=True` carry gradients",
+    "pymc.model": "Pass the draws first: `ps.check(idata, model=model)`",
+    "bambi.": "Pass the draws first: `ps.check(idata, model=model)`",
+    "pymc.backends": (
+        "Pass an InferenceData or a DataTree (`return_inferencedata=True`) with `model=model`"
+    ),
+    "pyro.infer": (
+        "Pass `ps.from_torch(log_prob, draws)` with the log-density of the unconstrained draws"
+    ),
+    "tensorflow_probability.": (
+        "Pass `ps.from_jax(logdensity, draws)` with the log-density of the unconstrained draws"
+    ),
+    "emcee.": (
+        "Pass `ps.Sample(sampler.get_chain().swapaxes(0, 1), scores)`, or `ps.from_jax` with a "
+        "log-density"
+    ),
+}
+
+
+def type_name(value: object) -> str:
+    """The name of a type with its module, as in ``arviz.data.inference_data.InferenceData``."""
+    kind = type(value)
+    return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
+
+
+def adapted(draws: Any, scores: Any, model: object) -> Any:
+    """A `Sample` of an object that an adapter takes; None for anything else."""
+    if is_array(draws):
+        _refuse_model(model, draws)
+        return None
+    name = type_name(draws)
+    entry = _entry(ADAPTERS, name)
+    if model is not None and entry in (None, ADAPTERS["blackjax."]):
+        _refuse_model(model, draws)
+    if entry is not None:
+        return _call(entry, draws, scores, model)
+    if (remedy := _entry(REMEDIES, name)) is not None:
+        raise InputError(f"`draws` must carry draws and scores; got a {name}. {remedy}.")
+    if isinstance(draws, str):
+        raise InputError(f"`draws` must be an array; got a str. Pass `ps.from_file({draws!r})`.")
+    return None
+
+
+def _call(entry: str, draws: Any, scores: Any, model: object) -> Any:
+    """Import the adapter and give it the object, with the model or the scores if there are."""
+    module, _, function = entry.partition(":")
+    if model is not None:
+        return importlib.import_module("polystein.adapters.models").with_model(draws, model, scores)
+    adapter = getattr(importlib.import_module(module), function)
+    if scores is None:
+        return adapter(draws)
+    if function == "from_arviz":
+        return adapter(draws, scores)
+    raise InputError(
+        f"`scores` must not be given with a {type_name(draws)}, which carries its own; got "
+        f"{type_name(scores)}"
+    )
+
+
+def _entry(table: dict[str, str], name: str) -> str | None:
+    return next((entry for prefix, entry in table.items() if name.startswith(prefix)), None)
+
+
+def _refuse_model(model: object, draws: object) -> None:
+    if model is not None:
+        raise InputError(
+            "`model` must be given with an InferenceData or a DataTree only; got a "
+            f"{type_name(model)} beside a {type_name(draws)}"
+        )

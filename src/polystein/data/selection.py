@@ -1,0 +1,140 @@
+"""Which coordinates and rows of draws are kept: by name or pattern, by stride, by position."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from polystein._lib.arguments import integer
+from polystein._lib.arrays import to_numpy
+from polystein._lib.notes import first_of
+from polystein.data.source import coordinate_names
+from polystein.errors import InputError
+from polystein.types import Array
+
+#: PyMC's name of an unconstrained value: the variable, the transform, two underscores.
+_TRANSFORM = re.compile(r"_[a-z]+(?:-[a-z]+)*__$")
+#: A coordinate's name is that of its variable with indices in brackets.
+_INDICES = re.compile(r"\[[^\[\]]*\]$")
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What to keep of the draws.
+
+    ``var_names`` are names of variables (``"theta"``), of single coordinates (``"theta[0]"``)
+    or patterns in which ``*`` and ``?`` stand for other characters. A ``~`` before a name leaves
+    it out. The first ``drop_first`` draws of every chain are left out, and every ``thin``-th of
+    the others is kept.
+    """
+
+    var_names: str | Sequence[str] | None = None
+    thin: int = 1
+    drop_first: int = 0
+
+    def __post_init__(self) -> None:
+        integer(self.thin, "thin", least=1)
+        integer(self.drop_first, "drop_first", least=0)
+        names = self.var_names
+        listed = isinstance(names, Iterable) and all(isinstance(name, str) for name in names)
+        if names is not None and (not listed or len(names) == 0):
+            raise InputError(f"`var_names` must be a name or a list of names; got {names!r}")
+
+    @property
+    def stride(self) -> slice:
+        """The draws of each chain that are kept."""
+        return slice(self.drop_first, None, self.thin)
+
+    def rows(self, array: Array) -> Array:
+        """The kept draws of an array of shape (chain, draw, ...)."""
+        if array.shape[1] <= self.drop_first:
+            raise InputError(
+                f"`drop_first` must leave draws; got {self.drop_first} of {array.shape[1]}"
+            )
+        return array[:, self.stride]
+
+    def draws(self, array: Array) -> Array:
+        """The kept draws of an array of shape (n, d) or (chain, draw, d), in its own shape."""
+        return self.rows(array) if array.ndim == 3 else self.rows(array[None])[0]
+
+    def columns(self, names: Sequence[str]) -> list[int]:
+        """The places of the kept coordinates, in the order in which they are."""
+        if self.var_names is None:
+            return list(range(len(names)))
+        wanted = [self.var_names] if isinstance(self.var_names, str) else list(self.var_names)
+        kept = _matching([one for one in wanted if not one.startswith("~")], names)
+        left_out = _matching([one[1:] for one in wanted if one.startswith("~")], names)
+        only_exclusions = all(one.startswith("~") for one in wanted)
+        places = set(range(len(names))) if only_exclusions else kept
+        found = sorted(places - left_out)
+        if not found:
+            raise InputError(f"`var_names` must leave a coordinate; got {self.var_names!r}")
+        return found
+
+
+def selected_parts(sample: Any, selection: Selection) -> dict[str, Any]:
+    """What a `Sample` of the kept coordinates and rows is made of."""
+    names, facts = coordinate_names(sample), sample.facts
+    columns, shortest = selection.columns(names), min(sample.layout.lengths)
+    if shortest <= selection.drop_first:
+        raise InputError(f"`drop_first` must leave draws; got {selection.drop_first} of {shortest}")
+    rows = (slice(None),) * (len(sample.draws.shape) - 2) + (selection.stride,)
+    if len(columns) < len(names):
+        facts = replace(facts, log_density=None, transform=None)
+    statistics = {
+        name: np.atleast_2d(to_numpy(values))[:, selection.stride]
+        for name, values in facts.sampler_statistics.items()
+    }
+    weights = sample.log_weights
+    return {
+        "draws": sample.draws[(*rows, ...)][..., columns],
+        "scores": sample.scores[(*rows, ...)][..., columns],
+        "names": None if sample.names is None else [names[place] for place in columns],
+        "log_weights": None if weights is None else weights[rows] + sample.log_scale,
+        "facts": replace(facts, sampler_statistics=statistics),
+    }
+
+
+def variable(name: str) -> str:
+    """The variable that a coordinate belongs to: ``theta`` for ``theta[0]``."""
+    return _INDICES.sub("", name)
+
+
+def spellings(name: str) -> set[str]:
+    """What a coordinate may be called: in full, by its variable, without PyMC's transform."""
+    base = variable(name)
+    short = _TRANSFORM.sub("", base)
+    return {name, base, short, short + name[len(base) :]}
+
+
+def _matching(wanted: Sequence[str], names: Sequence[str]) -> set[int]:
+    found: set[int] = set()
+    for one in wanted:
+        pattern = _pattern(one)
+        places = {
+            place
+            for place, name in enumerate(names)
+            if any(pattern.fullmatch(spelling) for spelling in spellings(name))
+        }
+        if not places:
+            raise InputError(_nothing_matches(one, names))
+        found |= places
+    return found
+
+
+def _pattern(wanted: str) -> re.Pattern[str]:
+    """``*`` and ``?`` stand for other characters; brackets stand for themselves."""
+    return re.compile(re.escape(wanted).replace(r"\*", ".*").replace(r"\?", "."))
+
+
+def _nothing_matches(wanted: str, names: Sequence[str]) -> str:
+    known = list(dict.fromkeys(variable(name) for name in names))
+    close = difflib.get_close_matches(wanted, known, n=1)
+    hint = f" Did you mean {close[0]!r}?" if close else ""
+    shown = first_of(known, 12)
+    return f"`var_names` must name coordinates; got {wanted!r}, but there are {shown}.{hint}"

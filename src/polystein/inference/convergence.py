@@ -1,0 +1,326 @@
+"""Have chains converged, and how many independent draws are they worth? R-hat and ESS of columns.
+
+The rank-normalised diagnostics are those of Vehtari, Gelman, Simpson, Carpenter and Bürkner
+(2021), Rank-normalization, folding, and localization: an improved R-hat, Bayesian Analysis 16,
+with the conventions of ArviZ. Those of means come from sums over batches of rows alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.fft import irfft, next_fast_len, rfft
+from scipy.special import ndtri
+
+from polystein.inference.memory import group_starts
+from polystein.types import FloatArray
+
+#: With fewer draws in a chain, half of it has no variance.
+FEWEST_DRAWS = 4
+#: The quantiles whose effective sample sizes are those of the tails.
+TAILS = (0.05, 0.95)
+#: The variance of fewer batches than this is too uncertain to divide by.
+FEWEST_BATCHES, FEWEST_CHAINS = 16, 8
+#: Blom's offset, for the normal scores of ranks.
+_BLOM = 3.0 / 8.0
+#: Columns are worked on together up to so many numbers, which stay in a core's cache.
+_NUMBERS_AT_ONCE = 2**16
+#: An indicator, or a normal score, that varies by less than this does not vary.
+_STILL = 1e-15
+
+
+class RankedConvergence(NamedTuple):
+    """Rank-normalised split R-hat, bulk ESS and tail ESS of every column."""
+
+    rhat: FloatArray
+    ess_bulk: FloatArray
+    ess_tail: FloatArray
+
+
+class MeansConvergence(NamedTuple):
+    """Split R-hat of the chains' means, and the ESS of the mean, of every column; without ranks."""
+
+    rhat: FloatArray
+    ess: FloatArray
+
+
+def ranked_convergence(chains: Sequence[FloatArray] | FloatArray) -> RankedConvergence:
+    """Rank-normalised split R-hat, bulk ESS and tail ESS of every column.
+
+    R-hat is the larger of the one of normal scores of the ranks (bulk) and the one of normal
+    scores of the ranks of distances from the median (folded). Chains are split in halves, so
+    that one chain is enough. Of chains of different lengths the last rows are taken, as many
+    as the shortest chain has.
+
+    A column in which all draws are equal has R-hat NaN, since nothing can be said about it,
+    and as many effective draws as draws. If every half chain is constant, each at a value of
+    its own, R-hat is infinite.
+
+    Parameters
+    ----------
+    chains : sequence of arrays of shape (draw, column), or array of shape (chain, draw, column)
+        At least four draws in each. With fewer, all three are NaN.
+
+    Returns
+    -------
+    RankedConvergence
+        Three arrays with one number for each column.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> chains = np.random.default_rng(0).standard_normal((4, 500, 2))
+    >>> chains[3, :, 1] += 2.0  # one chain elsewhere, in the second column
+    >>> ranked_convergence(chains).rhat.round(2)
+    array([1.  , 1.34])
+    """
+    shortest = min(chain.shape[0] for chain in chains)
+    columns = chains[0].shape[1]
+    if shortest < FEWEST_DRAWS:
+        unknown = np.full(columns, np.nan)
+        return RankedConvergence(unknown, unknown.copy(), unknown.copy())
+    parts = []
+    at_once = max(1, _NUMBERS_AT_ONCE // (shortest * len(chains)))
+    for low in range(0, columns, at_once):
+        some = [chain[chain.shape[0] - shortest :, low : low + at_once].T for chain in chains]
+        parts.append(_ranked(np.stack(some, axis=1)))
+    return RankedConvergence(*map(np.concatenate, zip(*parts, strict=True)))
+
+
+def _ranked(values: FloatArray) -> RankedConvergence:
+    """The three diagnostics of values of shape (column, chain, draw)."""
+    halves = _in_halves(values)
+    scores, folded_scores = (part.reshape(halves.shape) for part in _normal_scores(halves))
+    rhat, folded_rhat = split_rhat(scores), split_rhat(folded_scores)
+    low, high = (effective_size(_in_halves(below)) for below in _below_quantiles(values))
+    return RankedConvergence(
+        # A column whose distances from the median are all equal has no folded R-hat.
+        np.where(folded_rhat > rhat, folded_rhat, rhat),
+        effective_size(scores),
+        np.minimum(low, high),
+    )
+
+
+def _in_halves(values: FloatArray) -> FloatArray:
+    """The first and the last half of every chain as chains; an odd draw in the middle is left out.
+
+    From (column, chain, draw) to (column, 2 chains, half of the draws).
+    """
+    half = values.shape[2] // 2
+    return np.concatenate([values[:, :, :half], values[:, :, -half:]], axis=1)
+
+
+def _normal_scores(halves: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Normal scores of each column's ranks, and of the ranks of its distances from the median."""
+    rows = halves.reshape(len(halves), -1)
+    order = np.argsort(rows, axis=1)
+    inorder = np.take_along_axis(rows, order, axis=1)
+    middle = rows.shape[1] // 2
+    # Half chains are even in number.
+    median = 0.5 * inorder[:, middle - 1 : middle] + 0.5 * inorder[:, middle : middle + 1]
+    with np.errstate(over="ignore"):
+        distances = np.abs(inorder - median)
+    # They fall up to the median and rise from there: a stable sort merges the two runs.
+    folded = np.argsort(distances, axis=1, kind="stable")
+    nearest = np.take_along_axis(distances, folded, axis=1)
+    folded_order = np.take_along_axis(order, folded, axis=1)
+    return _scores_in_order(order, inorder), _scores_in_order(folded_order, nearest)
+
+
+def _scores_in_order(order: NDArray[np.intp], inorder: FloatArray) -> FloatArray:
+    """The normal quantile of each number's rank in its row (Blom); equal numbers share theirs."""
+    count = inorder.shape[1]
+    # Ranks of equal numbers are averaged: they are multiples of one half.
+    ranks = 0.5 * np.arange(2, 2 * count + 1)
+    quantiles = ndtri((ranks - _BLOM) / (count - 2.0 * _BLOM + 1.0))
+    result = np.empty_like(inorder)
+    np.put_along_axis(result, order, quantiles[None, ::2], axis=1)
+    changes = inorder[:, 1:] != inorder[:, :-1]
+    for row in np.flatnonzero(~changes.all(axis=1)).tolist():
+        firsts = np.concatenate([[0], np.flatnonzero(changes[row]) + 1])
+        ends = np.append(firsts[1:], count)
+        # The first and the last rank of equal numbers are first + 1 and end.
+        shared = quantiles[firsts + ends - 1]
+        result[row, order[row]] = np.repeat(shared, ends - firsts)
+    return result
+
+
+def _below_quantiles(values: FloatArray) -> Iterator[FloatArray]:
+    """Whether each draw is at most the 5 % and the 95 % quantile of its column, as 0 and 1."""
+    inorder = np.sort(values.reshape(len(values), -1), axis=1)
+    count = inorder.shape[1]
+    for probability in TAILS:
+        # R's type 7, rounded as in `scipy.stats.mstats.mquantiles`: where draws repeat, the last
+        # digit decides whether they are below their own quantile.
+        place = count * probability + (1.0 - probability)
+        below = int(min(max(np.floor(place), 1), count - 1))
+        share = min(max(place - below, 0.0), 1.0)
+        quantile = (1.0 - share) * inorder[:, below - 1] + share * inorder[:, below]
+        yield (values <= quantile[:, None, None]).astype(np.float64)
+
+
+def split_rhat(halves: FloatArray) -> FloatArray:
+    """R-hat of every column of half chains, of shape (column, half chain, draw).
+
+    sqrt((B/W + n - 1)/n), with B = n times the variance of the means and W the mean variance.
+    """
+    draws = halves.shape[2]
+    means, variances = halves.mean(axis=2), halves.var(axis=2, ddof=1)
+    between = draws * means.var(axis=1, ddof=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = between / variances.mean(axis=1)
+    result: FloatArray = np.sqrt((ratio + draws - 1.0) / draws)
+    return result
+
+
+def effective_size(chains: FloatArray) -> FloatArray:
+    """Effective number of draws of every column, from Geyer's initial monotone sequence.
+
+    The autocorrelations rho_t of chains of shape (column, chain, draw) allow for different
+    means of the chains. Sums of pairs, rho_2k + rho_(2k+1), are added up to the first that is
+    not positive, each lowered to the smallest before it; the even term of that pair is added
+    once if it helps.
+    """
+    columns, count, draws = chains.shape
+    correlations = _autocorrelations(chains)
+    last = max(0, (draws - 3) // 2)
+    pairs = correlations[:, : 2 * last + 1 : 2] + correlations[:, 1 : 2 * last + 2 : 2]
+    ends = ~(pairs > 0.0)
+    ends[:, last] = True
+    stop = np.argmax(ends, axis=1)
+    kept = np.arange(last + 1) < stop[:, None]
+    smallest = np.minimum.accumulate(pairs, axis=1)
+    row = np.arange(columns)
+    even, pair = correlations[row, 2 * stop], pairs[row, stop]
+    helps = (even > 0.0) | (pair >= 0.0)
+    times = -1.0 + 2.0 * np.sum(smallest, axis=1, where=kept) + np.where(helps, even, 0.0)
+    total = float(count * draws)
+    sizes: FloatArray = total / np.maximum(times, 1.0 / np.log10(total))
+    still = np.ptp(chains.reshape(columns, -1), axis=1) < _STILL
+    return np.where(still, total, sizes)
+
+
+def _autocorrelations(chains: FloatArray) -> FloatArray:
+    """rho_t = 1 - (W - gamma_t)/var+ of every column, of shape (column, lag); rho_0 is 1."""
+    count, draws = chains.shape[1:]
+    means = chains.mean(axis=2)
+    size = next_fast_len(2 * draws, real=True)
+    spectrum = rfft(chains - means[:, :, None], size, axis=2)
+    power = np.sum(spectrum.real**2 + spectrum.imag**2, axis=1)
+    covariances = irfft(power, size, axis=1)[:, :draws] / (count * draws)
+    within = covariances[:, :1] * draws / (draws - 1.0)
+    overall = covariances[:, :1] + (means.var(axis=1, ddof=1)[:, None] if count > 1 else 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        result: FloatArray = 1.0 - (within - covariances) / overall
+    result[:, 0] = 1.0
+    return result
+
+
+def convergence_of_means(
+    sums: FloatArray, rows: FloatArray, chains: NDArray[np.intp], variances: FloatArray
+) -> MeansConvergence:
+    """Split R-hat of means and the ESS of the mean, from sums over batches of rows.
+
+    R-hat compares the means of half chains, without ranks; it is the classical split R-hat
+    if all halves have the same number of rows. The ESS is n times the variance over the
+    long-run variance, and that is the largest of the variances of batch means of this length,
+    of twice this length and so on, down to sixteen batches. Batches are compared with the
+    mean over all chains, so that chains that disagree are worth few draws.
+
+    Parameters
+    ----------
+    sums : array of shape (batch, column)
+        Sums of the columns over batches of consecutive rows, in time order, chain by chain.
+    rows, chains : arrays of shape (batch,)
+        How many rows each batch has, and the chain that it belongs to.
+    variances : array of shape (column,)
+        Variances (1/n) of the columns over all rows.
+
+    Returns
+    -------
+    MeansConvergence
+        R-hat is NaN, and the ESS n, for a column without variance.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> draws = np.random.default_rng(0).standard_normal((240, 10, 1))  # batch, row, column
+    >>> rows, chains = np.full(240, 10), np.repeat(np.arange(4), 60)
+    >>> found = convergence_of_means(draws.sum(axis=1), rows, chains, draws.var(axis=(0, 1)))
+    >>> bool(found.rhat[0] < 1.01), bool(found.ess[0] > 1000)
+    (True, True)
+    """
+    still = ~(variances > 0.0)
+    total = float(rows.sum())
+    centred = sums - np.outer(rows, sums.sum(axis=0) / total)
+    longrun = _long_run_variances(centred, rows, chains)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ess = total * variances / np.maximum(longrun, variances)
+    rhat = _rhat_of_halves(centred, rows, chains, variances)
+    return MeansConvergence(np.where(still, np.nan, rhat), np.where(still, total, ess))
+
+
+def _rhat_of_halves(
+    centred: FloatArray, rows: FloatArray, chains: NDArray[np.intp], variances: FloatArray
+) -> FloatArray:
+    """sqrt((B/W + n - 1)/n) of half chains; W is what the variance leaves beside the means'."""
+    starts = _half_starts(chains)
+    counts = np.add.reduceat(rows, starts).astype(np.float64)
+    means = np.add.reduceat(centred, starts) / counts[:, None]
+    share = counts / counts.sum()
+    spread = np.maximum(share @ means**2, 0.0)
+    draws = max(2.0, float(counts.mean()))
+    between = draws * spread * starts.size / max(1, starts.size - 1)
+    within = np.maximum(variances - spread, 0.0) * draws / (draws - 1.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        result: FloatArray = np.sqrt((between / within + draws - 1.0) / draws)
+    return result
+
+
+def _long_run_variances(
+    centred: FloatArray, rows: FloatArray, chains: NDArray[np.intp]
+) -> FloatArray:
+    """Variance of batch means, times their length: the largest over batches of growing length.
+
+    If it still grows, by a factor r on average, what longer batches would have is exp(2 (r - 1))
+    times that of the last but one, to first order the lugsail's 2 V_2L - V_L.
+    """
+    found: list[FloatArray] = []
+    for starts in _lengthening(chains):
+        groups, counts = np.add.reduceat(centred, starts), np.add.reduceat(rows, starts)
+        freedom = max(1, starts.size - 1) / starts.size
+        found.append(np.mean(groups**2 / counts[:, None], axis=0) / freedom)
+    largest: FloatArray = np.max(found, axis=0)
+    if len(found) == 1:
+        return largest
+    # Where variances still grow at the end, batches are shorter than the memory.
+    last, before = found[-1], found[-2]
+    varying = before > 0.0
+    growth = float(np.mean(last[varying] / before[varying])) if varying.any() else 1.0
+    beyond = np.exp(2.0 * (min(growth, 2.0) - 1.0)) / growth if growth > 1.0 else 1.0
+    return largest * max(1.0, float(beyond))
+
+
+def _lengthening(chains: NDArray[np.intp]) -> Iterator[NDArray[np.intp]]:
+    """Where batches start as they are, and joined two by two again and again while many are left.
+
+    Whole chains come last if there are several: they are few, but independent.
+    """
+    size, whole = 1, np.unique(chains).size
+    while (starts := group_starts(chains, size)).size >= FEWEST_BATCHES or size == 1:
+        yield starts
+        if starts.size <= whole:
+            return
+        size *= 2
+    if whole >= FEWEST_CHAINS:
+        yield group_starts(chains, chains.size)
+
+
+def _half_starts(chains: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Where the halves of every chain start; a chain of one batch has no halves."""
+    borders = np.flatnonzero(np.diff(chains, prepend=-1))
+    lengths = np.diff(borders, append=chains.size)
+    return np.unique(np.concatenate([borders, borders + lengths // 2]))

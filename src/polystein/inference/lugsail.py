@@ -1,0 +1,106 @@
+"""Lugsail batch means: a long-run variance for few long batches, whatever chains remember.
+
+With b_k the sum of a column over batch k, in all a batches, the variance of the mean is
+estimated by V_a = a/(a - 1) sum_k (b_k - mean)^2 / n^2. Batches that are not much longer than
+the memory give too little. Their halves give less still, by as much again, so that
+
+    2 V_a - V_2a    (but at least V_a)
+
+has no such bias (Vats and Flegal, 2022, Lugsail lag windows, Biometrika 109).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from polystein._lib.numerics import TINY, kish_size
+from polystein.inference.variance import LongRun, effective_size, require_effective_rows
+from polystein.types import FloatArray
+
+
+class Stretch(NamedTuple):
+    """Test rows ``start:stop`` of a chain, cut into ``halves`` parts from number ``first`` on.
+
+    Two neighbouring parts are the halves of a batch, if batches have halves.
+    """
+
+    start: int
+    stop: int
+    halves: int
+    first: int
+
+
+class LugsailBatches:
+    """Accumulates sums of columns over the halves of batches.
+
+    ``halved`` is False if batches are independent of each other, as those of different chains
+    are: then their own variance needs no correction.
+    """
+
+    def __init__(self, stretches: Mapping[int, Stretch], columns: int, *, halved: bool) -> None:
+        self._stretches, self._halved = stretches, halved
+        count = max(stretch.first + stretch.halves for stretch in stretches.values())
+        self._sums, self._weights = np.zeros((count, columns)), np.zeros(count)
+        # Sum of the squared columns and of the squared weights.
+        self._squares, self._squared_weights = np.zeros(columns), 0.0
+
+    def zero(self) -> LugsailBatches:
+        """An accumulator of the same kind without rows."""
+        return LugsailBatches(self._stretches, self._sums.shape[1], halved=self._halved)
+
+    def update(
+        self, columns: FloatArray, weights: FloatArray | None, chain: int, start: int
+    ) -> None:
+        """Take the columns of one block, which begins at row ``start`` of a chain."""
+        stretch = self._stretches[chain]
+        own = np.ones(len(columns)) if weights is None else weights
+        weighted = columns if weights is None else columns * weights[:, None]
+        place = np.arange(start, start + len(columns)) - stretch.start
+        half = stretch.first + place * stretch.halves // (stretch.stop - stretch.start)
+        cuts = np.flatnonzero(np.diff(half, prepend=-1))
+        self._sums[half[cuts]] += np.add.reduceat(weighted, cuts)
+        self._weights[half[cuts]] += np.add.reduceat(own, cuts)
+        self._squares += np.einsum("ij,ij->j", weighted, columns)
+        self._squared_weights += float(own @ own)
+
+    def merge(self, other: LugsailBatches) -> LugsailBatches:
+        """Add another accumulator's rows."""
+        self._sums += other._sums
+        self._weights += other._weights
+        self._squares += other._squares
+        self._squared_weights += other._squared_weights
+        return self
+
+    def finalise(self) -> LongRun:
+        """Mean, covariance of the mean, degrees of freedom, effective size.
+
+        The reference is Student's t with half as many degrees of freedom as the variance of
+        the batches has: the difference of two variances is more uncertain than either.
+        """
+        total = float(self._weights.sum())
+        mean = self._sums.sum(axis=0) / total
+        kish = kish_size(total, self._squared_weights)
+        require_effective_rows(kish)
+        whole = 2 if self._halved else 1
+        covariance, count = self._covariance(mean, whole)
+        variance = np.diagonal(covariance)
+        if self._halved:
+            lugsail = 2.0 * variance - np.diagonal(self._covariance(mean, 1)[0])
+            scale = np.sqrt(np.maximum(lugsail, variance) / np.maximum(variance, TINY))
+            covariance = covariance * np.outer(scale, scale)
+        marginal = np.maximum(self._squares / total - mean**2, 0.0)
+        ess = np.minimum(effective_size(marginal, np.diagonal(covariance)), kish)
+        df = np.full(mean.size, max(1.0, (count - 1.0) / whole))
+        return LongRun(mean, covariance, df, ess)
+
+    def _covariance(self, mean: FloatArray, together: int) -> tuple[FloatArray, float]:
+        """Covariance of the mean by sums over so many neighbouring parts, and their number."""
+        sums = self._sums.reshape(-1, together, mean.size).sum(axis=1)
+        weights = self._weights.reshape(-1, together).sum(axis=1)
+        count = kish_size(float(weights.sum()), float(weights @ weights))
+        deviations = sums - weights[:, None] * mean
+        covariance = deviations.T @ deviations / weights.sum() ** 2
+        return covariance * count / max(count - 1.0, TINY), count

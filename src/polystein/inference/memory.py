@@ -1,0 +1,221 @@
+"""How long a chain remembers, by the variances of sums over longer and longer batches.
+
+For sums over batches of L rows of a chain, let V_L be their variance over L. It grows with L
+until batches are longer than the chain's memory: V_L = V (1 - M/L) for large L, with V the
+long-run variance and M the memory in rows. Two lengths give V without knowing M,
+
+    V = 2 V_2L - V_L    (lugsail batch means; Vats and Flegal, 2022, Biometrika 109),
+
+whatever the correlations are: several time scales, momentum and antithetic moves included.
+One feature's V_L is too uncertain for that, so that features are pooled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import chdtri
+
+from polystein._lib.numerics import TINY
+from polystein.types import FloatArray
+
+#: Batches are joined two by two as long as the chains have at least so many of them each.
+FEWEST_A_CHAIN = 4
+#: V_L has stopped growing if no longer batches have more by this share and one standard error.
+FLAT = 0.10
+#: Features of a family are correlated: they count as so many independent ones at the most.
+MOST_INDEPENDENT = 8
+#: V is taken larger by so many standard errors: what is too small counts for more than what is
+#: too large, for the tails of a statistic grow faster than they shrink.
+LUGSAIL_ERRORS = 0.25
+# Columns that are worked on at once: they stay in a core's cache.
+_COLUMNS_AT_ONCE = 512
+#: Chance that any feature of a family is taken for slower than the rest when none is.
+SLOWER_BY_CHANCE = 0.01
+
+
+@dataclass(frozen=True, eq=False)
+class Joining:
+    """Batches joined to longer ones: where each begins, how many rows it has, its chain."""
+
+    starts: NDArray[np.intp]
+    rows: FloatArray
+    chains: NDArray[np.intp]
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return self.starts.size
+
+    @property
+    def freedom(self) -> int:
+        """Degrees of freedom of a variance within chains."""
+        return self.count - np.unique(self.chains).size
+
+    def joined(self, sums: FloatArray) -> FloatArray:
+        """Sums over the longer batches, of sums over the original ones."""
+        return sums if self.count == len(sums) else _summed(sums, self.starts)
+
+
+def variance_curves(sums: FloatArray, levels: Sequence[Joining]) -> FloatArray:
+    """V_L of every column for every joining, within chains; of shape (joinings, columns).
+
+    A chain's own mean is taken off, so that chains that disagree are not taken for chains that
+    remember.
+    """
+    curves = np.empty((len(levels), sums.shape[1]))
+    for low in range(0, sums.shape[1], _COLUMNS_AT_ONCE):
+        before, starts = sums[:, low : low + _COLUMNS_AT_ONCE], np.arange(len(sums))
+        for level, curve in zip(levels, curves, strict=True):
+            if level.count < len(before):
+                # Longer batches begin where shorter ones do.
+                before = _summed(before, np.searchsorted(starts, level.starts))
+                starts = level.starts
+            curve[low : low + _COLUMNS_AT_ONCE] = _variances(before, level)
+    return curves
+
+
+def _summed(sums: FloatArray, starts: NDArray[np.intp]) -> FloatArray:
+    """Sums over neighbouring rows, from each start to the next."""
+    size, left = divmod(len(sums), len(starts))
+    if left == 0 and np.array_equal(starts, size * np.arange(len(starts))):
+        # Groups of one size are summed several times as fast.
+        equal: FloatArray = sums.reshape(len(starts), size, *sums.shape[1:]).sum(axis=1)
+        return equal
+    result: FloatArray = np.add.reduceat(sums, starts)
+    return result
+
+
+def _variances(joined: FloatArray, level: Joining) -> FloatArray:
+    """Squared deviations from the chains' means, over what independent rows would have."""
+    borders = np.flatnonzero(np.diff(level.chains, prepend=-1))
+    lengths = np.add.reduceat(level.rows, borders)
+    means = np.add.reduceat(joined, borders) / np.maximum(lengths, TINY)[:, None]
+    own = np.searchsorted(borders, np.arange(level.count), "right") - 1
+    deviations = means[own]
+    deviations *= level.rows[:, None]
+    np.subtract(joined, deviations, out=deviations)
+    expected = float(np.sum(level.rows * (1.0 - level.rows / np.maximum(lengths, TINY)[own])))
+    result: FloatArray = np.einsum("bj,bj->j", deviations, deviations) / max(expected, TINY)
+    return result
+
+
+def joinings(rows: FloatArray, chains: NDArray[np.intp]) -> list[Joining]:
+    """One, two, four ... neighbouring batches of a chain joined, while enough are left.
+
+    What is left over at the end of a chain joins the batch before it. The first is the batches
+    as they are.
+    """
+    borders = np.flatnonzero(np.diff(chains, prepend=-1))
+    typical = float(np.median(np.diff(borders, append=chains.size)))
+    found: list[Joining] = []
+    together = 1
+    while not found or typical // together >= FEWEST_A_CHAIN:
+        starts = group_starts(chains, together)
+        found.append(Joining(starts, np.add.reduceat(rows, starts), chains[starts]))
+        together *= 2
+    return found
+
+
+def group_starts(chains: NDArray[np.intp], together: int) -> NDArray[np.intp]:
+    """Where each group of so many neighbouring batches of a chain starts.
+
+    What is left over at the end of a chain joins the group before it.
+    """
+    borders = np.flatnonzero(np.diff(chains, prepend=-1))
+    own = np.arange(chains.size) - np.repeat(borders, np.diff(borders, append=chains.size))
+    left = np.repeat(np.append(borders[1:], chains.size), np.diff(borders, append=chains.size))
+    whole = own + together <= left - (np.arange(chains.size) - own)
+    return np.flatnonzero((own % together == 0) & (whole | (own == 0)))
+
+
+class Memory(NamedTuple):
+    """What is remembered by features that are judged together.
+
+    ``level`` is the joining whose batches are long enough, ``deflation`` is V_L/V there, at most
+    1, and ``rows`` is the memory M.
+    """
+
+    level: int
+    deflation: float
+    rows: float
+
+
+def pooled_memory(curves: FloatArray, levels: Sequence[Joining], first: int = 0) -> Memory:
+    """The shortest batches that V_L stops growing at, by V_L of several features together.
+
+    ``curves`` has V_L for each joining and feature. Batches shorter than ``first`` are passed
+    over.
+    """
+    varying = curves[first] > TINY
+    if len(levels) - first < 2 or not varying.any():
+        return Memory(first, 1.0, 0.0)
+    means = (curves[:, varying] / curves[first, varying]).mean(axis=1)
+    independent = min(int(np.count_nonzero(varying)), MOST_INDEPENDENT)
+    errors = means * np.array([_error(level) for level in levels]) / independent**0.5
+    level = _first_flat(means, errors, first)
+    # The longest batches have none of twice their length.
+    usable = min(level, len(levels) - 2)
+    lugsail = 2.0 * (means[usable + 1] + LUGSAIL_ERRORS * errors[usable + 1]) - means[usable]
+    deflation = float(means[usable] / max(lugsail, means[usable]))
+    # The memory is no bound: it is as likely to be too long as to be too short.
+    plain = float(means[usable] / max(2.0 * means[usable + 1] - means[usable], means[usable]))
+    length = float(np.mean(levels[usable].rows))
+    return Memory(usable, deflation, length * (1.0 - plain))
+
+
+def _error(level: Joining) -> float:
+    """Relative standard error of a variance."""
+    return float((2.0 / max(1, level.freedom)) ** 0.5)
+
+
+def _first_flat(means: FloatArray, errors: FloatArray, first: int) -> int:
+    """The first length after which V_L does not grow; the last one always is."""
+    for level in range(first, means.size):
+        later = slice(level + 1, None)
+        if np.all(means[later] <= (1.0 + FLAT) * means[level] + errors[later]):
+            return level
+    raise AssertionError("nothing comes after the last length")  # pragma: no cover
+
+
+class Speed(NamedTuple):
+    """Features that remember equally long, and how long."""
+
+    features: NDArray[np.bool_]
+    memory: Memory
+
+
+def speeds(curves: FloatArray, levels: Sequence[Joining]) -> list[Speed]:
+    """Features by their memory: those that are slower than most are pooled on their own.
+
+    A slow feature among many fast ones would hide in their pool.
+    """
+    left, first = np.ones(curves.shape[1], dtype=np.bool_), 0
+    found: list[Speed] = []
+    while left.any():
+        pooled = left.copy()
+        if first + 2 < len(levels):
+            pooled[left] = ~_slower(curves[:, left], levels, first)
+        memory = pooled_memory(curves[:, pooled], levels, first)
+        found.append(Speed(pooled, memory))
+        # What is left is slower than what has been pooled.
+        left, first = left & ~pooled, min(memory.level + 1, len(levels) - 2)
+    return found
+
+
+def _slower(curves: FloatArray, levels: Sequence[Joining], first: int) -> NDArray[np.bool_]:
+    """Which features' V_L grows more with L than that of most, and more than chance explains."""
+    varying = curves[first] > TINY
+    if not varying.any():
+        return np.zeros(varying.size, dtype=np.bool_)
+    growth = np.divide(curves, curves[first], out=np.zeros_like(curves), where=varying)
+    slower = np.zeros(varying.size, dtype=np.bool_)
+    for level, own in zip(levels[first + 1 :], growth[first + 1 :], strict=True):
+        freedom = max(1, level.freedom)
+        most = float(chdtri(freedom, SLOWER_BY_CHANCE / varying.size)) / freedom
+        slower |= own > (1.0 + FLAT) * most * float(np.median(own[varying]))
+    return slower

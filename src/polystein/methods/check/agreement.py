@@ -1,0 +1,342 @@
+"""The arm of `check` that asks whether the chains agree with each other and with their starts.
+
+It looks at every coordinate of draws and scores, bounded to a few robust standard deviations
+around the median, and judges sums over stretches of chains (`polystein.inference.agreement`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polystein._lib.numerics import TINY
+from polystein._lib.scratch import empty_like
+from polystein.data.source import Block, Layout, Run, Source
+from polystein.inference.agreement import (
+    ALL_STARTS,
+    CHAINS,
+    FEWEST_ROWS,
+    FEWEST_ROWS_OF_MANY,
+    FIRST_HALF,
+    FROZEN,
+    MANY_CHAINS,
+    ONE_START,
+    STRETCHES,
+    Difference,
+    StretchSums,
+    cuts,
+    differences,
+    too_slow,
+)
+from polystein.inference.columns import segment_sums
+from polystein.methods.check.arms import AGREEMENT, ALL_ROWS
+from polystein.results.evidence import Abstention, Arm, Part
+from polystein.types import FloatArray
+
+#: Each kind's share of the arm's level; what is not asked leaves its share to the others.
+SHARES = {CHAINS: 0.25, ALL_STARTS: 0.25, ONE_START: 0.25, FROZEN: 0.25}
+#: Values farther from the median are taken as this many robust standard deviations off. A start
+#: far away shows the better the farther it may be; means of few rows, of which many chains are
+#: made, are the nearer to normal the less so.
+BOUND, BOUND_OF_MANY = 5.0, 2.5
+#: Rows from which medians and spreads are taken. The number is a prime: rows are then spread
+#: evenly over the chains and over the times of chains of any length.
+MOST_ROWS = 1_021
+#: Numbers kept at the most, 256 MiB, of rows and of sums.
+MOST_NUMBERS = 2**25
+#: Why the arm abstains where late halves are too short.
+TOO_SLOW = (
+    "the chains move so slowly that their late halves are too short to be compared: run the "
+    "sampler longer"
+)
+# The median of a normal law's absolute deviations, inverted.
+_NORMAL_SCALE = 1.4826
+# Parts of the rows' deviations from the median: the first that is not 0 is the spread.
+_SPREAD_QUANTILES = (0.5, 0.75, 0.9, 1.0)
+# Sums in units of a larger spread would have to be divided by a number that is not normal.
+_LARGEST_SPREAD = 1e300
+# No column is taken to vary less than so, in robust standard deviations.
+_LEAST_MARGINAL = 0.01
+
+
+class ThinnedRows:
+    """At most 1,021 rows, evenly spread: the accumulator that says how columns are bounded.
+
+    It belongs into a pass before that of `AgreementSums`.
+    """
+
+    def __init__(self, layout: Layout) -> None:
+        self._layout, total = layout, layout.total
+        count = min(total, MOST_ROWS, max(2, MOST_NUMBERS // (2 * layout.dimension)))
+        # Rows to keep, counted over all chains, and how many rows come before each chain.
+        self._places = np.arange(count) * total // count
+        self._offsets = np.cumsum([0, *layout.lengths])
+        self._values = np.empty((count, 2 * layout.dimension))
+        self._held = np.zeros(count, dtype=np.bool_)
+
+    def zero(self) -> ThinnedRows:
+        """An accumulator of the same kind without rows."""
+        return ThinnedRows(self._layout)
+
+    def update(self, block: Block) -> None:
+        """Take the rows of a block."""
+        chain, start, low, high = np.array(block.runs).T
+        start = self._offsets[chain] + start
+        first = np.searchsorted(self._places, start)
+        counts = np.searchsorted(self._places, start + high - low) - first
+        wanted = np.arange(counts.sum()) + np.repeat(first - np.cumsum(counts) + counts, counts)
+        rows = self._places[wanted] - np.repeat(start - low, counts)
+        dimension = self._layout.dimension
+        self._values[wanted, :dimension] = block.draws[rows]
+        self._values[wanted, dimension:] = block.scores[rows]
+        self._held[wanted] = True
+
+    def merge(self, other: ThinnedRows) -> ThinnedRows:
+        """Add another accumulator's rows."""
+        self._values[other._held] = other._values[other._held]
+        self._held |= other._held
+        return self
+
+    def chains(self, what: Literal["draws", "scores"]) -> list[FloatArray]:
+        """The kept rows of draws or of scores, chain by chain."""
+        dimension = self._layout.dimension
+        part = slice(dimension) if what == "draws" else slice(dimension, None)
+        borders = np.searchsorted(self._places, self._offsets[1:-1])
+        return np.split(self._values[:, part], borders)
+
+    def bounds(self) -> Bounds:
+        """Median, spread and variance of every column of draws and scores."""
+        columns = np.ascontiguousarray(self._values[self._held].T)
+        centre, spread = _centre_and_spread(columns)
+        bound = BOUND if len(self._layout.lengths) < MANY_CHAINS else BOUND_OF_MANY
+        with np.errstate(over="ignore"):
+            bounded = np.clip((columns - centre[:, None]) / spread[:, None], -bound, bound)
+        return Bounds(centre, spread, bound, self._late_variance(bounded))
+
+    def _late_variance(self, columns: FloatArray) -> FloatArray:
+        """Variance of the rows of the late halves, within chains unless there are many."""
+        places = self._places[self._held]
+        chain = np.searchsorted(self._offsets, places, "right") - 1
+        late = 2 * (places - self._offsets[chain]) >= np.array(self._layout.lengths)[chain]
+        few = len(self._layout.lengths) < MANY_CHAINS
+        _, groups = np.unique(chain[late] if few else 0 * chain[late], return_inverse=True)
+        counts = np.bincount(groups)
+        starts = np.cumsum(counts) - counts
+        means = np.add.reduceat(columns[:, late], starts, axis=1) / counts
+        scatter = ((columns[:, late] - means[:, groups]) ** 2).sum(axis=1)
+        freedom = max(1, int(late.sum()) - counts.size)
+        result: FloatArray = np.maximum(scatter / freedom, _LEAST_MARGINAL)
+        return result
+
+
+def _centre_and_spread(columns: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Median and robust standard deviation of every row of an array; never 0, never infinite."""
+    centre = _quantile(columns, 0.5)
+    # Halves, for differences of huge values would overflow.
+    deviations = np.abs(0.5 * columns - 0.5 * centre[:, None])
+    spread = np.zeros_like(centre)
+    for part in _SPREAD_QUANTILES:
+        flat = spread == 0.0
+        if flat.any():
+            spread[flat] = _quantile(deviations[flat], part)
+    with np.errstate(over="ignore"):
+        return centre, np.clip(2.0 * _NORMAL_SCALE * spread, TINY, _LARGEST_SPREAD)
+
+
+def _quantile(columns: FloatArray, part: float) -> FloatArray:
+    """The value of every row of an array that a part of it does not exceed."""
+    place = round(part * (columns.shape[1] - 1))
+    result: FloatArray = np.partition(columns, place, axis=1)[:, place]
+    return result
+
+
+class Bounds(NamedTuple):
+    """Centre and spread of every column, draws before scores, and its variance once bounded.
+
+    Values are taken to be at most ``bound`` spreads from the centre.
+    """
+
+    centre: FloatArray
+    spread: FloatArray
+    bound: float
+    marginal: FloatArray
+
+
+class AgreementSums:
+    """Sums of bounded draws and scores over stretches of every chain, for one pass."""
+
+    def __init__(self, layout: Layout, bounds: Bounds) -> None:
+        self.layout, self.bounds = layout, bounds
+        self._inverse = 1.0 / bounds.spread
+        shape = (len(layout.lengths) * STRETCHES, layout.dimension)
+        self._draws, self._scores = np.zeros(shape), np.zeros(shape)
+        #: The first row of each stretch that was met, and where any other row differs from it.
+        self._reference = np.full(shape, np.nan)
+        self._moved = np.zeros(shape, dtype=np.bool_)
+        self._cuts = {length: _Cuts.of(length) for length in set(layout.lengths)}
+
+    def zero(self) -> AgreementSums:
+        """An accumulator of the same kind without rows."""
+        return AgreementSums(self.layout, self.bounds)
+
+    def update(self, block: Block) -> None:
+        """Take the rows of a block."""
+        places = [self._cuts[self.layout.lengths[run.chain]].within(run) for run in block.runs]
+        low = np.concatenate([low for low, _ in places])
+        stretch = np.concatenate([stretch for _, stretch in places])
+        # Two runs of a block may be of one chain, and meet within a stretch.
+        apart = np.append(True, stretch[1:] != stretch[:-1])
+        low, stretch, dimension = low[apart], stretch[apart], self.layout.dimension
+        high = np.append(low[1:], block.rows)
+        for sums, values, part in (
+            (self._draws, block.draws, slice(dimension)),
+            (self._scores, block.scores, slice(dimension, None)),
+        ):
+            sums[stretch] += segment_sums(self._bounded(values, part), low, high)
+        self._compare(block.draws, low, high - 1, stretch)
+
+    def _bounded(self, values: FloatArray, part: slice) -> FloatArray:
+        seen = np.subtract(values, self.bounds.centre[part], out=empty_like(values))
+        np.multiply(seen, self._inverse[part], out=seen)
+        return np.clip(seen, -self.bounds.bound, self.bounds.bound, out=seen)
+
+    def _compare(
+        self,
+        draws: FloatArray,
+        low: NDArray[np.intp],
+        last: NDArray[np.intp],
+        stretch: NDArray[np.intp],
+    ) -> None:
+        """Note which stretches have rows that differ."""
+        fresh = np.isnan(self._reference[stretch, 0])
+        if fresh.any():
+            self._reference[stretch[fresh]] = draws[low[fresh]]
+        moved = self._moved[stretch] | (draws[last] != self._reference[stretch])
+        # Rows between the ends are looked at where the ends do not tell.
+        for index in np.flatnonzero(~moved.all(axis=1) & (last > low + 1)).tolist():
+            rows = draws[low[index] : last[index]]
+            moved[index] |= (rows != self._reference[stretch[index]]).any(axis=0)
+        self._moved[stretch] = moved
+
+    def merge(self, other: AgreementSums) -> AgreementSums:
+        """Add another accumulator's rows."""
+        self._draws += other._draws
+        self._scores += other._scores
+        unseen, seen = np.isnan(self._reference[:, 0]), ~np.isnan(other._reference[:, 0])
+        self._moved |= other._moved
+        both = seen & ~unseen
+        self._moved[both] |= self._reference[both] != other._reference[both]
+        self._reference[unseen] = other._reference[unseen]
+        return self
+
+    def finalise(self) -> StretchSums:
+        """The sums, and where draws do not change."""
+        shape = (len(self.layout.lengths), STRETCHES, -1)
+        rows = np.array([self._cuts[length].rows for length in self.layout.lengths])
+        still = (~self._moved).reshape(shape) & (rows > 1.0)[:, :, None]
+        dimension = self.layout.dimension
+        return StretchSums(
+            np.concatenate([self._draws.reshape(shape), self._scores.reshape(shape)], axis=2),
+            rows,
+            np.concatenate([still, still], axis=2),
+            self.bounds.marginal,
+            (slice(dimension), slice(dimension, None)),
+        )
+
+
+class _Cuts(NamedTuple):
+    """Where chains of one length are cut: starts of stretches that are not empty."""
+
+    starts: NDArray[np.intp]
+    numbers: NDArray[np.intp]
+    rows: FloatArray
+
+    @classmethod
+    def of(cls, length: int) -> _Cuts:
+        edges = cuts(length)
+        rows = np.diff(edges)
+        numbers = np.flatnonzero(rows)
+        return cls(edges[numbers], numbers, rows.astype(np.float64))
+
+    def within(self, run: Run) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Where stretches start in the rows of a run, and which they are."""
+        first = np.searchsorted(self.starts, run.start, "right") - 1
+        last = np.searchsorted(self.starts, run.start + run.high - run.low)
+        low = np.maximum(self.starts[first:last], run.start) + (run.low - run.start)
+        return low, run.chain * STRETCHES + self.numbers[first:last]
+
+
+def agreement_abstention(source: Source) -> Abstention | None:
+    """Why chains of this source cannot be compared; None if they can."""
+    layout = source.layout
+    chains, shortest = len(layout.lengths), min(layout.lengths)
+    least = FEWEST_ROWS if chains < MANY_CHAINS else FEWEST_ROWS_OF_MANY
+    numbers = 4 * chains * STRETCHES * layout.dimension
+    if not layout.time_ordered:
+        reason = "independent rows are no chains"
+    elif source.weighted:
+        reason = "draws with importance weights are not compared by chains"
+    elif shortest < least:
+        reason = f"chains must have at least {least} draws to be compared; got {shortest}"
+    elif numbers > MOST_NUMBERS:
+        reason = (
+            f"comparing {chains} chains in {layout.dimension} coordinates takes too much memory"
+        )
+    else:
+        return None
+    return Abstention(AGREEMENT, reason)
+
+
+def agreement_arm(agreement: AgreementSums, coordinate_names: Sequence[str]) -> Arm | Abstention:
+    """The arm: the smallest p-value of the kinds of differences, each on its share.
+
+    It abstains if every column is too slow, unless a chain is frozen.
+    """
+    sums = agreement.finalise()
+    frozen, found = frozen_chains(sums), differences(sums)
+    if not found or (too_slow(sums).all() and not frozen):
+        return Abstention(AGREEMENT, TOO_SLOW)
+    whole = sum(SHARES[one.kind] for one in found)
+    parts = tuple(
+        _part(one, SHARES[one.kind] / whole, agreement.layout, coordinate_names, frozen)
+        for one in found
+    )
+    return Arm(AGREEMENT, ALL_ROWS, min(1.0, *(part.adjusted for part in parts)), parts)
+
+
+def frozen_chains(sums: StretchSums) -> tuple[int, ...]:
+    """The chains in which a coordinate never changes in the late half."""
+    frozen = sums.still[:, len(FIRST_HALF) - 1 :].all(axis=1)
+    return tuple(np.flatnonzero(np.any(frozen, axis=1)).tolist())
+
+
+def _part(
+    found: Difference, share: float, layout: Layout, names: Sequence[str], frozen: Sequence[int]
+) -> Part:
+    """A difference in words: where it is, and of what."""
+    of_scores, coordinate = divmod(found.column, layout.dimension)
+    orders, what = (("score",), "score") if of_scores else (("x",), "location")
+    words = f"{_place(found, layout, frozen)}: {what}"
+    return Part(found.kind, words, orders, (names[coordinate],), found.pvalue, share)
+
+
+def _place(found: Difference, layout: Layout, frozen: Sequence[int]) -> str:
+    """Chain and stretch in words."""
+    if found.window is None:
+        still = ", which does not move" if found.chain in frozen else ""
+        return f"chain {found.chain}{still}"
+    if found.chain is not None:
+        return f"{_stretch(found.window, {layout.lengths[found.chain]})} of chain {found.chain}"
+    stretch = _stretch(found.window, set(layout.lengths))
+    return stretch if len(layout.lengths) == 1 else f"{stretch} of every chain"
+
+
+def _stretch(window: float, lengths: set[int]) -> str:
+    """The start of a chain: in draws, or as a part where lengths differ."""
+    rows = {int(cuts(length)[FIRST_HALF.index(window)]) for length in lengths}
+    if len(rows) > 1:
+        return f"the first {100.0 * window:g} % of the draws"
+    return f"the first {rows.pop()} draws" if rows != {1} else "the first draw"

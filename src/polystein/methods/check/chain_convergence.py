@@ -1,0 +1,51 @@
+"""How far chains have come, by sums over batches: R-hat and ESS of means."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polystein.inference.convergence import MeansConvergence, convergence_of_means
+from polystein.methods.check.batch_sums import BatchSums
+
+#: Coordinates that are worth fewer draws than the first are left out, and those worth fewer than
+#: the second if others are worth four times as many.
+FEWEST_DRAWS, FEW_DRAWS, TIMES_FASTER = 30.0, 100.0, 4.0
+#: Coordinates whose chains disagree by more than this R-hat are left out as well.
+LARGEST_RHAT = 1.2
+
+
+class ChainConvergence(NamedTuple):
+    """R-hat and ESS of the means of draws and of scores, for every coordinate."""
+
+    draws: MeansConvergence
+    scores: MeansConvergence
+
+    def too_slow(self) -> NDArray[np.bool_]:
+        """Which coordinates cannot be judged, or not together with the others."""
+        ess = np.minimum(self.draws.ess, self.scores.ess)
+        disagree = np.maximum(self.draws.rhat, self.scores.rhat) > LARGEST_RHAT
+        compared = min(FEW_DRAWS, float(ess.max()) / TIMES_FASTER)
+        result: NDArray[np.bool_] = disagree | (ess < max(FEWEST_DRAWS, compared))
+        return result
+
+
+def chain_convergence(sums: BatchSums) -> ChainConvergence:
+    """The convergence of the draws and of the scores in sums over batches."""
+    every = np.arange(sums.count)
+    return ChainConvergence(of_means(sums, "draws", every), of_means(sums, "scores", every))
+
+
+def of_means(
+    sums: BatchSums, what: Literal["draws", "scores"], batches: NDArray[np.intp]
+) -> MeansConvergence:
+    """R-hat and ESS of the means of draws or scores, by the sums over some of the batches."""
+    totals = sums.draws if what == "draws" else sums.diagonal[:, 0]
+    squares = sums.squares[:, 0 if what == "draws" else 1]
+    totals, squares = totals[batches] * sums.weight_scale, squares[batches] * sums.weight_scale
+    sizes, chains = sums.sizes[batches], sums.batches.chain_of[batches]
+    size = float(sizes.sum())
+    variances = squares.sum(axis=0) / size - (totals.sum(axis=0) / size) ** 2
+    return convergence_of_means(totals, sizes, chains, np.maximum(variances, 0.0))

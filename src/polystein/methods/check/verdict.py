@@ -1,0 +1,202 @@
+"""When a large p-value of `check` says little: what leaves the question open, in words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from polystein._lib.notes import first_of
+from polystein.data.source import Source
+from polystein.inference.convergence import MeansConvergence, ranked_convergence
+from polystein.methods.check.agreement import ThinnedRows
+from polystein.results.diagnostics import (
+    Convergence,
+    Diagnostics,
+    RowsOf,
+    SamplerDiagnostics,
+    sampler_diagnostics,
+)
+from polystein.results.evidence import Abstention
+from polystein.types import FloatArray
+
+#: Chains with a larger R-hat have not converged, and draws worth fewer are too few, to conclude
+#: from a large p-value that nothing was found.
+LARGEST_RHAT, LEAST_ESS = 1.05, 100.0
+#: More divergences than this share of the draws leave parts of the target unexplored.
+LARGEST_DIVERGENT_SHARE = 0.001
+#: A first ranking takes at least so many rows, evenly spaced, and so many of each chain ...
+FEWEST_ROWS, FEWEST_ROWS_OF_CHAIN = 1_000, 50
+#: ... and coordinates beyond these bounds are then ranked whole.
+_SUSPECT_RHAT, _SUSPECT_ESS = 1.03, 2.0 * LEAST_ESS
+
+
+def diagnosed(
+    source: Source,
+    of_draws: MeansConvergence,
+    of_scores: MeansConvergence,
+    thinned: ThinnedRows | None = None,
+) -> Diagnostics:
+    """The diagnostics of chains, known well enough for a verdict.
+
+    If rows are in memory, every coordinate is ranked on evenly spaced rows. Those near the
+    bounds are then ranked on all rows. Of other sources the ``thinned`` rows are ranked, and the
+    worse of ranks and means decides. Ranks know no importance weights.
+    """
+    if thinned is not None and not RowsOf(source, "draws").in_memory:
+        of_draws = _worse(of_draws, thinned.chains("draws"))
+        of_scores = _worse(of_scores, thinned.chains("scores"))
+    draws = Convergence.of(source, "draws", of_draws)
+    scores = Convergence.of(source, "scores", of_scores)
+    if source.weighted:
+        return Diagnostics(draws, scores, sampler_diagnostics(source.facts))
+    for convergence in (draws, scores):
+        rank_suspects(convergence)
+    return Diagnostics(draws, scores, sampler_diagnostics(source.facts))
+
+
+def _worse(means: MeansConvergence, chains: list[FloatArray]) -> MeansConvergence:
+    """The larger R-hat, and the ESS of ranks where it is too small.
+
+    Ranks of a part of the rows have a smaller ESS than those of all. A few rows of every chain
+    say nothing.
+    """
+    if min(len(chain) for chain in chains) < FEWEST_ROWS_OF_CHAIN:
+        return means
+    ranked = ranked_convergence(chains)
+    ess = np.fmin(ranked.ess_bulk, ranked.ess_tail)
+    few = np.where(ess < LEAST_ESS, ess, np.inf)
+    return MeansConvergence(np.fmax(means.rhat, ranked.rhat), np.fmin(means.ess, few))
+
+
+def rank_suspects(convergence: Convergence) -> None:
+    """Rank those coordinates on all rows whose R-hat is the largest, or whose ESS the smallest."""
+    rows, every = convergence.ranked.rows, range(len(convergence.names))
+    if rows is None or not rows.in_memory:
+        return
+    step = _step(rows)
+    ranked = ranked_convergence(rows.chains(every, step))
+    if step == 1:
+        convergence.ranked.put(every, ranked)
+        return
+    suspects = {
+        *_beyond(ranked.rhat, _SUSPECT_RHAT),
+        *_beyond(np.array(convergence.rhat_of_means), _SUSPECT_RHAT),
+        *_beyond(-ranked.ess_bulk, -_SUSPECT_ESS),
+        *_beyond(-ranked.ess_tail, -_SUSPECT_ESS),
+        *_beyond(-np.array(convergence.ess_of_means), -_SUSPECT_ESS),
+    }
+    convergence.ranked.learn(suspects)
+
+
+def _step(rows: RowsOf) -> int:
+    """Every how many rows are ranked first."""
+    layout = rows.source.layout
+    return max(1, min(layout.total // FEWEST_ROWS, min(layout.lengths) // FEWEST_ROWS_OF_CHAIN))
+
+
+def _beyond(values: FloatArray, bound: float) -> list[int]:
+    """The places of values above the bound; NaN is not."""
+    return np.flatnonzero(values > bound).tolist()
+
+
+def doubts(
+    diagnostics: Diagnostics | None,
+    abstained: Sequence[Abstention] = (),
+    independent_rows: float = math.inf,
+) -> tuple[str, ...]:
+    """Why a large p-value leaves the question open: one sentence or two for each reason.
+
+    Parameters
+    ----------
+    diagnostics : Diagnostics or None
+        Those of chains; None for independent rows.
+    abstained : sequence of Abstention
+        Arms whose judgement is missing.
+    independent_rows : float
+        The effective number of rows where they are independent.
+
+    Returns
+    -------
+    tuple of str
+        Empty if a large p-value may be called "not rejected".
+
+    Examples
+    --------
+    >>> doubts(None, independent_rows=60)
+    ('60 independent draws are fewer than 100: large faults may go unseen. Take more draws.',)
+    >>> doubts(None, [Abstention("sign flips", "there are fewer than eight batches of rows")])
+    ('The sign flips did not judge: there are fewer than eight batches of rows.',)
+    """
+    reasons = [f"The {arm.name} did not judge: {_sentence(arm.reason)}" for arm in abstained]
+    if independent_rows < LEAST_ESS:
+        reasons.append(
+            f"{independent_rows:.0f} independent draws are fewer than {LEAST_ESS:.0f}: large "
+            "faults may go unseen. Take more draws."
+        )
+    if diagnostics is not None:
+        both = (("draws", diagnostics.draws), ("scores", diagnostics.scores))
+        reasons = [*_of_rhat(both), *_of_ess(both), *_of_constants(both), *reasons]
+        reasons += _of_sampler(diagnostics.sampler)
+    return tuple(reasons)
+
+
+Both = tuple[tuple[str, Convergence], ...]
+
+
+def _of_rhat(both: Both) -> Iterator[str]:
+    found = [
+        (f"{worst.rhat:.2f}", what, worst.rhat_of)
+        for what, convergence in both
+        if (worst := convergence.worst_known()).rhat > LARGEST_RHAT
+    ]
+    if found:
+        yield (
+            f"The chains disagree: R-hat is {_listed(found)}, above {LARGEST_RHAT}. "
+            "Run longer, with more warm-up, and look at each chain by itself."
+        )
+
+
+def _of_ess(both: Both) -> Iterator[str]:
+    found = [
+        (f"{worst.ess:.0f}", what, worst.ess_of)
+        for what, convergence in both
+        if not (worst := convergence.worst_known()).ess >= LEAST_ESS
+    ]
+    if found:
+        yield (
+            f"Too few effective draws: {_listed(found)}, fewer than {LEAST_ESS:.0f}. "
+            "Run the sampler longer."
+        )
+
+
+def _listed(found: list[tuple[str, str, str]]) -> str:
+    """Return "1.20 for the draws of a and 1.10 for the scores of b", or shorter if they agree."""
+    if len(found) == 2 and found[0][::2] == found[1][::2]:
+        return f"{found[0][0]} for draws and scores of {found[0][2]}"
+    return " and ".join(f"{number} for the {what} of {name}" for number, what, name in found)
+
+
+def _of_constants(both: Both) -> Iterator[str]:
+    for what, convergence in both:
+        if names := convergence.constant():
+            yield (
+                f"The {what} of {first_of(names, 3)} never change, so that they cannot show "
+                "whether the chains have converged. Leave such coordinates out, or look at why "
+                "the sampler is stuck."
+            )
+
+
+def _of_sampler(sampler: SamplerDiagnostics | None) -> Iterator[str]:
+    if sampler is not None and sampler.divergent_share > LARGEST_DIVERGENT_SHARE:
+        yield (
+            f"{sampler.divergences} of {sampler.draws} draws diverged: parts of the target may "
+            "not have been visited. Reparametrise the model, or take smaller steps."
+        )
+
+
+def _sentence(text: str) -> str:
+    """The text with a full stop at its end."""
+    text = text.strip()
+    return text if text.endswith((".", "!", "?")) else f"{text}."

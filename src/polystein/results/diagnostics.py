@@ -1,0 +1,385 @@
+"""How chains of draws and scores converged, beside the verdict: R-hat, ESS, divergences."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from polystein._lib.arrays import to_numpy
+from polystein.data.passes import every_row, run_pass
+from polystein.data.sample import Sample
+from polystein.data.sampler_statistics import known_statistics, smallest_bfmi
+from polystein.data.source import Facts, Source, coordinate_names
+from polystein.inference.convergence import MeansConvergence, ranked_convergence
+from polystein.stein.witness import ChainColumns
+from polystein.types import FloatArray
+
+#: Coordinates are ranked together up to so many numbers, 256 MiB.
+MOST_NUMBERS = 2**25
+#: Ranks of so many numbers take about a second: more are shown only if they are known already.
+NUMBERS_TO_SHOW = 2**22
+
+_OF_MEANS, _BY_RANKS = ("rhat_of_means", "ess_of_means"), ("rhat", "ess_bulk", "ess_tail")
+
+
+class CoordinateConvergence(NamedTuple):
+    """Rank-normalised split R-hat, bulk ESS and tail ESS of one coordinate."""
+
+    name: str
+    rhat: float
+    ess_bulk: float
+    ess_tail: float
+
+
+class Worst(NamedTuple):
+    """The largest R-hat and the smallest ESS, and the coordinates that have them.
+
+    Both are rank-normalised where ``ranked`` is True, and those of means otherwise. The ESS is
+    the smaller of bulk and tail.
+    """
+
+    rhat: float
+    rhat_of: str
+    ess: float
+    ess_of: str
+    ranked: bool
+
+
+@dataclass(frozen=True)
+class RowsOf:
+    """The rows that ranks are taken of: the draws or the scores of a source."""
+
+    source: Source
+    what: Literal["draws", "scores"]
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether rows can be looked at without reading a file."""
+        arrays = (getattr(self.source, self.what, None), getattr(self.source, "draws", None))
+        return isinstance(self.source, Sample) and not any(
+            isinstance(array, np.memmap) for array in arrays
+        )
+
+    @property
+    def numbers(self) -> int:
+        """How many numbers there are."""
+        return self.source.layout.total * self.source.layout.dimension
+
+    def project(self, draws: FloatArray, scores: FloatArray) -> FloatArray:
+        """What is ranked, of a block of rows."""
+        return draws if self.what == "draws" else scores
+
+    def chains(self, columns: Sequence[int], step: int = 1) -> list[FloatArray]:
+        """Some columns of every chain, of every ``step``-th row if the rows are in memory."""
+        if not self.in_memory:
+            kept = ChainColumns(_Chosen(self, tuple(columns)))
+            run_pass(self.source, every_row(self.source), kept)
+            return kept.by_chain()
+        values = to_numpy(getattr(self.source, self.what)[..., ::step, :])
+        values = values if values.ndim == 3 else values[None]
+        return [chain[:, columns] for chain in values]
+
+
+class _Chosen(NamedTuple):
+    """Some columns of the draws or of the scores."""
+
+    rows: RowsOf
+    columns: tuple[int, ...]
+
+    def project(self, draws: FloatArray, scores: FloatArray) -> FloatArray:
+        return self.rows.project(draws, scores)[:, self.columns]
+
+
+class Ranked:
+    """Rank-normalised diagnostics, coordinate by coordinate, each computed when first asked for.
+
+    They need the rows, which are kept for it. A pickle has no rows: whatever is in memory is
+    ranked first.
+    """
+
+    def __init__(self, rows: RowsOf | None = None) -> None:
+        self.rows = rows
+        self.known: dict[int, tuple[float, float, float]] = {}
+
+    def learn(self, columns: Iterable[int]) -> bool:
+        """Rank these coordinates unless they are known; whether they are known by now."""
+        wanted = sorted(set(columns) - set(self.known))
+        if not wanted or self.rows is None:
+            return not wanted
+        at_once = max(1, MOST_NUMBERS // self.rows.source.layout.total)
+        for low in range(0, len(wanted), at_once):
+            some = wanted[low : low + at_once]
+            self.put(some, ranked_convergence(self.rows.chains(some)))
+        return True
+
+    def put(self, columns: Sequence[int], found: Sequence[FloatArray]) -> None:
+        """Keep the R-hat, bulk ESS and tail ESS of these coordinates."""
+        numbers = (part.tolist() for part in found)
+        self.known.update(zip(columns, zip(*numbers, strict=True), strict=True))
+
+    def __getstate__(self) -> dict[str, Any]:
+        if self.rows is not None and self.rows.in_memory:
+            self.learn(range(self.rows.source.layout.dimension))
+        return {"rows": None, "known": self.known}
+
+
+@dataclass(frozen=True)
+class Convergence:
+    """R-hat and ESS of the draws, or of the scores.
+
+    `rhat`, `ess_bulk` and `ess_tail` are the rank-normalised ones of Vehtari et al. (2021),
+    equal to those of ArviZ. They are computed from the rows when they are first asked for,
+    and are the worst over the coordinates; `by_coordinate` has all of them. They are None if
+    the rows are not at hand any more. Chains count as they are, without importance weights.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The coordinates.
+    rhat_of_means, ess_of_means : tuple of float
+        R-hat of the means of half chains and the ESS of the mean, without ranks, of every
+        coordinate. They need no second look at the rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import polystein as ps
+    >>> chains = np.random.default_rng(0).standard_normal((4, 500, 2))
+    >>> draws = Convergence.of(ps.Sample(chains, -chains), "draws")
+    >>> draws.rhat < 1.01, draws.ess_bulk > 1500
+    (True, True)
+    >>> [row.name for row in draws.by_coordinate()]
+    ['x[0]', 'x[1]']
+    """
+
+    names: tuple[str, ...]
+    rhat_of_means: tuple[float, ...]
+    ess_of_means: tuple[float, ...]
+    ranked: Ranked = field(default_factory=Ranked, compare=False, repr=False)
+
+    @classmethod
+    def of(
+        cls,
+        source: Source,
+        what: Literal["draws", "scores"],
+        means: MeansConvergence | None = None,
+    ) -> Convergence:
+        """The convergence of what a source holds; that of means is NaN unless it is given."""
+        names = coordinate_names(source)
+        unknown = np.full(len(names), math.nan)
+        rhat, ess = (unknown, unknown) if means is None else means
+        ranked = Ranked(RowsOf(source, what))
+        return cls(names, tuple(rhat.tolist()), tuple(ess.tolist()), ranked)
+
+    @property
+    def rhat(self) -> float | None:
+        """The largest rank-normalised split R-hat; NaN if no coordinate varies."""
+        rows = self.by_coordinate()
+        return None if rows is None else _most([row.rhat for row in rows])
+
+    @property
+    def ess_bulk(self) -> float | None:
+        """The smallest bulk ESS."""
+        rows = self.by_coordinate()
+        return None if rows is None else _least([row.ess_bulk for row in rows])
+
+    @property
+    def ess_tail(self) -> float | None:
+        """The smallest tail ESS, of the 5 % and 95 % quantiles."""
+        rows = self.by_coordinate()
+        return None if rows is None else _least([row.ess_tail for row in rows])
+
+    def by_coordinate(self) -> list[CoordinateConvergence] | None:
+        """The rank-normalised diagnostics of every coordinate; None without the rows."""
+        if not self.ranked.learn(range(len(self.names))):
+            return None
+        rows = (self.ranked.known[column] for column in range(len(self.names)))
+        return [
+            CoordinateConvergence(name, *row) for name, row in zip(self.names, rows, strict=True)
+        ]
+
+    def worst_known(self) -> Worst:
+        """The worst without another look at the rows: by ranks where they are known, else by means.
+
+        NaN, of a coordinate that does not vary, is neither large nor small.
+        """
+        rhat, ess = self._known()
+        largest = int(np.argmax([-math.inf if math.isnan(value) else value for value in rhat]))
+        smallest = int(np.argmin([math.inf if math.isnan(value) else value for value in ess]))
+        every, names = len(self.ranked.known) == len(self.names), self.names
+        return Worst(rhat[largest], names[largest], ess[smallest], names[smallest], every)
+
+    def _known(self) -> tuple[list[float], list[float]]:
+        """R-hat and ESS of every coordinate: by ranks where they are known, else of means."""
+        rhat, ess = list(self.rhat_of_means), list(self.ess_of_means)
+        for column, (own, bulk, tail) in self.ranked.known.items():
+            # Chains of fewer than four draws have none.
+            if not math.isnan(bulk):
+                rhat[column], ess[column] = own, min(bulk, tail)
+        return rhat, ess
+
+    def worst(self) -> Worst:
+        """The worst for a report, by ranks if they are known or do not take long."""
+        rows = self.ranked.rows
+        if rows is not None and rows.in_memory and rows.numbers <= NUMBERS_TO_SHOW:
+            self.by_coordinate()
+        return self.worst_known()
+
+    def constant(self) -> tuple[str, ...]:
+        """The coordinates that do not vary."""
+        numbers = zip(self.names, *self._known(), strict=True)
+        return tuple(n for n, rhat, ess in numbers if math.isnan(rhat) and not math.isnan(ess))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON: None for NaN, "inf" for infinity, by coordinate."""
+        state = self.ranked.__getstate__()["known"]
+        values: dict[str, Any] = {"names": list(self.names)}
+        values["rhat_of_means"] = [_plain(value) for value in self.rhat_of_means]
+        values["ess_of_means"] = [_plain(value) for value in self.ess_of_means]
+        every = len(state) == len(self.names)
+        for place, name in enumerate(_BY_RANKS):
+            ranked = [_plain(state[column][place]) for column in sorted(state)]
+            values[name] = ranked if every else None
+        return values
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Convergence:
+        """The convergence that `to_dict` was called on, without its rows."""
+        rhat, ess = (tuple(map(_number, values[name])) for name in _OF_MEANS)
+        made = cls(tuple(values["names"]), rhat, ess)
+        columns = [values[name] for name in _BY_RANKS]
+        if None not in columns:
+            made.ranked.known.update(
+                enumerate(zip(*(map(_number, column) for column in columns), strict=True))
+            )
+        return made
+
+
+class SamplerDiagnostics(NamedTuple):
+    """What the sampler said about itself: divergences, and trajectories that were cut off.
+
+    ``divergences`` and ``saturations`` count draws, and are None if the sampler kept no such
+    statistic. A saturation is a trajectory that reached the greatest depth of its tree. ``bfmi``
+    is the smallest energy Bayesian fraction of missing information of a chain: below 0.3, tails
+    are explored slowly.
+    """
+
+    draws: int
+    divergences: int | None
+    saturations: int | None
+    bfmi: float | None = None
+
+    @property
+    def divergent_share(self) -> float:
+        """The share of draws that diverged; 0 if it is not known."""
+        return (self.divergences or 0) / self.draws
+
+
+def sampler_diagnostics(facts: Facts) -> SamplerDiagnostics | None:
+    """Count divergences and saturations among the sampler's statistics; None without any.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from polystein.data.source import Facts
+    >>> diverging = np.array([[True, False, False], [False, False, True]])
+    >>> sampler_diagnostics(Facts(sampler_statistics={"diverging": diverging}))
+    SamplerDiagnostics(draws=6, divergences=2, saturations=None, bfmi=None)
+    """
+    kept = {
+        name: to_numpy(array) for name, array in known_statistics(facts.sampler_statistics).items()
+    }
+    found = [kept.get("diverging"), kept.get("reached_max_treedepth")]
+    energy = kept.get("energy")
+    bfmi = None if energy is None else smallest_bfmi(energy)
+    sizes = [array.size for array in found if array is not None]
+    sizes += [] if energy is None or bfmi is None else [energy.size]
+    if not sizes or not max(sizes):
+        return None
+    divergences, saturations = (
+        None if array is None else int(np.count_nonzero(array)) for array in found
+    )
+    return SamplerDiagnostics(max(sizes), divergences, saturations, bfmi)
+
+
+@dataclass(frozen=True)
+class Diagnostics:
+    """Convergence of draws and of scores, and what the sampler said; for chains only.
+
+    Attributes
+    ----------
+    draws, scores : Convergence
+        R-hat and ESS.
+    sampler : SamplerDiagnostics or None
+        Divergences and the like, where the draws came with them.
+    """
+
+    draws: Convergence
+    scores: Convergence
+    sampler: SamplerDiagnostics | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        sampler = None if self.sampler is None else self.sampler._asdict()
+        return {
+            "draws": self.draws.to_dict(),
+            "scores": self.scores.to_dict(),
+            "sampler": sampler,
+        }
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Diagnostics:
+        """The diagnostics that `to_dict` was called on."""
+        sampler = values["sampler"]
+        return cls(
+            Convergence.from_dict(values["draws"]),
+            Convergence.from_dict(values["scores"]),
+            None if sampler is None else SamplerDiagnostics(**sampler),
+        )
+
+    def __str__(self) -> str:
+        rows = [("draws", self.draws.worst()), ("scores", self.scores.worst())]
+        lines = [f"{'worst of':<9} {'R-hat':>7} {'':<14} {'ESS':>8}"]
+        for name, worst in rows:
+            lines.append(
+                f"{name:<9} {worst.rhat:>7.3f} {worst.rhat_of:<14.14} "
+                f"{worst.ess:>8.0f} {worst.ess_of:.14}".rstrip()
+            )
+        if not all(worst.ranked for _, worst in rows):
+            lines.append("R-hat and ESS of means, without ranks")
+        return "\n".join([*lines, *([] if self.sampler is None else [sampler_words(self.sampler)])])
+
+
+def sampler_words(sampler: SamplerDiagnostics) -> str:
+    """Divergences, and trajectories that were cut off, in words."""
+    parts = []
+    if sampler.divergences is not None:
+        share = f"{100.0 * sampler.divergent_share:.2g} %"
+        parts.append(f"{sampler.divergences} of {sampler.draws} draws diverged ({share})")
+    if sampler.saturations is not None:
+        parts.append(f"{sampler.saturations} reached the greatest depth of the tree")
+    if sampler.bfmi is not None:
+        parts.append(f"BFMI {sampler.bfmi:.2f}")
+    return "; ".join(parts)
+
+
+def _most(values: Sequence[float]) -> float:
+    """The largest that is not NaN; NaN if all are."""
+    return max((value for value in values if not math.isnan(value)), default=math.nan)
+
+
+def _least(values: Sequence[float]) -> float:
+    """The smallest that is not NaN; NaN if all are."""
+    return min((value for value in values if not math.isnan(value)), default=math.nan)
+
+
+def _plain(value: float) -> float | str | None:
+    return None if math.isnan(value) else "inf" if math.isinf(value) else value
+
+
+def _number(value: float | str | None) -> float:
+    return math.nan if value is None else float(value)

@@ -1,0 +1,90 @@
+"""Where the draws and scores of a command come from."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.cli.files import Run
+
+
+@pytest.fixture(autouse=True)
+def _score_module(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", ["", *sys.path])
+    monkeypatch.delitem(sys.modules, "my_target", raising=False)
+    text = (
+        "number = 3\ndef score(x):\n    return -x\nclass Model:\n    score = staticmethod(score)\n"
+    )
+    Path("my_target.py").write_text(text)
+
+
+@pytest.mark.parametrize(
+    "target", ["my_target:score", "my_target.py:score", "my_target:Model.score"]
+)
+def test_scores_by_a_function_of_the_user(run: Run, bad: np.ndarray, target: str) -> None:
+    np.save("bad.npy", bad)
+    np.save("scores.npy", -bad)
+    expected = run("check", "bad.npy", "scores.npy", "--json")
+    assert run("check", "bad.npy", "--target", target, "--json") == expected
+    assert expected.code == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["good.npy", "--target", "my_target"], "must be module:function; got 'my_target'"),
+        (["good.npy", "--target", "no_such:score"], "No module named 'no_such'"),
+        (["good.npy", "--target", "my_target:other"], "'my_target:other', which is missing"),
+        (["good.npy", "--target", "my_target:number"], "'my_target:number', which is int"),
+        (["good.npy", "good.npy", "--target", "my_target:score"], "got SCORES and --target"),
+        (["good.npy", "--cmdstan", "x.csv"], "must be given without DRAWS"),
+        (["--cmdstan", "x.csv"], "files that exist; got x.csv"),
+        ([], "DRAWS must be given"),
+        (["good.npy", "--scores-from", "no.npy"], "must be a file that exists; got no.npy"),
+        (["good.npy", "good.npy", "--thin", "0"], "`thin` must be a positive integer; got 0"),
+        (["good.npy", "good.npy", "--var-names", "mu"], "got 'mu', but there are x"),
+    ],
+)
+def test_what_does_not_fit_is_refused(
+    run: Run, good: np.ndarray, arguments: list[str], message: str
+) -> None:
+    np.save("good.npy", good)
+    done = run("check", *arguments)
+    assert done.code == 2
+    assert message in done.err
+
+
+def test_parameters_and_rows_are_chosen(run: Run) -> None:
+    rng = np.random.default_rng(0)
+    draws = rng.standard_normal((4, 500, 2))
+    draws[..., 1] += 1.0
+    np.savez("run.npz", draws=draws, scores=-draws, names=["mu", "tau"])
+    assert run("check", "run.npz").code == 1
+    assert run("check", "run.npz", "--var-names", "mu").code == 0
+    draws[:, :100] += 5.0
+    np.savez("run.npz", draws=draws, scores=-draws, names=["mu", "tau"])
+    assert (
+        run("check", "run.npz", "--var-names", "m*", "--drop-first", "100", "--thin", "2").code == 0
+    )
+
+
+def test_scores_from_a_further_file(run: Run, bad: np.ndarray) -> None:
+    np.save("bad.npy", bad)
+    np.save("scores.npy", -bad)
+    assert run("check", "bad.npy", "--scores-from", "scores.npy").code == 1
+
+
+def test_completion_is_offered(run: Run) -> None:
+    assert "--install-completion" in run("--help").out
+
+
+@pytest.mark.processes
+def test_python_m_runs_the_command_line() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "polystein", "--version"], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0
+    assert done.stdout.startswith("polystein ")

@@ -1,0 +1,84 @@
+"""Coordinates by name and pattern, rows by stride."""
+
+import numpy as np
+import pytest
+
+import polystein as ps
+from polystein.data.selection import Selection, spellings
+from polystein.errors import InputError
+
+NAMES = ["mu", "tau_log__", "theta[0]", "theta[1]", "theta_raw[a, b]", "w_simplex__[0]"]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "expected"),
+    [
+        (None, [0, 1, 2, 3, 4, 5]),
+        ("mu", [0]),
+        ("theta", [2, 3]),
+        ("theta[1]", [3]),
+        (["theta[1]", "mu"], [0, 3]),
+        ("theta*", [2, 3, 4]),
+        ("theta[?]", [2, 3]),
+        ("tau", [1]),
+        ("tau_log__", [1]),
+        ("w[0]", [5]),
+        ("~theta*", [0, 1, 5]),
+        (["t*", "~tau"], [2, 3, 4]),
+        ("theta_raw[a, *]", [4]),
+    ],
+)
+def test_names_and_patterns(wanted: str | list[str] | None, expected: list[int]) -> None:
+    assert Selection(wanted).columns(NAMES) == expected
+
+
+@pytest.mark.parametrize(
+    ("wanted", "message"),
+    [
+        ("thet", r"got 'thet', but there are mu, tau_log__, theta, .* Did you mean 'theta'\?"),
+        ([], "must be a name or a list of names"),
+        (3, "must be a name or a list of names"),
+        (["mu", "~mu"], "must leave a coordinate"),
+    ],
+)
+def test_what_matches_nothing_is_named(wanted: object, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Selection(wanted).columns(NAMES)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("options", [{"thin": 0}, {"thin": 1.5}, {"drop_first": -1}])
+def test_strides_are_checked(options: dict[str, int]) -> None:
+    with pytest.raises(InputError, match="must be a"):
+        Selection(**options)  # type: ignore[arg-type]
+
+
+def test_a_variable_of_pymc_may_be_named_without_its_transform() -> None:
+    assert spellings("w_simplex__[0]") == {"w_simplex__[0]", "w_simplex__", "w", "w[0]"}
+
+
+def test_a_sample_keeps_rows_columns_weights_and_statistics() -> None:
+    rng = np.random.default_rng(0)
+    draws, log_weights = rng.standard_normal((3, 100, 2)), rng.normal(50.0, 1.0, size=(3, 100))
+    facts = {
+        "sampler_statistics": {"diverging": np.arange(300).reshape(3, 100) % 7 == 0},
+        "log_density": lambda x: -0.5 * np.sum(x**2, axis=1),
+    }
+    whole = ps.Sample(draws, -draws, names=["a", "b"], log_weights=log_weights, facts=facts)
+    part = whole.select(var_names="b", thin=3, drop_first=10)
+    assert np.array_equal(part.draws, draws[:, 10::3, 1:])
+    assert np.array_equal(part.scores, -draws[:, 10::3, 1:])
+    assert part.names == ("b",)
+    assert part.log_weights is not None
+    np.testing.assert_allclose(part.log_weights + part.log_scale, log_weights[:, 10::3])
+    assert part.facts.sampler_statistics["diverging"].shape == (3, 30)
+    assert part.facts.log_density is None
+    assert whole.select(thin=2).facts.log_density is not None
+    with pytest.raises(InputError, match="`drop_first` must leave draws; got 100 of 100"):
+        whole.select(drop_first=100)
+
+
+def test_independent_rows_are_selected_alike() -> None:
+    draws = np.random.default_rng(0).standard_normal((100, 3))
+    part = ps.Sample(draws, -draws).select(var_names=["x[2]"], thin=10)
+    assert np.array_equal(part.draws, draws[::10, 2:])
+    assert part.names is None

@@ -1,0 +1,91 @@
+"""Many sums over pairs are kept in single precision, wherever its range allows it."""
+
+import numpy as np
+import pytest
+
+import polystein as ps
+from polystein.data.source import Block
+from polystein.methods.check import batch_sums
+from polystein.methods.check.batch_sums import PairJob, PairSums
+from polystein.methods.check.batches import Segments
+from tests.rows import Array, arbitrary_rows
+
+D, ROWS, BATCHES = 3, 24, 4
+SEGMENTS = Segments(np.array([0, 6, 12, 20]), np.array([6, 12, 18, 24]), np.array([0, 1, 2, 2]))
+
+
+@pytest.fixture
+def single(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batch_sums, "_MANY_SUMS", 0)
+
+
+def block(scale: float = 1.0, seed: int = 0, weights: Array | None = None) -> Block:
+    draws, scores = arbitrary_rows(ROWS, D, seed)
+    return Block(draws, scale * scores, weights, 0, 0)
+
+
+def added(*blocks: Block) -> PairSums:
+    sums = PairSums(PairJob(1, 0, D), BATCHES, D)
+    for one in blocks:
+        sums.add(one, one.draws, SEGMENTS)
+    return sums
+
+
+def expected(*blocks: Block) -> Array:
+    sums = np.zeros((BATCHES, D, D))
+    for one in blocks:
+        for low, high, batch in zip(*SEGMENTS, strict=True):
+            scores = one.scores[low:high] * one.weights_or_ones[low:high, None]
+            sums[batch] += scores.T @ one.draws[low:high]
+    return sums
+
+
+def test_few_sums_are_in_double_precision() -> None:
+    assert added(block()).sums.dtype == np.float64
+    assert added(block()).sums == pytest.approx(expected(block()), rel=1e-12)
+
+
+@pytest.mark.usefixtures("single")
+@pytest.mark.parametrize("weighted", [False, True])
+def test_sums_in_single_precision_are_the_same_but_for_rounding(weighted: bool) -> None:
+    weights = np.linspace(0.1, 1.0, ROWS) if weighted else None
+    blocks = block(weights=weights), block(1e6, 1, weights)
+    found = added(*blocks).sums
+    assert found.dtype == np.float32
+    assert found == pytest.approx(expected(*blocks), rel=1e-5, abs=10.0)
+
+
+@pytest.mark.usefixtures("single")
+@pytest.mark.parametrize("scale", [0.0, 1e-200, 1e-30, 1e30, 1e200])
+def test_scores_out_of_range_are_summed_in_double_precision(scale: float) -> None:
+    """Also those that come after others, and together with others."""
+    for blocks in ([block(scale)], [block(), block(scale, 1)]):
+        found = added(*blocks).sums
+        assert found.dtype == np.float64
+        assert found == pytest.approx(expected(*blocks), rel=1e-5)
+
+
+@pytest.mark.usefixtures("single")
+@pytest.mark.parametrize("scales", [(1.0, 1.0), (1.0, 1e30), (1e30, 1.0), (1e30, 1e30)])
+def test_sums_of_both_precisions_merge(scales: tuple[float, float]) -> None:
+    blocks = [block(scale, seed) for seed, scale in enumerate(scales)]
+    first, second = (added(one) for one in blocks)
+    first.merge(second)
+    assert first.sums == pytest.approx(expected(*blocks), rel=1e-5, abs=1e-4)
+    assert (first.sums.dtype == np.float32) == (max(scales) == 1.0)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_verdict_does_not_depend_on_the_precision(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draws = np.random.default_rng(seed).standard_normal((4, 250, 6))
+    draws[..., 1] += 0.15 * (seed % 2) * draws[..., 0]
+    double = ps.check(draws, -draws, rng=seed)
+    monkeypatch.setattr(batch_sums, "_MANY_SUMS", 0)
+    single = ps.check(draws, -draws, rng=seed)
+    assert single.pvalue == pytest.approx(double.pvalue, rel=1e-9)
+    for one, other in zip(single.evidence.arms, double.evidence.arms, strict=True):
+        assert [part.name for part in one.parts] == [part.name for part in other.parts]
+        for part, same in zip(one.parts, other.parts, strict=True):
+            assert part.pvalue == pytest.approx(same.pvalue, rel=1e-3)
