@@ -21,6 +21,7 @@ from polystein.corrections.designs import (
 from polystein.corrections.estimates import Rows
 from polystein.corrections.gram import Folds, GramPass
 from polystein.corrections.influence import Combination, InfluencePass
+from polystein.corrections.products import ProductSums
 from polystein.data.coordinates import RAW, DrawMoments
 from polystein.data.passes import Tick, WeightSums, every_row, run_pass
 from polystein.data.score_screen import ScreenedRows
@@ -165,6 +166,11 @@ def _gram(given: Given) -> GramPass:
     return GramPass(_DESIGNS, given.witness.frame, Folds(given.source.layout))
 
 
+def _products_shared(given: Given) -> ProductSums:
+    designs = (_DESIGNS[1], _DESIGNS[3])
+    return ProductSums(designs, given.witness.frame, Folds(given.source.layout))
+
+
 def _influence(chains: bool, given: Given) -> InfluencePass:
     lengths = given.source.layout.lengths
     stretches = Stretches(lengths) if chains else IndependentStretches(lengths)
@@ -183,6 +189,7 @@ def _agreement(given: Given) -> AgreementSums:
 
 CASES: dict[str, Case] = {
     "GramPass": Case(_gram, lambda a: list(a.matrices)),
+    "ProductSums": Case(_products_shared, lambda a: [a.scores, a.sums, a.own]),
     "InfluencePass": Case(partial(_influence, False), lambda a: [a.sums]),
     "InfluencePass chains": Case(partial(_influence, True), lambda a: [a.sums]),
     "ShapeLook": Case(lambda g: ShapeLook(3, g.witness.frame), _moments),

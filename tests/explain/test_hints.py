@@ -46,3 +46,35 @@ def test_else_begin_with_the_first() -> None:
 @pytest.mark.parametrize("dimension", [1, 4])
 def test_nothing_found_is_no_hint(dimension: int) -> None:
     assert hint_for(ps.effects(WHITE[:, :1], -WHITE[:, :1], iid=True), dimension) == ""
+
+
+def chains(seed: int = 6) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal((4, 500, 2))
+
+
+@pytest.mark.filterwarnings("ignore::polystein.LowESSWarning")
+def test_chains_that_differ_come_before_effects() -> None:
+    draws = chains()
+    draws[2] += 1.0
+    hint = ps.check(draws, -draws).effects.hint
+    assert hint == "look at chain 2, which differs from the other chains, or leave it out."
+    draws = chains()
+    draws[:, :100] += 1.0
+    hint = ps.check(draws, -draws).effects.hint
+    assert "draws of every chain differ from what follows: drop them" in hint
+
+
+@pytest.mark.filterwarnings("ignore::polystein.LowESSWarning")
+def test_suspect_scores_come_before_chains() -> None:
+    draws = chains()
+    draws[2] += 1.0
+    with pytest.warns(ps.ScoreWarning):
+        result = ps.check(draws, draws)
+    assert result.effects.hint.startswith("the scores themselves look wrong")
+
+
+def test_a_border_asks_for_a_transform() -> None:
+    sigma = np.random.default_rng(7).standard_gamma(1.0, (4000, 1))
+    with pytest.warns(ps.ScoreWarning, match="unconstrained"):
+        result = ps.check(sigma, -np.ones_like(sigma) + 1e-3 * sigma, iid=True)
+    assert "unconstrained scale" in result.effects.hint

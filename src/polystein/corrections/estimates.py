@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import NamedTuple
 
 import numpy as np
@@ -29,8 +30,16 @@ from polystein.corrections.functionals import (
 )
 from polystein.corrections.gram import Folds, GramPass, in_groups
 from polystein.corrections.influence import Combination, InfluencePass, variances
+from polystein.corrections.products import ProductSums, share_products
 from polystein.data.coordinates import Frame, working_frame
-from polystein.data.passes import Tick, effective_weights, every_row, first_block, run_pass
+from polystein.data.passes import (
+    Accumulator,
+    Tick,
+    effective_weights,
+    every_row,
+    first_block,
+    run_pass,
+)
 from polystein.data.source import Source
 from polystein.errors import DegenerateError
 from polystein.inference.longrun import IndependentStretches, Stretches
@@ -151,17 +160,25 @@ class Rows:
 
     def fits(self, designs: Sequence[Design], frame: Frame) -> list[Fit]:
         """Fit every design, in one pass where the matrices of all fit into memory."""
-        return [
-            fitted(design, matrices, self.effective)
-            for group in in_groups(designs, MATRIX_NUMBERS)
-            for design, matrices in zip(group, self.sums(group, frame), strict=True)
-        ]
+        shared = [design for design in designs if share_products(design)]
+        others = [design for design in designs if not share_products(design)]
+        groups = zip_longest(in_groups(shared, MATRIX_NUMBERS), in_groups(others, MATRIX_NUMBERS))
+        found: dict[Design, Fit] = {}
+        for group in groups:
+            for design, matrices in self.sums(group[0] or [], group[1] or [], frame):
+                found[design] = fitted(design, matrices, self.effective)
+        return [found[design] for design in designs]
 
-    def sums(self, designs: Sequence[Design], frame: Frame) -> list[FloatArray]:
-        """Sums of products of each design, fold by fold."""
-        sums = GramPass(designs, frame, Folds(self.source.layout))
-        run_pass(self.source, every_row(self.source), sums, tick=self.tick)
-        return sums.matrices
+    def sums(
+        self, shared: Sequence[Design], others: Sequence[Design], frame: Frame
+    ) -> Iterator[tuple[Design, FloatArray]]:
+        """Sums of products of each design, fold by fold, in one pass."""
+        folds = Folds(self.source.layout)
+        products, matrices = ProductSums(shared, frame, folds), GramPass(others, frame, folds)
+        wanted: list[Accumulator] = [one for one in (products, matrices) if one.designs]
+        run_pass(self.source, every_row(self.source), *wanted, tick=self.tick)
+        yield from zip(shared, products.matrices(), strict=True)
+        yield from zip(others, matrices.matrices, strict=True)
 
     def influence_sums(self, combinations: Sequence[Combination], frame: Frame) -> FloatArray:
         """Sums of combinations of influence functions over stretches of rows."""
@@ -199,7 +216,7 @@ def first_look(rows: Rows) -> FirstLook:
         )
     rough = working_frame(first_block(rows.source).draws)
     design = MeansDesign(rows.source.layout.dimension)
-    (matrices,) = rows.sums([design], rough)
+    ((_, matrices),) = rows.sums([], [design], rough)
     means = fitted(design, matrices, rows.effective)
     spread = np.sqrt(np.maximum(np.diagonal(means.spread), 0.0))
     _require_varying_scores(matrices.sum(axis=0) / means.weight)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -27,7 +28,7 @@ from polystein.data.axes import require_independent_rows
 from polystein.data.passes import Tick
 from polystein.data.sample import as_source
 from polystein.data.source import Source, coordinate_names, in_time_order
-from polystein.explain.hints import hint_for
+from polystein.explain.hints import NOTHING_ELSE, Circumstances, hint_for
 from polystein.explain.multiplicity import weighted_holm
 from polystein.explain.screening import Chosen, chosen
 from polystein.explain.sentences import sentence
@@ -97,17 +98,25 @@ def effects(
     return effects_of(source)
 
 
-def effects_of(source: Source, *, complete: bool = False, tick: Tick | None = None) -> EffectTable:
+def effects_of(
+    source: Source,
+    *,
+    complete: bool = False,
+    known: Circumstances = NOTHING_ELSE,
+    tick: Tick | None = None,
+) -> EffectTable:
     """The effects of a source, taken as chains if it is in time order.
 
-    With `complete` mean and sd of every coordinate are computed, whatever it costs.
+    With `complete` mean and sd of every coordinate are computed, whatever it costs. The hint rests
+    on what else is ``known``, too.
     """
     with one_blas_thread():
         rows = Rows.of(source, tick)
         look = first_look(rows)
         choice = chosen(rows, look, every_spread=complete)
         found = _measured(rows, look, choice)
-    return _table(source, found, len(choice.spreads) == source.layout.dimension)
+    table = _table(source, found, len(choice.spreads) == source.layout.dimension)
+    return replace(table, hint=hint_for(table, source.layout.dimension, known))
 
 
 def _measured(rows: Rows, look: FirstLook, choice: Chosen) -> list[Estimate]:
@@ -149,8 +158,7 @@ def _table(source: Source, found: Sequence[Estimate], complete: bool) -> EffectT
     adjusted = weighted_holm(pvalues, [_weight(one.quantity, d) for one in found])
     judged = [_Judged(*one) for one in zip(found, pvalues, adjusted.tolist(), strict=True)]
     rows = sorted((_row(one, names) for one in judged), key=_importance)
-    table = EffectTable(tuple(rows), 4 * d + d * (d - 1) // 2, complete=complete)
-    return EffectTable(table.rows, table.looks, hint_for(table, d), complete)
+    return EffectTable(tuple(rows), 4 * d + d * (d - 1) // 2, complete=complete)
 
 
 def _importance(row: EffectRow) -> tuple[bool, float]:

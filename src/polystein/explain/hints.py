@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from polystein.results.effects import EffectRow, EffectTable
 
@@ -11,13 +12,37 @@ from polystein.results.effects import EffectRow, EffectTable
 NEARLY_ALL = 0.8
 #: Sds are off by the same factor if its logarithms differ by less than this part of their mean.
 ALIKE = 0.35
-#: An sd is far too small below this ratio: the draws may sit on a border or in one mode.
-FAR_TOO_SMALL = 0.1
 
 
-def hint_for(table: EffectTable, dimension: int) -> str:
-    """A short hint; empty where nothing was found."""
+class Circumstances(NamedTuple):
+    """What is known beside the effects, in words that are empty where there is nothing to say.
+
+    ``scores`` says what looks wrong about the scores themselves, ``one_chain`` and ``starts``
+    where chains differ from each other and from their own beginnings.
+    """
+
+    scores: str = ""
+    one_chain: str = ""
+    starts: str = ""
+
+
+NOTHING_ELSE = Circumstances()
+
+
+def hint_for(table: EffectTable, dimension: int, known: Circumstances = NOTHING_ELSE) -> str:
+    """A short hint; empty where nothing was found.
+
+    Input that is suspect comes before chains, and chains before effects: what is wrong with a
+    chain, or with the scores, shows in the effects, too.
+    """
     found = table.found
+    for words, where in (
+        (_BORDER if "unconstrained" in known.scores else _SCORES, known.scores),
+        (_ONE_CHAIN, known.one_chain),
+        (_STARTS, known.starts),
+    ):
+        if where:
+            return words.format(where)
     if not found:
         return ""
     sds = [row for row in found if row.what == "sd"]
@@ -61,6 +86,16 @@ _CORRELATION = (
     "only the dependence between parameters is off: an approximation or proposal that treats them "
     "as independent looks like this."
 )
+_SCORES = (
+    "the scores themselves look wrong, and effects are measured by them: look at the warning, and "
+    "at your gradient, before you look at the sampler."
+)
+_BORDER = (
+    "a parameter has a border: take draws and scores on the unconstrained scale, the Jacobian "
+    "included, as the warning says."
+)
+_ONE_CHAIN = "look at {}, which differs from the other chains, or leave it out."
+_STARTS = "{} differ from what follows: drop them, or take a longer warm-up."
 _GENERAL = "begin with `{}`: look at its trace, chain by chain, and at its scores."
 
 

@@ -9,6 +9,7 @@ from polystein._lib.arguments import is_finite_number
 from polystein.data.source import Source
 from polystein.errors import InputError
 from polystein.explain.effects import effects_of
+from polystein.explain.hints import Circumstances
 from polystein.results.result import GofResult
 
 
@@ -24,12 +25,14 @@ def checked_tolerance(tolerance: object, argument: str = "tolerance") -> float |
     return float(tolerance)  # type: ignore[arg-type]
 
 
-def with_effects(result: GofResult, source: Source, tolerance: float | None) -> GofResult:
+def with_effects(
+    result: GofResult, source: Source, tolerance: float | None, known: Circumstances
+) -> GofResult:
     """The result with effects that are computed when asked for, or now for a tolerance."""
     if tolerance is None:
-        result.compute_effects_by(partial(effects_of, source))
+        result.compute_effects_by(partial(effects_of, source, known=known))
         return result
-    table = effects_of(source, complete=True)
+    table = effects_of(source, complete=True, known=known)
     # Chains that leave the verdict open leave the intervals open, too.
     open_question = result.verdict == "inconclusive"
     return replace(

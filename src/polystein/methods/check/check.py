@@ -19,7 +19,8 @@ from polystein.data.score_screen import ScreenedRows, screen_scores
 from polystein.data.source import Source, coordinate_names, in_time_order
 from polystein.data.split import TRAINING, BlockSplit, ChainSplit, RandomSplit, Split
 from polystein.data.stuck import refuse_absurd_chains
-from polystein.errors import LowESSWarning
+from polystein.errors import LowESSWarning, ScoreWarning
+from polystein.explain.hints import Circumstances
 from polystein.explain.tolerance import checked_tolerance, with_effects
 from polystein.inference.pvalues import upper_normal
 from polystein.inference.variance import IID, BatchMeans, Variance
@@ -52,7 +53,7 @@ from polystein.methods.check.verdict import diagnosed, doubts
 from polystein.methods.split_sample import SplitRound, SplitSampleTest
 from polystein.results.diagnostics import Diagnostics
 from polystein.results.evidence import Abstention, Arm, Evidence
-from polystein.results.result import GofResult
+from polystein.results.result import DEFAULT_LEVEL, GofResult
 from polystein.types import RNG, Array, Progress, ScoreFunction
 
 #: Levels that people use. Where a p-value is near one of them, it is worth more flips.
@@ -166,7 +167,8 @@ def check(
         found = _judged(rows, thinned, tick)
         tick.finish()
     notes.emit()
-    return with_effects(_result(rows, found, iid=iid), source, bound)
+    known = _circumstances(found, notes)
+    return with_effects(_result(rows, found, iid=iid), source, bound, known)
 
 
 def _rules(source: Source, iid: bool) -> tuple[Split, Variance]:
@@ -233,6 +235,17 @@ def _agreement(source: Source, sums: AgreementSums | None) -> list[Arm | Abstent
         return []
     abstention = agreement_abstention(source)
     return [] if abstention is None else [abstention]
+
+
+def _circumstances(found: _Found, notes: Notes) -> Circumstances:
+    """What a hint rests on beside the effects: suspect scores, and chains that do not agree."""
+    scores = " ".join(notes.of_kind(ScoreWarning))
+    for arm in found.arms:
+        if arm.name == AGREEMENT and arm.pvalue <= DEFAULT_LEVEL:
+            where = arm.leading.words.rpartition(":")[0]
+            one = where.startswith("chain ")
+            return Circumstances(scores, where if one else "", "" if one else where)
+    return Circumstances(scores)
 
 
 def _left_out(rows: SplitRound, convergence: ChainConvergence | None) -> NDArray[np.bool_]:
