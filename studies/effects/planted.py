@@ -166,35 +166,31 @@ def name(cell: Cell) -> str:
 
 def cells() -> list[Cell]:
     """Independent draws before chains, which take longer."""
-    result = []
-    for draws, cost, replicates in (("independent", 120.0, 200), ("chains", 250.0, 200)):
-        for target in ("N(0, I)", "AR .95", "logistic"):
-            faults = ["none", "sd", "mean", "all sds", "skew"]
-            if target in TURN:
-                faults.append("correlation")
-            slow = (target, draws) == ("logistic", "chains")
-            result += [
-                Cell.of(
-                    "effects-planted", replicates=100 if slow else replicates, cost=cost,
-                    target=target, draws=draws, fault=fault,
-                )
-                for fault in faults
-            ]  # fmt: skip
+    result = _of_targets("independent", 120.0)
     for n in (1000, 10_000):
-        result.append(
-            Cell.of(
-                "effects-planted", replicates=200, cost=50.0, target=f"log Gamma(5), n={n}",
-                draws="independent", fault="sd", n=n,
-            )
-        )  # fmt: skip
-    for d, cost in ((50, 500.0), (100, 2000.0)):
-        result.append(
-            Cell.of(
-                "effects-planted", replicates=100 if d == 50 else 50, cost=cost,
-                target=f"N(0, I), d={d}", draws="independent", fault="sd", n=d,
-            )
-        )  # fmt: skip
-    return result
+        result.append(_cell(200, 50.0, f"log Gamma(5), n={n}", "independent", "sd", n=n))
+    for d, replicates, cost in ((50, 200, 500.0), (100, 100, 2000.0)):
+        result.append(_cell(replicates, cost, f"N(0, I), d={d}", "independent", "sd", n=d))
+    return result + _of_targets("chains", 250.0)
+
+
+def _of_targets(draws: str, cost: float) -> list[Cell]:
+    """The faults of each target in twenty dimensions."""
+    return [
+        _cell(100 if (target, draws) == ("logistic", "chains") else 200, cost, target, draws, fault)
+        for target in ("N(0, I)", "AR .95", "logistic")
+        for fault in ("none", "sd", "mean", "all sds", "skew", "correlation")
+        if fault != "correlation" or target in TURN
+    ]
+
+
+def _cell(
+    replicates: int, cost: float, target: str, draws: str, fault: str, **further: int
+) -> Cell:
+    return Cell.of(
+        "effects-planted", replicates=replicates, cost=cost, target=target, draws=draws,
+        fault=fault, **further,
+    )  # fmt: skip
 
 
 STUDY = Study(

@@ -36,7 +36,9 @@ from polystein.results.effects import LEVEL, EffectRow, EffectTable, quantile
 from polystein.types import Array, ScoreFunction
 
 #: Shares of the level. What is left out without pairs goes to the others.
-SHARES = {"mean": 0.15, "sd": 0.15, "correlation": 0.4, "skew": 0.25, "tail": 0.05}
+SHARES = {"mean": 0.14, "sd": 0.14, "correlation": 0.39, "skew": 0.24, "tail": 0.04}
+#: What is left is that of directions.
+DIRECTION_SHARE = 0.05
 
 
 def effects(
@@ -71,10 +73,10 @@ def effects(
 
     Notes
     -----
-    P-values are Holm's, over everything together, with shares of the level for means (0.15), sds
-    (0.15), correlations (0.4), skewness (0.25) and tails (0.05). Of many pairs only 20 get the dear
-    computation, those that stand out in a quick look; of many dimensions only some coordinates.
-    P-values allow for those that do not.
+    P-values are Holm's, over everything together, with shares of the level for means (0.14), sds
+    (0.14), correlations (0.39), skewness (0.24), tails (0.04) and directions (0.05). Of
+    many pairs only 20 get the dear computation, those that stand out in a quick look; of many
+    dimensions only some coordinates. P-values allow for those that do not.
 
     Intervals are of level 0.95, each for its own row. Where the reliability is below 0.99, they are
     no promise.
@@ -178,7 +180,8 @@ def _weight(quantity: Quantity, dimension: int) -> float:
     share = SHARES[quantity.what]
     if quantity.what == "correlation":
         return share / (dimension * (dimension - 1) / 2)
-    return share / dimension / (1.0 if dimension > 1 else 1.0 - SHARES["correlation"])
+    alone = 1.0 - SHARES["correlation"] - DIRECTION_SHARE
+    return share / dimension / (1.0 if dimension > 1 else alone)
 
 
 def _row(judged: _Judged, names: Sequence[str]) -> EffectRow:

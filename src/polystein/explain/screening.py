@@ -27,6 +27,8 @@ SPREAD_MULTIPLICATIONS = 8e10
 SHAPE_MULTIPLICATIONS = 2e9
 # Correlations are kept this far from 1.
 _LARGEST = 0.9999
+# The target's variance is taken to be at least this part of the draws'.
+_LEAST_VARIANCE = 1e-3
 
 
 class Chosen(NamedTuple):
@@ -69,15 +71,18 @@ def covariances(products: FloatArray) -> tuple[FloatArray, FloatArray]:
     return draws, target
 
 
-def _correlation(covariance: FloatArray) -> FloatArray:
-    spread = np.sqrt(np.maximum(np.diagonal(covariance), np.finfo(float).tiny))
+def _correlation(covariance: FloatArray, least: FloatArray) -> FloatArray:
+    """Correlations, with variances of at least so much: an estimate may be negative."""
+    spread = np.sqrt(np.maximum(np.diagonal(covariance), least))
     result: FloatArray = np.clip(covariance / np.outer(spread, spread), -_LARGEST, _LARGEST)
     return result
 
 
 def _pairs(draws: FloatArray, target: FloatArray) -> tuple[tuple[int, int], ...]:
     """The pairs whose correlations differ most, on Fisher's scale."""
-    gap = np.abs(np.arctanh(_correlation(draws)) - np.arctanh(_correlation(target)))
+    least = _LEAST_VARIANCE * np.diagonal(draws)
+    before, after = _correlation(draws, least), _correlation(target, least)
+    gap = np.abs(np.arctanh(before) - np.arctanh(after))
     rows, columns = np.triu_indices(len(draws), 1)
     order = np.argsort(-gap[rows, columns], kind="stable")[:MOST_PAIRS]
     return tuple(sorted((int(rows[place]), int(columns[place])) for place in order))
@@ -86,7 +91,7 @@ def _pairs(draws: FloatArray, target: FloatArray) -> tuple[tuple[int, int], ...]
 def _standing_out(look: FirstLook, draws: FloatArray, target: FloatArray) -> FloatArray:
     """How far mean or sd of each coordinate seem to be off, in units of their noise."""
     own = np.diagonal(draws)
-    ratio = np.maximum(np.diagonal(target), 1e-3 * own) / own
+    ratio = np.maximum(np.diagonal(target) / own, _LEAST_VARIANCE)
     shift = np.abs(look.means.plain - look.means.corrected) / np.sqrt(own)
     result: FloatArray = np.maximum(shift, np.abs(np.log(ratio)) / np.sqrt(2.0))
     return result
