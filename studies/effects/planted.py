@@ -129,7 +129,7 @@ def judged(table: ps.EffectTable, truth: Truth) -> Row:
     """The mark of one replicate."""
     if not truth.what:
         return {"mark": "x" if table.found else "."}
-    first = table.rows[0]
+    first = next(row for row in table.rows if not row.direction)
     named = first.what == truth.what and truth.name in (None, first.name)
     try:
         row = table[truth.name or f"x[{PLACE}]", truth.what]

@@ -16,7 +16,7 @@ def check(draws: np.ndarray, **options: object) -> ps.GofResult:
 def test_a_table_of_effects_has_a_line_between_found_and_not_found() -> None:
     draws = DRAWS * [1.3, 1.0, 1.0]
     lines = str(ps.effects(draws, -draws, iid=True)).splitlines()
-    assert lines[0] == "Found at the level 0.05, allowing for all 15 properties looked at:"
+    assert lines[0] == "Found at the level 0.05, allowing for all 17 properties looked at:"
     assert lines[1].startswith("  the sd of `x[0]` is")
     assert any(set(line) == {"-"} for line in lines)
     assert "nothing" in str(ps.effects(DRAWS, -DRAWS, iid=True)).splitlines()[1]
@@ -31,7 +31,7 @@ def test_long_tables_are_cut() -> None:
 def test_a_rejected_result_leads_with_sentences_and_a_hint() -> None:
     draws = 1.2 * DRAWS
     labels = [label for label, _ in effect_facts(check(draws))]
-    assert labels == ["Found", "", "", "Next"]
+    assert labels == ["Found", "", "", "", "Next"]
     text = str(check(draws))
     assert text.index("Rejected") < text.index("Found") < text.index("Next") < text.index("Part ")
 

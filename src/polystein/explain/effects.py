@@ -28,6 +28,7 @@ from polystein.data.axes import require_independent_rows
 from polystein.data.passes import Tick
 from polystein.data.sample import as_source
 from polystein.data.source import Source, coordinate_names, in_time_order
+from polystein.explain.directions import AlongDirection, along_directions, direction_name
 from polystein.explain.hints import NOTHING_ELSE, Circumstances, hint_for
 from polystein.explain.multiplicity import weighted_holm
 from polystein.explain.screening import Chosen, chosen
@@ -39,6 +40,8 @@ from polystein.types import Array, ScoreFunction
 SHARES = {"mean": 0.14, "sd": 0.14, "correlation": 0.39, "skew": 0.24, "tail": 0.04}
 #: What is left is that of directions.
 DIRECTION_SHARE = 0.05
+#: Directions that are judged: one of means, one of sds.
+DIRECTIONS = 2
 
 
 def effects(
@@ -52,8 +55,9 @@ def effects(
     """Which property of which parameter the draws get wrong, and by how much.
 
     For every parameter the mean, the sd, the skewness and the tails of the draws are compared with
-    those of the target, and for pairs of parameters the correlation. The target's side comes from
-    the draws themselves and their scores, see `expectations`.
+    those of the target, for pairs of parameters the correlation, and mean and sd along the
+    directions that stand out. The target's side comes from the draws themselves and their scores,
+    see `expectations`.
 
     Parameters
     ----------
@@ -116,8 +120,8 @@ def effects_of(
         rows = Rows.of(source, tick)
         look = first_look(rows)
         choice = chosen(rows, look, every_spread=complete)
-        found = _measured(rows, look, choice)
-    table = _table(source, found, len(choice.spreads) == source.layout.dimension)
+        looks = _looks(source, _measured(rows, look, choice), along_directions(rows))
+    table = _table(source, looks, len(choice.spreads) == source.layout.dimension)
     return replace(table, hint=hint_for(table, source.layout.dimension, known))
 
 
@@ -148,23 +152,53 @@ def _in_own_sd(estimate: Estimate) -> Estimate:
     return estimate._replace(error=estimate.error / unit, error_se=estimate.error_se / unit)
 
 
-class _Judged(NamedTuple):
+class _Look(NamedTuple):
+    """An estimate, what it is called, its share of the level, and its direction if it has one."""
+
     estimate: Estimate
-    pvalue: float
-    adjusted: float
+    name: str
+    what: str
+    share: float
+    direction: tuple[float, ...] = ()
 
 
-def _table(source: Source, found: Sequence[Estimate], complete: bool) -> EffectTable:
+def _looks(
+    source: Source, found: Sequence[Estimate], along: Sequence[AlongDirection]
+) -> list[_Look]:
     d, names = source.layout.dimension, coordinate_names(source)
-    pvalues = [_pvalue(estimate) for estimate in found]
-    adjusted = weighted_holm(pvalues, [_weight(one.quantity, d) for one in found])
-    judged = [_Judged(*one) for one in zip(found, pvalues, adjusted.tolist(), strict=True)]
-    rows = sorted((_row(one, names) for one in judged), key=_importance)
-    return EffectTable(tuple(rows), 4 * d + d * (d - 1) // 2, complete=complete)
+    single = [
+        _Look(
+            one,
+            ", ".join(names[index] for index in one.quantity.indices),
+            one.quantity.what,
+            _weight(one.quantity, d),
+        )
+        for one in found
+    ]
+    return single + [
+        _Look(
+            one.estimate,
+            direction_name(one.coefficients, names),
+            f"direction {one.estimate.quantity.what}",
+            DIRECTION_SHARE / DIRECTIONS,
+            tuple(one.coefficients.tolist()),
+        )
+        for one in along
+    ]
 
 
-def _importance(row: EffectRow) -> tuple[bool, float]:
-    return not row.found, -abs(row.statistic)
+def _table(source: Source, looks: Sequence[_Look], complete: bool) -> EffectTable:
+    d = source.layout.dimension
+    pvalues = [_pvalue(look.estimate) for look in looks]
+    adjusted = weighted_holm(pvalues, [look.share for look in looks])
+    rows = [_row(look, pvalue) for look, pvalue in zip(looks, adjusted.tolist(), strict=True)]
+    count = 4 * d + d * (d - 1) // 2 + (DIRECTIONS if d > 1 else 0)
+    return EffectTable(tuple(sorted(rows, key=_importance)), count, complete=complete)
+
+
+def _importance(row: EffectRow) -> tuple[bool, bool, float]:
+    """Single parameters before directions, which are harder to read."""
+    return not row.found, bool(row.direction), -abs(row.statistic)
 
 
 def _pvalue(estimate: Estimate) -> float:
@@ -184,18 +218,16 @@ def _weight(quantity: Quantity, dimension: int) -> float:
     return share / dimension / (1.0 if dimension > 1 else alone)
 
 
-def _row(judged: _Judged, names: Sequence[str]) -> EffectRow:
-    estimate = judged.estimate
-    quantity, what = estimate.quantity, estimate.quantity.what
-    name = ", ".join(names[index] for index in quantity.indices)
+def _row(look: _Look, pvalue: float) -> EffectRow:
+    estimate = look.estimate
     reach = quantile(LEVEL, estimate.df[3]) * estimate.error_se
     ends = (estimate.error, estimate.error - reach, estimate.error + reach)
     size, lower, upper = (_size(estimate, end) for end in ends)
     reliability = estimate.candidate.reliability
     return EffectRow(
-        name, what, size, lower, upper, judged.adjusted, judged.adjusted <= LEVEL, reliability,
-        sentence(what, name, size, lower, upper, reliability),
-        estimate.error, estimate.error_se, estimate.df[3],
+        look.name, look.what, size, lower, upper, pvalue, pvalue <= LEVEL, reliability,
+        sentence(look.what, look.name, size, lower, upper, reliability),
+        estimate.error, estimate.error_se, estimate.df[3], look.direction,
     )  # fmt: skip
 
 

@@ -45,6 +45,10 @@ def hint_for(table: EffectTable, dimension: int, known: Circumstances = NOTHING_
             return words.format(where)
     if not found:
         return ""
+    # A direction shows what single parameters show, if these show anything.
+    found = tuple(row for row in found if not row.direction)
+    if not found:
+        return _DIRECTION
     sds = [row for row in found if row.what == "sd"]
     pairs = [row for row in found if row.what == "correlation"]
     small = [row for row in sds if row.size < 1.0]
@@ -96,6 +100,10 @@ _BORDER = (
 )
 _ONE_CHAIN = "look at {}, which differs from the other chains, or leave it out."
 _STARTS = "{} differ from what follows: drop them, or take a longer warm-up."
+_DIRECTION = (
+    "no parameter is off by itself, but a combination of them is: look at it, and try a dense mass "
+    "matrix, a full-rank approximation or other parameters."
+)
 _GENERAL = "begin with `{}`: look at its trace, chain by chain, and at its scores."
 
 

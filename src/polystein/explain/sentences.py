@@ -17,12 +17,22 @@ def sentence(
         "correlation": _correlation,
         "skew": _skew,
         "tail": _tail,
+        "direction mean": _direction_mean,
+        "direction sd": _direction_sd,
     }[what](name, size, lower, upper)
     if not math.isfinite(lower):
         return f"{words}, which the draws' own scores cannot tell"
     if reliability < RELIABLE:
         return f"{words}; trust this less, R2 is {math.floor(100.0 * reliability) / 100.0:.2f}"
     return words
+
+
+def _direction_mean(name: str, size: float, lower: float, upper: float) -> str:
+    return _mean(name, size, lower, upper).replace("the mean of", "the mean along", 1)
+
+
+def _direction_sd(name: str, size: float, lower: float, upper: float) -> str:
+    return _sd(name, size, lower, upper).replace("the sd of", "the sd along", 1)
 
 
 def _mean(name: str, size: float, lower: float, upper: float) -> str:

@@ -27,7 +27,8 @@ class EffectRow(NamedTuple):
     name : str
         The parameter, or two of them joined by ", ".
     what : str
-        ``"mean"``, ``"sd"``, ``"skew"``, ``"tail"`` or ``"correlation"``.
+        ``"mean"``, ``"sd"``, ``"skew"``, ``"tail"``, ``"correlation"``, ``"direction mean"`` or
+        ``"direction sd"``.
     size : float
         How far the draws are off. For a mean in standard deviations of the target, for an sd the
         ratio of that of the draws to that of the target, else a difference: of the third or fourth
@@ -46,6 +47,9 @@ class EffectRow(NamedTuple):
     estimate, error, df : float
         What the interval comes from: the difference on the scale of the interval (logarithm of the
         ratio for sds, Fisher's z for correlations), its standard error and the degrees of freedom.
+    direction : tuple of float
+        Of a direction, the coefficient of every coordinate, each in units of its own sd. It was
+        chosen on the first rows of every chain and judged on the last ones.
     """
 
     name: str
@@ -60,6 +64,7 @@ class EffectRow(NamedTuple):
     estimate: float
     error: float
     df: float
+    direction: tuple[float, ...] = ()
 
     @property
     def reliable(self) -> bool:
@@ -342,7 +347,8 @@ def _finite(values: dict[str, Any]) -> dict[str, Any]:
 def _unbounded(values: Mapping[str, Any]) -> dict[str, Any]:
     """None as what it stood for: the bounds of an interval without bounds."""
     missing = {"lower": -math.inf, "upper": math.inf, "error": math.inf, "df": math.inf}
-    return {key: missing.get(key) if value is None else value for key, value in values.items()}
+    found = {key: missing.get(key) if value is None else value for key, value in values.items()}
+    return {**found, "direction": tuple(values.get("direction", ()))}
 
 
 def _dataframe(rows: Sequence[Any]) -> Any:
