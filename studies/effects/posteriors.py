@@ -48,12 +48,17 @@ def correlated_predictors(rng: np.random.Generator, rows: int, count: int) -> Ar
     return np.column_stack([np.ones(rows), np.sqrt(0.9) * common + np.sqrt(0.1) * noise])
 
 
-def regression(rows: int, dimension: int = 8) -> Posterior:
-    """A logistic regression with correlated predictors and N(0, 2.5^2) priors."""
+def regression_data(rows: int, dimension: int) -> tuple[Array, Array]:
+    """Predictors and labels of a logistic regression."""
     rng = np.random.default_rng(1960)
     design = correlated_predictors(rng, rows, dimension)
     truth = np.linspace(-0.5, 0.5, dimension)
-    labels = (rng.random(rows) < logistic(design @ truth)).astype(float)
+    return design, (rng.random(rows) < logistic(design @ truth)).astype(float)
+
+
+def regression(rows: int, dimension: int = 8) -> Posterior:
+    """A logistic regression with correlated predictors and N(0, 2.5^2) priors."""
+    design, labels = regression_data(rows, dimension)
 
     def log_density(x: Array) -> Array:
         logits = x @ design.T
