@@ -98,3 +98,14 @@ def test_the_table_is_printed_and_stored() -> None:
 def test_what_is_no_flag_is_refused() -> None:
     with pytest.raises(ps.InputError, match="`iid`"):
         ps.expectations(wrong(), iid="yes")  # type: ignore[arg-type]
+
+
+def test_what_has_no_value_is_an_error() -> None:
+    draws = np.random.default_rng(0).standard_normal((200, 2))
+    with pytest.raises(ps.DegenerateError, match="must vary over the draws"):
+        ps.expectations(ps.Sample(draws, -draws), {"one": lambda x: np.ones(len(x))}, iid=True)
+    twice = np.repeat(draws[:, :1], 2, axis=1)
+    sample = ps.Sample(twice, -twice, names=["a", "b"])
+    with pytest.raises(ps.DegenerateError, match="linear function of another"):
+        ps.expectations(sample, [("a", "b")], iid=True)
+    assert not [row for row in ps.effects(sample, iid=True) if row.what == "correlation"]

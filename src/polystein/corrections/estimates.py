@@ -316,6 +316,7 @@ def estimated(rows: Rows, frame: Frame, candidates: Sequence[Candidate]) -> list
     """The quantities with the standard errors of plain value, corrected value and difference."""
     by_fit: dict[int, list[Candidate]] = {}
     for candidate in candidates:
+        _require_value(candidate)
         by_fit.setdefault(id(candidate.fit), []).append(candidate)
     ordered = [candidate for group in by_fit.values() for candidate in group]
     sums = rows.influence_sums([_combination(group) for group in by_fit.values()], frame)
@@ -334,6 +335,21 @@ def estimated(rows: Rows, frame: Frame, candidates: Sequence[Candidate]) -> list
         for candidate, squares, df in zip(ordered, squared, freedom, strict=True)
     }
     return [made[candidate.quantity] for candidate in candidates]
+
+
+def _require_value(candidate: Candidate) -> None:
+    """Raise an error if the draws themselves have no such quantity."""
+    quantity = candidate.quantity
+    if quantity.of_function and variance(candidate.plain) <= ROUNDING:
+        raise DegenerateError(
+            "`functions` must vary over the draws; the values of number "
+            f"{quantity.indices[0]} are constant but for rounding"
+        )
+    if not has_value(quantity.what, candidate.plain):
+        raise DegenerateError(
+            f"the {quantity.what} of coordinates {quantity.indices} has no value: `draws` must "
+            "vary in every coordinate, and no coordinate may be a linear function of another"
+        )
 
 
 def _combination(group: Sequence[Candidate]) -> Combination:

@@ -11,6 +11,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
+from polystein._lib.numerics import ROUNDING
 from polystein.types import FloatArray
 
 What: TypeAlias = Literal["mean", "sd", "skew", "tail", "correlation"]
@@ -88,7 +89,8 @@ def has_value(what: What, moments: FloatArray) -> bool:
         return variance(moments) > 0.0
     a, b, aa, bb, ab = (float(one) for one in moments)
     first, second = aa - a * a, bb - b * b
-    return first > 0.0 and second > 0.0 and (ab - a * b) ** 2 < first * second
+    # A correlation of 1 but for rounding has no value on Fisher's scale.
+    return first > 0.0 and second > 0.0 and (ab - a * b) ** 2 < (1.0 - ROUNDING) * first * second
 
 
 class Difference(NamedTuple):

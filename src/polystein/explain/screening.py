@@ -84,6 +84,9 @@ def _pairs(draws: FloatArray, target: FloatArray) -> tuple[tuple[int, int], ...]
     before, after = _correlation(draws, least), _correlation(target, least)
     gap = np.abs(np.arctanh(before) - np.arctanh(after))
     rows, columns = np.triu_indices(len(draws), 1)
+    # Coordinates that are the same but for a linear map have no correlation to be told.
+    apart = np.abs(before[rows, columns]) < _LARGEST
+    rows, columns = rows[apart], columns[apart]
     order = np.argsort(-gap[rows, columns], kind="stable")[:MOST_PAIRS]
     return tuple(sorted((int(rows[place]), int(columns[place])) for place in order))
 
