@@ -31,7 +31,7 @@ FLAT = 0.10
 MOST_INDEPENDENT = 8
 #: V is taken larger by so many standard errors: what is too small counts for more than what is
 #: too large, for the tails of a statistic grow faster than they shrink.
-LUGSAIL_ERRORS = 0.25
+LUGSAIL_ERRORS = 0.1
 # Columns that are worked on at once: they stay in a core's cache.
 _COLUMNS_AT_ONCE = 512
 #: Chance that any feature of a family is taken for slower than the rest when none is.
