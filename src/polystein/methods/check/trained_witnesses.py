@@ -43,6 +43,8 @@ from polystein.weights.rules import SoftThreshold, varying
 FOLDS = 4
 #: From so many chains on, a fold has chains of its own instead of a part of every chain.
 MANY_STRETCHES = 16
+#: About so many rows are projected to weigh the orders; more would hardly move the weights.
+MOST_CROSS_FITTED = 2**17
 #: Added to the correlations of the orders' features.
 RIDGE = 0.1
 #: How many witnesses there are.
@@ -258,15 +260,19 @@ def cross_fitted_moments(
 ) -> MeanAndCovariance | None:
     """Mean and covariance of the orders' features, each row's by a witness of other rows.
 
-    None if all the importance weight is in one fold, which leaves no other rows.
+    None if all the importance weight is in one fold, which leaves no other rows. Of very many
+    rows the first ones of every stretch are enough, for there are few features.
     """
     moments = ColumnMoments(sums[0].basis.order + 1)
+    total = sum(stretch.stop - stretch.start for part in parts for stretch in part)
+    less = max(1, total // MOST_CROSS_FITTED)
     for k, part in enumerate(parts):
         others = sums[:k] + sums[k + 1 :]
         if not any(other.weight > 0.0 for other in others):
             continue
         projected = ProjectedColumns(witness_of(others, frame), moments)
-        run_pass(source, part, projected, tick=tick)
+        first = [_part(stretch, 0, 1, less) for stretch in part]
+        run_pass(source, first, projected, tick=tick)
     return None if moments.weight == 0.0 else moments.finalise()
 
 
@@ -291,13 +297,13 @@ def folds(rows: list[Rows]) -> list[list[Rows]]:
     if len(rows) >= MANY_STRETCHES:
         bounds = [k * len(rows) // FOLDS for k in range(FOLDS + 1)]
         return [rows[low:high] for low, high in pairwise(bounds)]
-    return [[_part(stretch, k) for stretch in rows] for k in range(FOLDS)]
+    return [[_part(stretch, k, k + 1, FOLDS) for stretch in rows] for k in range(FOLDS)]
 
 
-def _part(rows: Rows, k: int) -> Rows:
-    """The k-th of the equal parts of a stretch."""
+def _part(rows: Rows, first: int, last: int, parts: int) -> Rows:
+    """The equal parts of a stretch from the first to the last, without the last."""
     length = rows.stop - rows.start
-    low, high = k * length // FOLDS, (k + 1) * length // FOLDS
+    low, high = first * length // parts, last * length // parts
     mask = None if rows.mask is None else rows.mask[low:high]
     return Rows(rows.chain, rows.start + low, rows.start + high, mask)
 
