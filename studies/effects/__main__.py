@@ -3,7 +3,7 @@
 Runs the cells that the tables beside this file do not hold yet. It may be stopped at any time and
 goes on in the middle of a cell, as long as the code is the same; a second run gives the same
 tables, with any number of processes. Lines that are there stay as they are: remove them, or say
---anew, after a change of the code.
+--anew, after a change of the code. One line of the corrected expectations needs JAX and BlackJAX.
 """
 
 import argparse

@@ -5,15 +5,13 @@ import pytest
 
 import polystein as ps
 from polystein.corrections import estimates
+from polystein.corrections.candidates import coordinate_candidates, improved, joint_candidates
 from polystein.corrections.estimates import (
     Candidate,
     Quantity,
     Rows,
-    coordinate_candidates,
     estimated,
     first_look,
-    improved,
-    joint_candidates,
 )
 from tests.corrections.rows import sample, skewed
 
@@ -49,7 +47,7 @@ def test_the_same_values_in_one_design_and_in_one_of_all() -> None:
     rows = Rows.of(ps.Sample(draws, -draws))
     look = first_look(rows)
     pair = Quantity("correlation", (0, 1))
-    own = coordinate_candidates(rows, look.frame, [MEAN, SD, pair])
+    own = coordinate_candidates(rows, look, [MEAN, SD, pair])
     joint = joint_candidates(rows, look.frame, [MEAN, SD, pair])
     for first, second in zip(
         estimated(rows, look.frame, list(own.values())),
@@ -68,7 +66,7 @@ def test_products_are_tried_where_features_fall_short(monkeypatch: pytest.Monkey
     rows = Rows.of(ps.Sample(turned, scores @ inverse.T))
     look = first_look(rows)
     quantities = [Quantity("mean", (j,)) for j in range(3)]
-    own = coordinate_candidates(rows, look.frame, quantities)
+    own = coordinate_candidates(rows, look, quantities)
     better = improved(rows, look.frame, own)
     for quantity in quantities:
         assert better[quantity].reliability >= own[quantity].reliability
@@ -92,9 +90,9 @@ def test_matrices_that_do_not_fit_wait_for_another_pass(monkeypatch: pytest.Monk
     rows = Rows.of(sample())
     look = first_look(rows)
     quantities = [Quantity("sd", (j,)) for j in range(3)]
-    at_once = coordinate_candidates(rows, look.frame, quantities)
+    at_once = coordinate_candidates(rows, look, quantities)
     monkeypatch.setattr(estimates, "MATRIX_NUMBERS", 1)
-    one_by_one = coordinate_candidates(rows, look.frame, quantities)
+    one_by_one = coordinate_candidates(rows, look, quantities)
     for quantity in quantities:
         assert one_by_one[quantity].corrected == pytest.approx(at_once[quantity].corrected)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import NamedTuple
@@ -12,12 +12,9 @@ import numpy as np
 
 from polystein._lib.numerics import ROUNDING
 from polystein.corrections.designs import (
-    CoordinateDesign,
     Design,
     JointDesign,
     MeansDesign,
-    PairDesign,
-    ValueFunction,
 )
 from polystein.corrections.fit import Fit, fitted
 from polystein.corrections.functionals import (
@@ -242,74 +239,6 @@ def _require_varying_scores(products: FloatArray) -> None:
             "`scores` must vary in every coordinate; coordinate "
             f"{int(np.argmax(constant))} is constant ({int(constant.sum())} of {d} are)"
         )
-
-
-def coordinate_candidates(
-    rows: Rows, frame: Frame, quantities: Iterable[Quantity]
-) -> dict[Quantity, Candidate]:
-    """Each coordinate and each pair in a design of its own."""
-    d = rows.source.layout.dimension
-    wanted = list(quantities)
-    shaped = {q.indices for q in wanted if q.what in ("skew", "tail")}
-    designs: dict[tuple[int, ...], Design] = {}
-    for quantity in wanted:
-        key = quantity.indices
-        if len(key) == 2:
-            designs[key] = PairDesign(d, *key)
-        else:
-            designs[key] = CoordinateDesign(d, key[0], key in shaped)
-    fits = dict(zip(designs, rows.fits(list(designs.values()), frame), strict=True))
-    return {q: Candidate(q, fits[q.indices], _places(q)) for q in wanted}
-
-
-def _places(quantity: Quantity) -> tuple[int, ...]:
-    count = {"mean": 2, "sd": 2, "skew": 4, "tail": 4, "correlation": 5}[quantity.what]
-    return tuple(range(count))
-
-
-def joint_candidates(
-    rows: Rows,
-    frame: Frame,
-    quantities: Iterable[Quantity],
-    values: Sequence[ValueFunction] = (),
-    *,
-    products: bool = True,
-) -> dict[Quantity, Candidate]:
-    """All means, sds, correlations and functions of the user's in one design."""
-    wanted = [q for q in quantities if q.what in ("mean", "sd", "correlation")]
-    if not wanted:
-        return {}
-    indices = sorted({index for q in wanted if not q.of_function for index in q.indices})
-    pairs = tuple(sorted({(q.indices[0], q.indices[1]) for q in wanted if len(q.indices) == 2}))
-    d = rows.source.layout.dimension
-    design = JointDesign(d, tuple(indices), pairs, tuple(values), products)
-    (fit,) = rows.fits([design], frame)
-
-    def places(quantity: Quantity) -> tuple[int, ...]:
-        if quantity.of_function:
-            return design.of_value(quantity.indices[0])
-        if len(quantity.indices) == 2:
-            return design.of_pair((quantity.indices[0], quantity.indices[1]))
-        return design.of_coordinate(quantity.indices[0])
-
-    return {quantity: Candidate(quantity, fit, places(quantity)) for quantity in wanted}
-
-
-def improved(
-    rows: Rows,
-    frame: Frame,
-    found: dict[Quantity, Candidate],
-    values: Sequence[ValueFunction] = (),
-) -> dict[Quantity, Candidate]:
-    """Where features do not explain enough, try all products of scores and draws."""
-    doubtful = [q for q, one in found.items() if one.reliability < RELIABLE_ENOUGH]
-    if not doubtful or not rows.allow_products:
-        return found
-    better = joint_candidates(rows, frame, doubtful, values)
-    return {
-        q: max((one, better[q]), key=lambda c: c.reliability) if q in better else one
-        for q, one in found.items()
-    }
 
 
 def estimated(rows: Rows, frame: Frame, candidates: Sequence[Candidate]) -> list[Estimate]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from polystein._lib.arguments import boolean
 from polystein._lib.threads import one_blas_thread
+from polystein.corrections.candidates import coordinate_candidates, improved, joint_candidates
 from polystein.corrections.estimates import (
     RELIABLE_ENOUGH,
     Candidate,
@@ -16,11 +17,8 @@ from polystein.corrections.estimates import (
     FirstLook,
     Quantity,
     Rows,
-    coordinate_candidates,
     estimated,
     first_look,
-    improved,
-    joint_candidates,
 )
 from polystein.corrections.fit import EXACT
 from polystein.corrections.requests import Asked, Functions, asked
@@ -131,7 +129,7 @@ def _estimates(
         exact, own = _explained_by_scores(look, own)
         for estimate in estimated(rows, look.rough, exact) if exact else []:
             found[estimate.quantity] = estimate, _units(look.rough, estimate.quantity)
-    candidates = coordinate_candidates(rows, look.frame, own) if own else {}
+    candidates = coordinate_candidates(rows, look, own) if own else {}
     if functions:
         values = wanted.values
         candidates |= joint_candidates(rows, look.frame, functions, values, products=False)

@@ -12,16 +12,15 @@ from scipy.special import stdtr
 
 from polystein._lib.arguments import boolean
 from polystein._lib.threads import one_blas_thread
+from polystein.corrections.candidates import coordinate_candidates, improved
 from polystein.corrections.estimates import (
     Candidate,
     Estimate,
     FirstLook,
     Quantity,
     Rows,
-    coordinate_candidates,
     estimated,
     first_look,
-    improved,
 )
 from polystein.corrections.functionals import What
 from polystein.data.axes import require_independent_rows
@@ -131,7 +130,7 @@ def _measured(rows: Rows, look: FirstLook, choice: Chosen) -> list[Estimate]:
     quantities = [Quantity(what, (j,)) for j in choice.spreads for what in _MOMENTS]
     quantities += [Quantity(what, (j,)) for j in choice.shapes for what in _SHAPES]
     quantities += [Quantity("correlation", pair) for pair in choice.pairs]
-    candidates = coordinate_candidates(rows, look.frame, quantities)
+    candidates = coordinate_candidates(rows, look, quantities)
     candidates = improved(rows, look.frame, candidates)
     found = estimated(rows, look.frame, list(candidates.values()))
     others = sorted(set(range(d)) - set(choice.spreads))
