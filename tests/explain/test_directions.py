@@ -118,3 +118,9 @@ def test_names_of_directions() -> None:
     assert direction_name(np.array([0.8, -0.6, 0.0, 0.0]), names) == "0.80 a - 0.60 b"
     half = direction_name(np.array([-0.5, 0.5, 0.5, 0.5]), names)
     assert half == "-0.50 a + 0.50 b + 0.50 c + ..."
+
+
+def test_parts_that_do_not_move_have_no_directions() -> None:
+    draws = correlated(5)
+    draws[1000:, 2] = draws[999, 2]
+    assert along_directions(Rows.of(ps.Sample(draws, -draws @ PRECISION))) == []

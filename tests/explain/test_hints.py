@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import polystein as ps
-from polystein.explain.hints import hint_for
+from polystein.explain.hints import Circumstances, hint_for
 
 
 def hint(draws: np.ndarray, precision: np.ndarray | None = None) -> str:
@@ -78,3 +78,9 @@ def test_a_border_asks_for_a_transform() -> None:
     with pytest.warns(ps.ScoreWarning, match="unconstrained"):
         result = ps.check(sigma, -np.ones_like(sigma) + 1e-3 * sigma, iid=True)
     assert "unconstrained scale" in result.effects.hint
+
+
+def test_a_chain_that_does_not_move_is_named() -> None:
+    table = ps.effects(WHITE, -WHITE, iid=True)
+    known = Circumstances(one_chain="chain 2, which does not move")
+    assert hint_for(table, 4, known) == "look at chain 2, which does not move, or leave it out."

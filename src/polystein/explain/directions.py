@@ -24,6 +24,7 @@ from polystein.corrections.estimates import (
 )
 from polystein.corrections.functionals import What
 from polystein.data.source import Block, Facts, Layout, Source
+from polystein.errors import DegenerateError
 from polystein.explain.screening import covariances
 from polystein.types import FloatArray
 
@@ -109,15 +110,18 @@ class DirectionDesign:
 
 
 def along_directions(rows: Rows) -> list[AlongDirection]:
-    """The mean and the sd along the directions that stand out; none where rows are too few."""
+    """The mean and the sd along the directions that stand out; none where parts tell too little."""
     source, d = rows.source, rows.source.layout.dimension
     judged = JUDGED_ON * min(rows.effective, source.layout.total)
     short = min(source.layout.lengths) * (JUDGED_ON - CHOSEN_ON) < 1.0
     if d < 2 or short or source.sequential or judged < max(FEWEST_ROWS, ROWS_PER_COORDINATE * d):
         return []
-    chosen = first_look(Rows.of(PartOfRows(source, 0.0, CHOSEN_ON), rows.tick))
     test = Rows.of(PartOfRows(source, 1.0 - JUDGED_ON, 1.0), rows.tick)
-    look = first_look(test)
+    try:
+        chosen = first_look(Rows.of(PartOfRows(source, 0.0, CHOSEN_ON), rows.tick))
+        look = first_look(test)
+    except DegenerateError:
+        return []  # a coordinate that does not move in a part of the rows
     wanted: tuple[tuple[What, FloatArray], ...] = (
         ("mean", mean_direction(chosen)),
         ("sd", spread_direction(chosen)),

@@ -38,7 +38,7 @@ def hint_for(table: EffectTable, dimension: int, known: Circumstances = NOTHING_
     found = table.found
     for words, where in (
         (_BORDER if "unconstrained" in known.scores else _SCORES, known.scores),
-        (_ONE_CHAIN, known.one_chain),
+        (_STUCK if "does not move" in known.one_chain else _ONE_CHAIN, known.one_chain),
         (_STARTS, known.starts),
     ):
         if where:
@@ -99,6 +99,7 @@ _BORDER = (
     "included, as the warning says."
 )
 _ONE_CHAIN = "look at {}, which differs from the other chains, or leave it out."
+_STUCK = "look at {}, or leave it out."
 _STARTS = "{} differ from what follows: drop them, or take a longer warm-up."
 _DIRECTION = (
     "no parameter is off by itself, but a combination of them is: look at it, and try a dense mass "
