@@ -44,6 +44,8 @@ from polystein.types import FloatArray
 
 #: With fewer rows, or effective importance weights, nothing is estimated.
 FEWEST_ROWS = 20
+#: A variance that is a smaller part of the mean square is rounding: sums over many rows lose digits.
+CANCELLED = 1e-12
 #: Above this reliability no further features are tried.
 RELIABLE_ENOUGH = 0.9999
 #: All d^2 products are tried with so many rows for each ...
@@ -218,7 +220,7 @@ def first_look(rows: Rows) -> FirstLook:
     spread = np.sqrt(np.maximum(np.diagonal(means.spread), 0.0))
     _require_varying_scores(matrices.sum(axis=0) / means.weight)
     # In a working frame no mean is large: more digits than these cancel only for constants.
-    constant = spread**2 <= ROUNDING * (spread**2 + means.plain**2)
+    constant = spread**2 <= CANCELLED * (spread**2 + means.plain**2)
     if constant.any():
         raise DegenerateError(
             f"`draws` must vary in every coordinate; coordinate {int(np.argmax(constant))} is "
