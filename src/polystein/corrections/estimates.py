@@ -44,7 +44,7 @@ from polystein.types import FloatArray
 
 #: With fewer rows, or effective importance weights, nothing is estimated.
 FEWEST_ROWS = 20
-#: A variance that is a smaller part of the mean square is rounding: sums over many rows lose digits.
+#: A variance that is a smaller part of the mean square is rounding: long sums lose digits.
 CANCELLED = 1e-12
 #: Above this reliability no further features are tried.
 RELIABLE_ENOUGH = 0.9999
