@@ -31,7 +31,12 @@ LETTERS = {
     ("", False): "f",
 }
 #: Replicates of lines that take longer than the others, which have 200.
-FEWER = {("AR .95", "chains"): 100, ("logistic", "chains"): 60}
+REPLICATES = {
+    ("N(0, I)", "chains"): 100,
+    ("AR .95", "chains"): 60,
+    ("logistic", "independent"): 60,
+    ("logistic", "chains"): 40,
+}
 
 
 class Truth(NamedTuple):
@@ -165,20 +170,22 @@ def name(cell: Cell) -> str:
 
 
 def cells() -> list[Cell]:
-    """Independent draws before chains, which take longer."""
-    result = _of_targets("independent", 120.0)
+    """Gaussian targets before posteriors, which take longer."""
+    result = _of_targets("independent", 120.0, "N(0, I)", "AR .95")
     for n in (1000, 10_000):
         result.append(_cell(200, 50.0, f"log Gamma(5), n={n}", "independent", "sd", n=n))
+    result += _of_targets("chains", 250.0, "N(0, I)", "AR .95")
     for d, replicates, cost in ((50, 200, 500.0), (100, 50, 2000.0)):
         result.append(_cell(replicates, cost, f"N(0, I), d={d}", "independent", "sd", n=d))
-    return result + _of_targets("chains", 250.0)
+    result += _of_targets("independent", 1000.0, "logistic")
+    return result + _of_targets("chains", 1000.0, "logistic")
 
 
-def _of_targets(draws: str, cost: float) -> list[Cell]:
+def _of_targets(draws: str, cost: float, *names: str) -> list[Cell]:
     """The faults of each target in twenty dimensions."""
     return [
-        _cell(FEWER.get((target, draws), 200), cost, target, draws, fault)
-        for target in ("N(0, I)", "AR .95", "logistic")
+        _cell(REPLICATES.get((target, draws), 200), cost, target, draws, fault)
+        for target in names
         for fault in ("none", "sd", "mean", "all sds", "skew", "correlation")
         if fault != "correlation" or target in TURN
     ]
