@@ -125,7 +125,7 @@ def test_what_to_tell_the_sampler(data: Any, library: str, version: str, advice:
 def test_one_group_is_not_enough(data: Any) -> None:
     group = data["posterior"]
     group = group if OLD else group.to_dataset()
-    with pytest.raises(ps.InputError, match="Pass the whole InferenceData or DataTree"):
+    with pytest.raises(ps.InputError, match="or the whole InferenceData or DataTree"):
         ps.check(group)
 
 

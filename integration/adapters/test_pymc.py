@@ -26,6 +26,7 @@ from integration.adapters.pymc_models import (
 )
 from integration.posteriors import assert_exact, assert_gradient, assert_simplex, inflated
 from polystein.adapters.pymc import log_density_gradient
+from polystein.cli import main
 
 pytestmark = [
     pytest.mark.filterwarnings("default"),
@@ -116,7 +117,9 @@ def test_unconstrained_values_in_a_group_of_their_own(run: Any, kind: str, tmp_p
         assert_exact(found, GRADIENTS[name])
 
 
-def test_stored_gradients_are_those_of_the_model(run: Any, tmp_path: Path) -> None:
+def test_stored_gradients_are_those_of_the_model(
+    run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     _, model, _, trace = run
     expected, found = ps.from_pymc(model, trace), ps.from_nutpie(trace)
     assert found.names == expected.names
@@ -126,6 +129,10 @@ def test_stored_gradients_are_those_of_the_model(run: Any, tmp_path: Path) -> No
     again = ps.from_file(tmp_path / "trace.nc")
     assert np.array_equal(again.scores, found.scores)
     assert np.array_equal(again.draws, found.draws)
+    monkeypatch.setattr("sys.argv", ["polystein", "check", str(tmp_path / "trace.nc"), "--json"])
+    with pytest.raises(SystemExit):
+        main()
+    assert json.loads(capsys.readouterr().out)["pvalue"] == ps.check(found, rng=0).pvalue
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -196,6 +203,10 @@ def test_centred_schools_have_exact_scores() -> None:
         assert found.names == NAMES["centred"]
         assert_exact(found, GRADIENTS["centred"])
     assert_gradient(ps.from_pymc(model, trace))
+    # Few draws enter the neck, and the sampler says so.
+    sampler = ps.check(trace, rng=0).diagnostics.sampler
+    assert sampler.divergences > 0
+    assert sampler.bfmi is not None
 
 
 def test_gradients_in_two_processes() -> None:

@@ -271,9 +271,10 @@ def test_cmdstan(tmp_path: Path, seed: int) -> None:
     with pytest.raises(ps.InputError, match="got Stan's ordinary output"):
         ps.from_cmdstan(str(tmp_path / "output_*.csv"))
     script = Path(__file__).parents[2] / "examples" / "check_cmdstan.py"
-    command = [sys.executable, str(script), str(tmp_path / "diag_*.csv")]
-    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=120)
-    assert "Do these draws come from the target?" in done.stdout
+    for program in ([str(script)], ["-m", "polystein", "check", "--cmdstan"]):
+        command = [sys.executable, *program, str(tmp_path / "diag_*.csv")]
+        done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=120)
+        assert "Do these draws come from the target?" in done.stdout
 
 
 def test_warm_up_and_digits_of_cmdstan(tmp_path: Path) -> None:

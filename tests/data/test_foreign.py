@@ -25,7 +25,7 @@ def double(module: str, name: str, **attributes: Any) -> Any:
         ("pymc.variational.approximations", "MeanField", r"approximation\.sample\(4000\), model="),
         ("nutpie.sample", "_BackgroundSampler", r"Pass the trace: `ps\.check\(sampler\."),
         ("numpyro.infer.hmc", "NUTS", "Pass the MCMC after `run`"),
-        ("xarray.core.dataset", "Dataset", "Pass the whole InferenceData or DataTree"),
+        ("xarray.core.dataset", "Dataset", "or the whole InferenceData or DataTree"),
         ("bambi.models", "Model", "Pass the draws first"),
         ("cmdstanpy.stanfit.vb", "CmdStanVB", "save_latent_dynamics=True"),
         ("emcee.ensemble", "EnsembleSampler", "swapaxes"),

@@ -36,8 +36,8 @@ REMEDIES = {
     "nutpie.sample.": "Pass the trace: `ps.check(sampler.wait())`",
     "numpyro.infer.": "Pass the MCMC after `run`, or `ps.from_jax(logdensity, draws)`",
     "xarray.core.dataset.Dataset": (
-        "Pass the whole InferenceData or DataTree, not one group of it, or "
-        "`ps.from_arviz(data, scores)`"
+        "Pass one of its variables with its scores, or the whole InferenceData or DataTree that "
+        "it is a group of"
     ),
     "pyro.infer": (
         "Pass `ps.from_torch(log_prob, draws)` with the log-density of the unconstrained draws"
