@@ -19,12 +19,14 @@ from integration.adapters.pymc_models import MODELS
 def main(name: str, folder: Path) -> None:
     model = MODELS[name]()
     trace = ZarrTrace(
-        store=zarr.DirectoryStore(str(folder / "trace.zarr")), include_transformed=True
+        store=zarr.DirectoryStore(str(folder / "trace.zarr")),
+        include_transformed=True,
+        draws_per_chunk=100,
     )
     options = {"cores": 1, "random_seed": 1, "progressbar": False, "nuts_sampler": "pymc"}
     with model:
         data = pm.sample(
-            300, tune=300, chains=2, trace=trace, compute_convergence_checks=False, **options
+            200, tune=200, chains=2, trace=trace, compute_convergence_checks=False, **options
         )
     found = ps.from_pymc(model, folder / "trace.zarr")
     np.savez(

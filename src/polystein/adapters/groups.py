@@ -26,7 +26,9 @@ UNCONSTRAINED = "unconstrained_posterior"
 _WARM_UP = ("tuning", "tune", "in_warmup")
 #: PyMC's Zarr traces put the number of the sampler before the names of its statistics.
 _SAMPLER = re.compile(r"^sampler_\d+__")
-#: Their statistics are partly pickled, which zarr 3 does not read.
+#: Where such a trace keeps the state of the sampler.
+_STATE_OF_PYMC = "_sampling_state"
+#: Its statistics are partly pickled, which zarr 3 does not read.
 _PYMC_TRACE = (
     ". This is a trace of PyMC's, which only zarr 2 reads: pass what `pm.sample` returned, or save "
     "that with `to_netcdf`"
@@ -118,13 +120,25 @@ def _file(path: Path) -> Any:
         raise InputError(f"`data` must be a file that exists; got {path}")
     xarray = imported("xarray", "arviz")
     engine = "zarr" if path.is_dir() or path.suffix == ".zarr" else None
+    by_pymc = (path / _STATE_OF_PYMC).is_dir()
     try:
+        if by_pymc:
+            return _trace_of_pymc(xarray, path)
         return xarray.open_datatree(path, engine=engine)
-    except (OSError, ValueError, KeyError) as error:
-        hint = _PYMC_TRACE if engine == "zarr" and (path / "_sampling_state").is_dir() else ""
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(
-            f"`data` must be a netCDF file or a Zarr store; got {path}: {error}{hint}"
+            f"`data` must be a netCDF file or a Zarr store; got {path}: {error}"
+            f"{_PYMC_TRACE if by_pymc else ''}"
         ) from error
+
+
+def _trace_of_pymc(xarray: Any, path: Path) -> Any:
+    """The groups of a Zarr trace one by one: PyMC's own state has no dimensions to be read."""
+    names = [part.name for part in sorted(path.iterdir()) if part.is_dir() and part.name[0] != "_"]
+    groups = {
+        name: xarray.open_zarr(path, group=name, consolidated=False, chunks=None) for name in names
+    }
+    return xarray.DataTree.from_dict(groups)
 
 
 def complete_chains(array: Array, what: str) -> Array:
