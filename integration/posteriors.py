@@ -165,10 +165,16 @@ def rejected_too_often(rejections: int, of: int) -> bool:
     return bool(binom.sf(rejections - 1, of, 0.05) < 0.001)
 
 
+def wide_draws(sample: ps.Sample, *names: str) -> Array:
+    """The draws with some coordinates 15 % too wide."""
+    draws = np.array(sample.draws)
+    for name in names:
+        place = (sample.names or ()).index(name)
+        column = draws[..., place].copy()
+        draws[..., place] = column.mean() + 1.15 * (column - column.mean())
+    return draws
+
+
 def inflated(sample: ps.Sample, name: str, score: Callable[[Array], Array]) -> ps.Sample:
     """The draws with one coordinate 15 % too wide, and the scores there."""
-    draws = np.array(sample.draws)
-    place = (sample.names or ()).index(name)
-    column = draws[..., place]
-    draws[..., place] = column.mean() + 1.15 * (column - column.mean())
-    return ps.Sample(draws, score, names=sample.names)
+    return ps.Sample(wide_draws(sample, name), score, names=sample.names)

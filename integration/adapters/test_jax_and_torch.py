@@ -24,6 +24,7 @@ from integration.posteriors import (
     log_ratio_gradient,
     regression_gradient,
     schools_gradient,
+    wide_draws,
 )
 
 pytestmark = pytest.mark.filterwarnings("default")
@@ -188,8 +189,8 @@ def test_any_log_density_of_pytorch(model: str) -> None:
     if model not in INFLATED:
         return
     assert ps.check(found, rng=0).pvalue > 0.001
-    wide = inflated(found, INFLATED[model], lambda x: np.zeros_like(x)).draws
-    wrong = ps.from_torch(vector, torch.as_tensor(wide), names=NAMES[model])
+    wide = torch.as_tensor(wide_draws(found, INFLATED[model]))
+    wrong = ps.from_torch(vector, wide, names=NAMES[model])
     assert ps.check(wrong, rng=0).rejected()
 
 

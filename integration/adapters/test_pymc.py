@@ -216,6 +216,8 @@ def test_gradients_in_two_processes() -> None:
     assert np.array_equal(found.scores, ps.from_pymc(model, own).scores)
     assert told[-1] == (2000, 2000)
     assert len(told) == 16
+    few = ps.from_pymc(model, own, cores=2, thin=250)
+    assert np.array_equal(few.scores, found.scores[:, ::250])
 
 
 def test_warm_up_of_pymc_is_left_out() -> None:

@@ -253,9 +253,10 @@ def _in_processes(
 ) -> FloatArray:
     """Gradients of parts of the rows, computed in processes that load the function once."""
     pickled = imported("cloudpickle", "pymc").dumps(function)
+    parts = np.array_split(rows, min(len(rows), _PARTS * cores))
     found: list[FloatArray] = []
     with ProcessPoolExecutor(cores, initializer=_load, initargs=(pickled,)) as pool:
-        for part in pool.map(_gradients_of_loaded, np.array_split(rows, _PARTS * cores)):
+        for part in pool.map(_gradients_of_loaded, parts):
             found.append(part)
             if progress is not None:
                 progress(sum(map(len, found)), len(rows))
