@@ -1,7 +1,7 @@
-"""Sample a posterior with PyMC into a Zarr store, and save what PyMC returns beside it.
+"""Sample a posterior with PyMC into a Zarr store, and save what the adapter makes of it.
 
 Usage: write_pymc_zarr.py POSTERIOR FOLDER. It needs zarr 2, the only one that PyMC writes with, and
-runs in a process of its own. Then it prints what the adapter makes of the store itself.
+runs in a process of its own.
 """
 
 import sys
@@ -17,29 +17,25 @@ from integration.adapters.pymc_models import MODELS
 
 
 def main(name: str, folder: Path) -> None:
-    model = MODELS[name]()
+    model, path = MODELS[name](), folder / "trace.zarr"
     trace = ZarrTrace(
-        store=zarr.DirectoryStore(str(folder / "trace.zarr")),
-        include_transformed=True,
-        draws_per_chunk=100,
+        store=zarr.DirectoryStore(str(path)), include_transformed=True, draws_per_chunk=100
     )
     options = {"cores": 1, "random_seed": 1, "progressbar": False, "nuts_sampler": "pymc"}
     with model:
-        data = pm.sample(
+        returned = pm.sample(
             200, tune=200, chains=2, trace=trace, compute_convergence_checks=False, **options
         )
-    found = ps.from_pymc(model, folder / "trace.zarr")
-    np.savez(
-        folder / "of_the_store.npz",
-        draws=found.draws,
-        scores=found.scores,
-        names=found.names,
-        statistics=sorted(found.facts.sampler_statistics),
-    )
-    data.sample_stats = data.sample_stats.drop_vars(
-        [key for key, value in data.sample_stats.items() if value.dtype == object]
-    )
-    data.to_netcdf(str(folder / "trace.nc"))
+    assert "sigma_log__" in returned.unconstrained_posterior
+    for kind, data in (("returned", returned), ("stored", path)):
+        found = ps.from_pymc(model, data)
+        np.savez(
+            folder / f"{kind}.npz",
+            draws=found.draws,
+            scores=found.scores,
+            names=found.names,
+            statistics=sorted(found.facts.sampler_statistics),
+        )
 
 
 if __name__ == "__main__":
