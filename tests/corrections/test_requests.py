@@ -5,6 +5,7 @@ import pytest
 
 import polystein as ps
 from polystein.corrections.requests import asked
+from polystein.data.source import Facts
 from tests.corrections.rows import sample
 
 NAMED = sample(names=["a", "b", "c"])
@@ -71,3 +72,15 @@ def test_functions_get_copies() -> None:
     before = np.array(NAMED.draws)
     labels({"spoil": spoil})
     assert np.array_equal(NAMED.draws, before)
+
+
+def test_a_vector_that_is_its_own_coordinates_is_asked_for_once() -> None:
+    draws = np.random.default_rng(0).standard_normal((100, 3))
+
+    def transform(x: np.ndarray) -> dict[str, np.ndarray]:
+        return {"beta": x[:, :2], "sigma": np.exp(x[:, 2])}
+
+    names = ["beta[0]", "beta[1]", "sigma_log__"]
+    sample = ps.Sample(draws, -draws, names=names, facts=Facts(transform=transform))
+    found = [row.name for row in ps.expectations(sample, iid=True) if row.what == "mean"]
+    assert found == [*names, "sigma"]

@@ -22,6 +22,11 @@ def test_mean_field_draws_of_a_correlated_posterior() -> None:
     assert "mean-field" in hint(draws, precision)
 
 
+def test_correlations_missed_with_spreads_of_both_signs() -> None:
+    covariance = 0.7 ** np.abs(np.subtract.outer(np.arange(4), np.arange(4)))
+    assert hint(WHITE * [1.1, 1.1, 1.0, 0.95], np.linalg.inv(covariance)).startswith("above all")
+
+
 def test_spreads_that_are_off_alike() -> None:
     assert "step size" in hint(1.2 * WHITE)
     assert "too narrow" in hint(0.8 * WHITE)

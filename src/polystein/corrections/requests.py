@@ -12,6 +12,7 @@ from polystein.corrections.designs import ValueFunction
 from polystein.corrections.estimates import Quantity
 from polystein.corrections.functionals import What
 from polystein.data.passes import first_block
+from polystein.data.selection import variable
 from polystein.data.source import Source, coordinate_names
 from polystein.errors import InputError
 from polystein.types import Array, FloatArray
@@ -124,8 +125,9 @@ class _Request:
         known = list(transform(np.array(self._first_draws())))
         if name is not None and name not in known:
             raise InputError(f"`functions` must name parameters among {known}; got {name!r}")
+        coordinates = {variable(one) for one in self._names}
         for key in known if name is None else [name]:
-            if name is not None or key not in self._names:
+            if name is not None or key not in coordinates:
                 self._add_function(key, _Constrained(transform, key))
 
     def _first_draws(self) -> FloatArray:

@@ -53,12 +53,12 @@ def hint_for(table: EffectTable, dimension: int, known: Circumstances = NOTHING_
     pairs = [row for row in found if row.what == "correlation"]
     small = [row for row in sds if row.size < 1.0]
     for words, applies in (
-        (_MEAN_FIELD, bool(pairs) and bool(small) and len(small) == len(sds)),
+        (_MEAN_FIELD, bool(pairs) and 2 * len(small) > len(sds)),
         (_STEP_SIZE, _all_alike(sds, dimension, larger=True)),
         (_TOO_NARROW, _all_alike(sds, dimension, larger=False)),
         (_LOCATION, _only(found, ("mean",))),
         (_SHAPE, _only(found, ("skew", "tail"))),
-        (_CORRELATION, _only(found, ("correlation",))),
+        (_CORRELATION, found[0].what == "correlation" and 2 * len(pairs) >= len(found)),
     ):
         if applies:
             return words
@@ -87,8 +87,8 @@ _SHAPE = (
     "or use MCMC."
 )
 _CORRELATION = (
-    "only the dependence between parameters is off: an approximation or proposal that treats them "
-    "as independent looks like this."
+    "above all dependence is off, as with an approximation or a proposal that treats parameters as "
+    "independent: use a full-rank approximation, or MCMC."
 )
 _SCORES = (
     "the scores themselves look wrong, and effects are measured by them: look at the warning, and "
