@@ -1,12 +1,16 @@
 """Designs of single coordinates where there are too few rows for the scores of all."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 
 import polystein as ps
+from polystein.corrections import candidates
 from polystein.corrections.candidates import NeighboursDesign, coordinate_candidates
 from polystein.corrections.designs import CoordinateDesign, PairDesign, Seen
-from polystein.corrections.estimates import Quantity, Rows, first_look
+from polystein.corrections.estimates import Candidate, Estimate, Quantity, Rows, first_look
+from polystein.data.coordinates import Frame
 
 
 def test_a_design_among_few_is_that_of_the_few() -> None:
@@ -43,3 +47,28 @@ def test_a_wrong_sd_is_found_in_more_dimensions_than_rows() -> None:
     assert (row.name, row.what, row.found) == ("x[7]", "sd", True)
     assert row.reliable
     assert row.lower <= 1.8 <= row.upper
+
+
+@pytest.mark.parametrize("smaller_is_calm", [True, False])
+def test_what_is_noisier_than_the_average_gives_way_to_a_smaller_fit(
+    smaller_is_calm: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draws = np.random.default_rng(3).standard_normal((2000, 3))
+    rows = Rows.of(ps.Sample(draws, -draws - 0.2 * draws**3))
+    look, wanted = first_look(rows), Quantity("sd", (0,))
+    small = coordinate_candidates(rows, look, [wanted])
+    large = candidates.joint_candidates(rows, look.frame, [wanted])
+    monkeypatch.setattr(candidates, "improved", lambda *_: large)
+    real = candidates.estimated
+
+    def noisy(rows: Rows, frame: Frame, chosen: Sequence[Candidate]) -> list[Estimate]:
+        calm = chosen[0] is small[wanted] and smaller_is_calm
+        factor = 1.0 if calm else 1e3
+        return [
+            one._replace(corrected_se=factor * one.corrected_se)
+            for one in real(rows, frame, chosen)
+        ]
+
+    monkeypatch.setattr(candidates, "estimated", noisy)
+    (found,) = candidates.best_estimates(rows, look.frame, small)
+    assert found.candidate is (small if smaller_is_calm else large)[wanted]

@@ -19,9 +19,11 @@ from polystein.corrections.designs import (
 from polystein.corrections.estimates import (
     RELIABLE_ENOUGH,
     Candidate,
+    Estimate,
     FirstLook,
     Quantity,
     Rows,
+    estimated,
 )
 from polystein.corrections.fit import ROWS_PER_FEATURE
 from polystein.data.coordinates import Frame
@@ -168,3 +170,28 @@ def improved(
         q: max((one, better[q]), key=lambda c: c.reliability) if q in better else one
         for q, one in found.items()
     }
+
+
+def best_estimates(
+    rows: Rows,
+    frame: Frame,
+    found: dict[Quantity, Candidate],
+    values: Sequence[ValueFunction] = (),
+) -> list[Estimate]:
+    """Estimates by the features that explain most, but none noisier than need be.
+
+    Far from the target a fit on very many features may have an intercept noisier than the plain
+    average, however well it explains the draws. The smaller fit then stands, if it is not.
+    """
+    better = improved(rows, frame, found, values)
+    estimates = estimated(rows, frame, list(better.values()))
+    noisy = [
+        one.quantity
+        for one in estimates
+        if one.corrected_se > one.plain_se and one.candidate is not found[one.quantity]
+    ]
+    if not noisy:
+        return estimates
+    again = {one.quantity: one for one in estimated(rows, frame, [found[q] for q in noisy])}
+    calmer = {q: one for q, one in again.items() if one.corrected_se <= one.plain_se}
+    return [calmer.get(one.quantity, one) for one in estimates]

@@ -9,7 +9,7 @@ import numpy as np
 
 from polystein._lib.arguments import boolean
 from polystein._lib.threads import one_blas_thread
-from polystein.corrections.candidates import coordinate_candidates, improved, joint_candidates
+from polystein.corrections.candidates import best_estimates, coordinate_candidates, joint_candidates
 from polystein.corrections.estimates import (
     RELIABLE_ENOUGH,
     Candidate,
@@ -131,10 +131,9 @@ def _estimates(
             found[estimate.quantity] = estimate, _units(look.rough, estimate.quantity)
     candidates = coordinate_candidates(rows, look, own) if own else {}
     if functions:
-        values = wanted.values
-        candidates |= joint_candidates(rows, look.frame, functions, values, products=False)
-    candidates = improved(rows, look.frame, candidates, wanted.values)
-    for estimate in estimated(rows, look.frame, list(candidates.values())) if candidates else []:
+        candidates |= joint_candidates(rows, look.frame, functions, wanted.values, products=False)
+    values = wanted.values
+    for estimate in best_estimates(rows, look.frame, candidates, values) if candidates else []:
         quantity = estimate.quantity
         units = _function_units(wanted, quantity) if quantity.of_function else None
         found[quantity] = estimate, units or _units(look.frame, quantity)

@@ -12,7 +12,7 @@ from scipy.special import stdtr
 
 from polystein._lib.arguments import boolean
 from polystein._lib.threads import one_blas_thread
-from polystein.corrections.candidates import coordinate_candidates, improved
+from polystein.corrections.candidates import best_estimates, coordinate_candidates
 from polystein.corrections.estimates import (
     Candidate,
     Estimate,
@@ -131,8 +131,7 @@ def _measured(rows: Rows, look: FirstLook, choice: Chosen) -> list[Estimate]:
     quantities += [Quantity(what, (j,)) for j in choice.shapes for what in _SHAPES]
     quantities += [Quantity("correlation", pair) for pair in choice.pairs]
     candidates = coordinate_candidates(rows, look, quantities)
-    candidates = improved(rows, look.frame, candidates)
-    found = estimated(rows, look.frame, list(candidates.values()))
+    found = best_estimates(rows, look.frame, candidates)
     others = sorted(set(range(d)) - set(choice.spreads))
     if others:
         means = [Candidate(Quantity("mean", (j,)), look.means, (j,)) for j in others]
