@@ -21,7 +21,9 @@ SHIFT = {False: 0.2, True: 0.4}
 #: What is added to the correlation of a pair: more would not be positive definite.
 TURN = {"N(0, I)": ((0, 1), 0.25), "AR .95": ((0, 19), 0.08)}
 #: A letter for each replicate: whether the fault is first and found, only first, or neither, and
-#: whether its interval covers; capitals where the reliability is below 0.99.
+#: whether its interval covers; capitals where the reliability is below 0.99. A pair that did not get
+#: a closer look has no interval, and a letter of its own.
+NO_LOOK = "g"
 LETTERS = {
     ("found", True): "a",
     ("found", False): "b",
@@ -139,7 +141,7 @@ def judged(table: ps.EffectTable, truth: Truth) -> Row:
     try:
         row = table[truth.name or f"x[{PLACE}]", truth.what]
     except ps.InputError:  # a pair that did not get a closer look
-        return {"mark": "f"}
+        return {"mark": NO_LOOK}
     state = ("found" if first.found else "first") if named else ""
     letter = LETTERS[state, bool(row.lower <= truth.size <= row.upper)]
     return {"mark": letter if row.reliable else letter.upper()}
@@ -155,11 +157,12 @@ def rates(cell: Cell, decisions: str) -> Row:
     if cell["fault"] == "none":
         named = f"{decisions.count('x') / count:.3f}"
         return {"first": "", "found": named, "covered": "", "reliable": ""}
+    looked = small.replace(NO_LOOK, "")
     reliable = sum(letter.islower() for letter in decisions)
     return {
         "first": f"{sum(letter in 'abcd' for letter in small) / count:.3f}",
         "found": f"{sum(letter in 'ab' for letter in small) / count:.3f}",
-        "covered": f"{sum(letter in 'ace' for letter in small) / count:.3f}",
+        "covered": f"{sum(letter in 'ace' for letter in looked) / max(1, len(looked)):.3f}",
         "reliable": f"{reliable / count:.3f}",
     }
 
