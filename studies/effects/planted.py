@@ -21,8 +21,8 @@ SHIFT = {False: 0.2, True: 0.4}
 #: What is added to the correlation of a pair: more would not be positive definite.
 TURN = {"N(0, I)": ((0, 1), 0.25), "AR .95": ((0, 19), 0.08)}
 #: A letter for each replicate: whether the fault is first and found, only first, or neither, and
-#: whether its interval covers; capitals where the reliability is below 0.99. A pair that did not get
-#: a closer look has no interval, and a letter of its own.
+#: whether its interval covers; capitals where the reliability is below 0.99. A pair that did not
+#: get a closer look has no interval, and a letter of its own.
 NO_LOOK = "g"
 LETTERS = {
     ("found", True): "a",
