@@ -86,10 +86,12 @@ def effect_facts(result: GofResult, alpha: float = LEVEL) -> list[tuple[str, str
     if not rows:
         words = "no single mean, sd, correlation or shape stands out among all looked at"
         facts.append(("Effects", words))
-    for row in rows[:MOST_SENTENCES]:
-        facts.append(("Found" if row is rows[0] else "", row.sentence))
-    if len(rows) > MOST_SENTENCES:
-        facts.append(("", f"... and {len(rows) - MOST_SENTENCES} more in `result.effects`"))
+    # A direction shows what single parameters show, if these show anything.
+    shown = ([row for row in rows if not row.direction] or list(rows))[:MOST_SENTENCES]
+    for row in shown:
+        facts.append(("Found" if row is shown[0] else "", row.sentence))
+    if len(rows) > len(shown):
+        facts.append(("", f"... and {len(rows) - len(shown)} more in `result.effects`"))
     if table.hint:
         facts.append(("Next", table.hint))
     return facts
