@@ -20,8 +20,9 @@ from polystein.data.source import Source, coordinate_names, in_time_order
 from polystein.data.split import TRAINING, BlockSplit, ChainSplit, RandomSplit, Split
 from polystein.data.stuck import refuse_absurd_chains
 from polystein.errors import LowESSWarning
+from polystein.inference.batch_means import BatchMeans
 from polystein.inference.pvalues import upper_normal
-from polystein.inference.variance import IID, BatchMeans, Variance
+from polystein.inference.variance import IID, Variance
 from polystein.methods.check.agreement import (
     AgreementSums,
     ThinnedRows,

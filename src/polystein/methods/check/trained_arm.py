@@ -190,17 +190,24 @@ def _judged(
 ) -> Trained:
     """Judge the witnesses on the test rows."""
     members, names = witnesses.members, coordinate_names(rows.test.source)
-    tested, columns = judged_columns(
-        rows.test, partition, witnesses, len(members), accumulator=accumulator, tick=tick
+    tested, tails, columns = judged_columns(
+        rows.test,
+        partition,
+        witnesses,
+        len(members),
+        tails=len(members),
+        kept=accumulator is None,
+        accumulator=accumulator,
+        tick=tick,
     )
     statistics = z_statistics(tested, judged=slice(None))
-    if accumulator is None:  # few independent rows show their skewness; sums of batches less
+    if columns is not None:  # few independent rows show their skewness; sums of batches less
         statistics = cautious_for_skewness(statistics, skewness(columns), len(columns))
     # The variance of a handful of independent rows is uncertain, too.
     freedom = np.clip(tested.ess - 1.0, 1.0, tested.df)
     pvalues = np.maximum(stdtr(freedom, -statistics), TINY)
     leading = int(np.argmin(pvalues))
-    rows.note_tails(columns[:, leading])
+    rows.note_tails(tails[leading])
     parts = tuple(
         Part(
             member.name,

@@ -35,7 +35,13 @@ from polystein.inference.columns import ColumnMoments, MeanAndCovariance
 from polystein.stein.basis import Basis, Term
 from polystein.stein.moments import SteinMoments, merge_all
 from polystein.stein.operator import diagonal_columns, diagonal_entries
-from polystein.stein.witness import PrimalWitness, ProjectedColumns, maximiser
+from polystein.stein.witness import (
+    PrimalWitness,
+    ProjectedColumns,
+    Witness,
+    maximiser,
+    project,
+)
 from polystein.types import FloatArray
 from polystein.weights.rules import SoftThreshold, varying
 
@@ -261,6 +267,9 @@ def cross_fitted_moments(
     None if all the importance weight is in one fold, which leaves no other rows.
     """
     moments = ColumnMoments(sums[0].basis.order + 1)
+    if source.sequential or source.grain > 1:
+        # What is walked or decoded for one fold is not walked or decoded for the others again.
+        return _cross_fitted_at_once(source, parts, sums, frame, tick)
     for k, part in enumerate(parts):
         others = sums[:k] + sums[k + 1 :]
         if not any(other.weight > 0.0 for other in others):
@@ -268,6 +277,56 @@ def cross_fitted_moments(
         projected = ProjectedColumns(witness_of(others, frame), moments)
         run_pass(source, part, projected, tick=tick)
     return None if moments.weight == 0.0 else moments.finalise()
+
+
+def _cross_fitted_at_once(
+    source: Source,
+    parts: list[list[Rows]],
+    sums: list[SteinMoments],
+    frame: Frame,
+    tick: Tick | None,
+) -> MeanAndCovariance | None:
+    """The same in one pass over all folds, chain by chain, with the witnesses of all at hand."""
+    folded = FoldedColumns([], ColumnMoments(sums[0].basis.order + 1))
+    wanted = []
+    for k, part in enumerate(parts):
+        others = sums[:k] + sums[k + 1 :]
+        if any(other.weight > 0.0 for other in others):
+            witness = witness_of(others, frame)
+            folded.witnesses.append(({row.chain: (row.start, row.stop) for row in part}, witness))
+            wanted += part
+    run_pass(source, sorted(wanted, key=lambda row: row[:2]), folded, tick=tick)
+    return None if folded.moments.weight == 0.0 else folded.moments.finalise()
+
+
+class FoldedColumns(NamedTuple):
+    """Columns of rows, each projected on the witness of its own fold.
+
+    A fold has at most one stretch of every chain.
+    """
+
+    witnesses: list[tuple[dict[int, tuple[int, int]], Witness]]
+    moments: ColumnMoments
+
+    def zero(self) -> FoldedColumns:
+        """An accumulator of the same kind without rows."""
+        return FoldedColumns(self.witnesses, self.moments.zero())
+
+    def update(self, block: Block) -> None:
+        """Take the rows of a block, which lies in one fold of every chain."""
+        for stretches, witness in self.witnesses:
+            own = np.zeros(block.rows, dtype=np.bool_)
+            for run in block.runs:
+                start, stop = stretches.get(run.chain, (0, 0))
+                own[run.low : run.high] = start <= run.start < stop
+            chosen = chosen_rows(block, own)
+            if chosen is not None:
+                self.moments.update(project(witness, chosen), chosen.weights)
+
+    def merge(self, other: FoldedColumns) -> FoldedColumns:
+        """Add another accumulator's rows."""
+        self.moments.merge(other.moments)
+        return self
 
 
 def nonnegative_weights(moments: MeanAndCovariance) -> FloatArray:
