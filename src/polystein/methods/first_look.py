@@ -28,7 +28,7 @@ class FirstLook:
         self._weights = WeightSums() if source.weighted else None
         self._partition = partition
 
-    def take(self, tick: Tick, beside: Sequence[Accumulator] = ()) -> None:
+    def take(self, tick: Tick | None, beside: Sequence[Accumulator] = ()) -> None:
         """Read all rows once, if anything is to be looked at."""
         wanted: list[Accumulator] = [*beside, *([self._by_role] if self._moments else [])]
         further = (self._keys, self._positive, self._weights)

@@ -82,7 +82,13 @@ class SplitSampleTest:
         seed = seed_sequence(rng)
         for number, child in enumerate([seed] if repeats == 1 else seed.spawn(repeats)):
             first = number == 0
-            yield self._round(Streams.of(child), notes, tick or Tick(), beside, first=first)
+            yield self._round(Streams.of(child), notes, tick, beside, first=first)
+
+    @property
+    def reads(self) -> float:
+        """About how often a row is read: for a first look if there is one, to train or to test."""
+        looks = self.standardise or self.source.weighted or not self.split.respects_time
+        return 1.0 + float(looks)
 
     def notes(self) -> Notes:
         """A collection for warnings, which holds those that came with the draws."""
@@ -92,7 +98,7 @@ class SplitSampleTest:
         self,
         streams: Streams,
         notes: Notes,
-        tick: Tick,
+        tick: Tick | None,
         beside: Sequence[Accumulator],
         *,
         first: bool,

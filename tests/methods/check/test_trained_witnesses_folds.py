@@ -13,6 +13,7 @@ from polystein.data.source import Rows
 from polystein.data.split import TRAINING
 from polystein.methods.check import trained_witnesses as witnesses
 from polystein.methods.check.trained_witnesses import FOLDS, MANY_STRETCHES, TrainingSums, folds
+from polystein.scale.threads import Threads
 from polystein.stein.basis import LinearAndBounded
 from polystein.stein.moments import SteinMoments
 from tests.conftest import arbitrary_rows, arbitrary_weights
@@ -144,7 +145,7 @@ def test_sums_of_parts_merge_to_those_of_all_rows(
     case = Case(3, 41, split, weighted=True)
     sums = TrainingSums(case.sample, case.partition, LinearAndBounded(ORDER), case.frame)
     every = passes.every_row(case.sample)
-    passes.run_pass(case.sample, every, sums, executor=passes.Threads(3))
+    passes.run_pass(case.sample, every, sums, executor=Threads(3, 1))
     by_hand = folds_by_hand(list(case.partition.rows(*TRAINING)))
     for own, places in zip(sums.folds, by_hand, strict=True):
         case.assert_moments(own, places)

@@ -53,6 +53,7 @@ from polystein.methods.split_sample import SplitRound, SplitSampleTest
 from polystein.results.diagnostics import Diagnostics
 from polystein.results.evidence import Abstention, Arm, Evidence
 from polystein.results.result import GofResult
+from polystein.scale.threads import working
 from polystein.types import RNG, Array, Progress, ScoreFunction
 
 #: Levels that people use. Where a p-value is near one of them, it is worth more flips.
@@ -66,6 +67,7 @@ def check(
     *,
     model: object = None,
     iid: bool = False,
+    n_jobs: int | None = None,
     rng: RNG = 0,
     progress: Progress | None = None,
 ) -> GofResult:
@@ -91,6 +93,8 @@ def check(
     iid : bool
         Whether the rows of (n, d) draws are independent. They are then split at random.
         Do not set it for shuffled or thinned chains.
+    n_jobs : int, optional
+        Number of threads; -1 takes all cores. Results change by rounding only.
     rng : int, SeedSequence, Generator or None
         Signs are flipped at random, and with ``iid=True`` rows are split at random. The
         default, 0, gives the same result for the same draws. None gives another one every
@@ -150,7 +154,7 @@ def check(
     screened = ScreenedRows(source.layout)
     thinned = ThinnedRows(source.layout) if agreement_abstention(source) is None else None
     beside: list[Accumulator] = [screened, *([] if thinned is None else [thinned])]
-    with one_blas_thread():
+    with one_blas_thread(), working(source, n_jobs):
         (rows,) = test.rounds(1, rng, notes, tick, beside)
         screen_scores(source, screened, notes)
         found = _judged(rows, thinned, tick)
