@@ -29,6 +29,7 @@ from polystein.methods.discrepancy import _Products, _Stack
 from polystein.methods.first_look import RoleMoments
 from polystein.methods.split_sample import _Judged, _WithSum
 from polystein.stein.basis import Hermite, LinearAndBounded, Monomial
+from polystein.stein.dual import _Extent, _FeatureSum
 from polystein.stein.expanded_features import EntryVariances
 from polystein.stein.moments import SteinMoments, SteinSums
 from polystein.stein.operator import operator_for
@@ -209,6 +210,8 @@ CASES: dict[str, Case] = {
     "_Judged batches": Case(partial(_judged, ps.BatchMeans(length=3)), _read_judged),
     "_Judged lugsail": Case(partial(_lugsail, True), _read_judged),
     "_Judged whole chains": Case(partial(_lugsail, False), _read_judged),
+    "_Extent": Case(lambda g: _Extent(3), lambda a: [a.bounds]),
+    "_FeatureSum": Case(lambda g: _FeatureSum(g.witness), lambda a: [a.total, a.weight]),
     "_Judged cells": Case(_cells, _read_judged),
     "BatchPass": Case(_batch_pass, _read_batches),
     "TrainingSums": Case(_training, _read_training),

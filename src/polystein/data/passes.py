@@ -32,6 +32,10 @@ ROWS_PER_COLUMN = 2
 _WORTH_A_LIMIT = 2**17
 # Up to so many blocks it does not matter how full they are.
 _FEW_BLOCKS = 16
+# Blocks of many columns take at most so many numbers, 16 MiB of draws and as much of scores.
+MOST_NUMBERS = 2**21
+# Where work on a block holds dozens of its size, and columns are more than this, it is 2 MiB.
+MANY_DIMENSIONS, FEW_NUMBERS = 512, 2**18
 # Longer blocks of few columns gain nothing: the fixed cost of a block is negligible by then.
 MOST_ROWS = 8_192
 
@@ -180,7 +184,13 @@ def _visit(
 
 def block_rows(dimension: int) -> int:
     """Rows of a block that stays in cache but still fills a matrix product."""
-    return min(MOST_ROWS, max(BLOCK_ELEMENTS // dimension, ROWS_PER_COLUMN * dimension))
+    full = min(ROWS_PER_COLUMN * dimension, max(1, MOST_NUMBERS // dimension))
+    return min(MOST_ROWS, max(BLOCK_ELEMENTS // dimension, full))
+
+
+def rows_of_many_arrays(dimension: int) -> int | None:
+    """Most rows of a block in many dimensions, for work that holds dozens of arrays of a block."""
+    return None if dimension <= MANY_DIMENSIONS else max(1, FEW_NUMBERS // dimension)
 
 
 def every_row(source: Source) -> Iterator[Rows]:

@@ -270,6 +270,7 @@ def judged_columns(
     kept: bool = False,
     accumulator: ColumnAccumulator | None = None,
     tick: Tick | None = None,
+    most: int | None = None,
 ) -> JudgedColumns:
     """Project the test rows and estimate the long-run variance of every column.
 
@@ -279,7 +280,7 @@ def judged_columns(
         accumulator = test.variance.accumulator(test.source.layout.lengths, columns)
     count = partition.count("test")
     judged = _Judged(projection, accumulator, [LargestValues(count) for _ in range(tails)], kept)
-    run_pass(test.source, partition.rows("test"), judged, tick=tick)
+    run_pass(test.source, partition.rows("test"), judged, tick=tick, most=most)
     whole = np.concatenate(judged.parts) if kept else None
     return JudgedColumns(judged.variance.finalise(), judged.tails, whole)
 

@@ -32,11 +32,12 @@ from polystein.methods.check.agreement import (
 from polystein.methods.check.arms import (
     AGREEMENT,
     FLIPS,
+    PAIRS,
     SHARES_OF_CHAINS,
     SHARES_OF_ROWS,
     combined,
 )
-from polystein.methods.check.batch_sums import BatchSums
+from polystein.methods.check.batch_sums import MOST_PAIRED_DIMENSIONS, BatchSums
 from polystein.methods.check.batches import chains_are_batches, cut
 from polystein.methods.check.chain_convergence import ChainConvergence, chain_convergence
 from polystein.methods.check.families import BASIS, PAIR_ORDERS, order_of
@@ -120,8 +121,9 @@ def check(
     refined, to 1/20,000 at the most, where it is near 0.05, 0.01, 0.005 or 0.001.
 
     Sign flips judge each family of features on batches that are longer than its memory, and
-    leave out coordinates that are worth fewer than 100 draws. Trained witnesses abstain if
-    test rows would depend on training rows.
+    leave out coordinates that are worth fewer than 100 draws. In more than 512 dimensions they
+    do not look at pairs of coordinates, which ``evidence.abstained`` says. Trained witnesses
+    abstain if test rows would depend on training rows.
 
     A small p-value is evidence that the draws do not come from the target. A large one
     means that this test found no such evidence. Scores are local: no score-based method
@@ -157,6 +159,7 @@ def check(
     with one_blas_thread(), working(source, n_jobs):
         (rows,) = test.rounds(1, rng, notes, tick, beside)
         screen_scores(source, screened, notes)
+        del beside, screened  # rows are kept there
         found = _judged(rows, thinned, tick)
         tick.finish()
     notes.emit()
@@ -197,10 +200,18 @@ def _judged(rows: SplitRound, thinned: ThinnedRows | None, tick: Tick) -> _Found
     left_out = _left_out(rows, convergence)
     names, rng = coordinate_names(source), rows.streams.resampling
     found += flip_signs(sums, names, rng, left_out=left_out, levels=levels)
+    if not sums.judges_pairs and source.layout.dimension > 1:
+        found.append(Abstention(PAIRS, _MANY_PAIRS))
     diagnostics = None
     if convergence is not None:
         diagnostics = diagnosed(source, convergence.draws, convergence.scores, thinned)
     return _Found(*combined(found, shares), trained, diagnostics)
+
+
+_MANY_PAIRS = (
+    f"there are more than {MOST_PAIRED_DIMENSIONS} coordinates. The trained witnesses look at "
+    "pairs nevertheless"
+)
 
 
 def _summed(
@@ -255,7 +266,7 @@ def _result(rows: SplitRound, found: _Found, *, iid: bool) -> GofResult:
     pvalue = found.arms[0].pvalue if found.arms else 1.0
     estimates = rows.look.estimates()
     independent = estimates.get("weights_ess", float(layout.total) if iid else math.inf)
-    missing = [one for one in found.abstained if one.name != AGREEMENT]
+    missing = [one for one in found.abstained if one.name not in (AGREEMENT, PAIRS)]
     return GofResult(
         statistic=max(0.0, float(upper_normal(pvalue))),
         pvalue=pvalue,

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import stdtr
 
 from polystein._lib.numerics import TINY
-from polystein.data.passes import Tick
+from polystein.data.passes import Tick, rows_of_many_arrays
 from polystein.data.source import coordinate_names
 from polystein.data.split import Partition
 from polystein.inference.lugsail import LugsailBatches, Stretch
@@ -199,6 +199,7 @@ def _judged(
         kept=accumulator is None,
         accumulator=accumulator,
         tick=tick,
+        most=rows_of_many_arrays(rows.test.source.layout.dimension),
     )
     statistics = z_statistics(tested, judged=slice(None))
     if columns is not None:  # few independent rows show their skewness; sums of batches less
