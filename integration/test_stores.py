@@ -170,14 +170,14 @@ def test_a_truncated_chunk_of_zarr_is_named(rows: Rows, tmp_path: Path) -> None:
     draws, scores = in_zarr(rows, tmp_path)
     chunk = tmp_path / "x.zarr" / "c" / "3" / "0"
     os.truncate(chunk, chunk.stat().st_size // 2)
-    with pytest.raises(ps.InputError, match=r"`draws` could not be read at block 3 \(rows 21000:"):
+    with pytest.raises(ps.InputError, match=r"`draws` could not be read at block 3: "):
         ps.psd(draws, scores, order=2)
 
 
 def test_a_lost_chunk_of_zarr_is_named(rows: Rows, tmp_path: Path) -> None:
     draws, scores = in_zarr(rows, tmp_path)
     shutil.rmtree(tmp_path / "s.zarr" / "c" / "2")
-    with pytest.raises(ps.InputError, match="chunk 2 was never written or is lost"):
+    with pytest.raises(ps.InputError, match="at block 2: chunk 2 was never written or is lost"):
         ps.psd(draws, scores, order=2)
 
 
@@ -198,7 +198,7 @@ def test_a_truncated_parquet_file_is_refused(rows: Rows, tmp_path: Path) -> None
 def test_values_that_netcdf_masks_are_an_error(rows: Rows, tmp_path: Path) -> None:
     draws, score = in_netcdf(rows, tmp_path)
     draws[17_000, 1] = np.ma.masked
-    with pytest.raises(ps.InputError, match=r"at blocks 4 to 5 .*1 values are missing"):
+    with pytest.raises(ps.InputError, match=r"at block 4: 1 values are missing"):
         ps.psd(draws, score, order=2)
 
 

@@ -299,7 +299,7 @@ class WeightSums:
 
 def _consecutive_blocks(source: Source, stretch: Rows, size: int) -> Iterator[Block]:
     """Blocks of at most `size` rows of one chain; what is stored together is read at once."""
-    for span in spans([stretch], size, source.grain):
+    for span in spans([stretch], size, read_at_once(source)):
         block = source.read(span.chain, span.start, span.stop)
         for low in range(0, block.rows, size):
             yield block if block.rows <= size else block.part(low, min(low + size, block.rows))
@@ -311,13 +311,20 @@ def _gathered_blocks(source: Source, stretch: Rows, size: int) -> Iterator[Block
     Each is gathered when it is asked for, in memory that the block before it had.
     """
     short = stretch.stop - stretch.start <= size
-    for chain, start, stop, mask in [stretch] if short else spans([stretch], size, source.grain):
+    for chain, start, stop, mask in (
+        [stretch] if short else spans([stretch], size, read_at_once(source))
+    ):
         if mask is None or not mask.any():
             continue
         block, index = source.read(chain, start, stop), np.flatnonzero(mask)
         for low in range(0, index.size, size):
             chosen = index[low : low + size]
             yield block.take(chosen)._replace(start=start + int(chosen[0]))
+
+
+def read_at_once(source: Source) -> int:
+    """Rows that a read should not divide: one if the source keeps what it has decoded."""
+    return 1 if getattr(source, "keeps_decoded", False) else source.grain
 
 
 def spans(rows: Iterable[Rows], size: int, grain: int = 1) -> Iterator[Rows]:

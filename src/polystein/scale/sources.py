@@ -24,6 +24,8 @@ class StoredSource:
     weighted, log_scale, sequential = False, 0.0, False
     #: Blocks are validated when they are read, in memory of their own.
     validated = True
+    #: The group decoded last is kept, so that blocks may be cut as if rows were in memory.
+    keeps_decoded = True
 
     def __init__(
         self,
@@ -76,8 +78,10 @@ class _Where:
         except (PolysteinError, MemoryError):
             raise
         except Exception as error:
-            reason = str(error) or type(error).__name__
-            raise InputError(f"`{argument}` could not be read at {self.words}: {reason}") from error
+            reason, place = str(error) or type(error).__name__, self.words
+            if isinstance(error, GroupError):
+                place = f"block {error.group}{self._of}"
+            raise InputError(f"`{argument}` could not be read at {place}: {reason}") from error
         if rows.shape != shape:
             raise InputError(
                 f"`{argument}` at {self.words} must have the shape {shape}; got {rows.shape}. "

@@ -43,6 +43,14 @@ class Table(Protocol):
         """Rows ``start:stop`` of a chain, of shape (rows, d), in memory of their own."""
 
 
+class GroupError(ValueError):
+    """A group that could not be decoded, by its number."""
+
+    def __init__(self, group: int, reason: str) -> None:
+        super().__init__(reason)
+        self.group = group
+
+
 class Groups:
     """Reads any stretch of rows out of groups that can only be decoded as a whole.
 
@@ -61,12 +69,24 @@ class Groups:
         parts = []
         for low, high in self._pieces(first, last, start, stop):
             if high - low > 1:
-                parts.append(self._decode(chain, low, high))
+                parts.append(self._decoded(chain, low, high))
                 continue
             begin, end = self._bounds[low], self._bounds[low + 1]
             group = self._group(chain, low, keep=end > stop or begin < start)
             parts.append(group[max(start - begin, 0) : stop - begin])
         return parts[0].copy() if len(parts) == 1 else np.concatenate(parts)
+
+    def _decoded(self, chain: int, first: int, last: int) -> NDArray[Any]:
+        """Rows of some groups; an error is that of the first group that has one."""
+        try:
+            return self._decode(chain, first, last)
+        except (GroupError, MemoryError):
+            raise
+        except Exception as error:
+            if last - first > 1:
+                for group in range(first, last):
+                    self._decoded(chain, group, group + 1)
+            raise GroupError(first, str(error) or type(error).__name__) from error
 
     def _pieces(self, first: int, last: int, start: int, stop: int) -> list[tuple[int, int]]:
         """Groups that are read in part stand alone; those between are decoded together."""
@@ -83,7 +103,7 @@ class Groups:
             found: NDArray[Any] = rows
             return found
         self._kept.last = (None, None)  # its memory is needed
-        rows = self._decode(chain, group, group + 1)
+        rows = self._decoded(chain, group, group + 1)
         if keep:
             self._kept.last = ((chain, group), rows)
         return rows

@@ -2,7 +2,7 @@
 
 Rows are cut into ranges, the same ones for any number of threads. Each range has accumulators
 of its own, and these are merged in time order: the answer does not depend on how many threads
-there are, and differs from that of one thread by rounding only.
+there are. One accumulator for all rows, as without threads, rounds differently.
 """
 
 from __future__ import annotations
@@ -18,7 +18,16 @@ from threading import Event
 import numpy as np
 
 from polystein._lib.arguments import is_integer
-from polystein.data.passes import SERIAL, Accumulator, Executor, Serial, Tick, executed_by, spans
+from polystein.data.passes import (
+    SERIAL,
+    Accumulator,
+    Executor,
+    Serial,
+    Tick,
+    executed_by,
+    read_at_once,
+    spans,
+)
 from polystein.data.source import Rows, Source
 from polystein.errors import InputError
 from polystein.types import Progress
@@ -46,7 +55,7 @@ class Threads:
         size: int,
     ) -> None:
         """Feed every block, of at most `size` rows, to every accumulator."""
-        blocks = list(spans(rows, size, source.grain))
+        blocks = list(spans(rows, size, read_at_once(source)))
         ranges = min(RANGES, len(blocks) // self.fewest_blocks)
         if ranges < 2:
             Serial().run(source, rows, accumulators, tick, size)
@@ -109,8 +118,7 @@ def working(
     source: Source, n_jobs: int | None, progress: Progress | None = None, reads: float = 1.0
 ) -> Iterator[None]:
     """A context whose passes run on `n_jobs` threads; each row is read about `reads` times."""
-    jobs = thread_count(n_jobs)
-    executor: Executor = SERIAL if jobs == 1 else Threads(jobs)
+    executor: Executor = SERIAL if n_jobs is None else Threads(thread_count(n_jobs))
     tick = Tick(progress, round(reads * source.layout.total))
     with executed_by(executor, tick):
         yield

@@ -95,7 +95,8 @@ def check(
         Whether the rows of (n, d) draws are independent. They are then split at random.
         Do not set it for shuffled or thinned chains.
     n_jobs : int, optional
-        Number of threads; -1 takes all cores. Results change by rounding only.
+        Number of threads; -1 takes all cores. Results are the same for any number; without
+        it, all is done on this thread and rounds differently.
     rng : int, SeedSequence, Generator or None
         Signs are flipped at random, and with ``iid=True`` rows are split at random. The
         default, 0, gives the same result for the same draws. None gives another one every
