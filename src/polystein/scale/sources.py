@@ -14,7 +14,7 @@ import numpy as np
 from polystein.data.source import Block, Facts, Layout
 from polystein.errors import InputError, PolysteinError
 from polystein.scale.spill import EvaluatedScores
-from polystein.scale.stores import Table, in_double
+from polystein.scale.stores import GroupError, Table, in_double
 from polystein.types import FloatArray
 
 
