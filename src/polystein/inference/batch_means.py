@@ -25,7 +25,7 @@ from polystein.inference.variance import (
 from polystein.types import FloatArray
 
 #: Columns of no more rows than this are kept as they are.
-MOST_ROWS_KEPT = 2**20
+MOST_ROWS_KEPT = 2**18
 #: Of more rows, sums over so many cells at the most.
 MOST_CELLS = 2**16
 
@@ -39,7 +39,7 @@ class BatchMeans:
     the batches' means. The reference is Student's t with one degree of freedom
     less than there are batches.
 
-    Columns are kept until the end where there are at most a million rows. Of more rows only
+    Columns are kept until the end where there are at most 262,144 rows. Of more rows only
     sums over short cells are kept, at most 65,536 of them, of which batches are made: the
     memory does not grow with the rows.
 
