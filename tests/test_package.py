@@ -38,6 +38,7 @@ PUBLISHED = {
     "theory",
     "data",
     "adapters",
+    "scale",
     "stein",
     "weights",
     "results",
