@@ -7,8 +7,9 @@ import pytest
 
 import polystein as ps
 from polystein._lib import scratch
-from polystein.data.passes import Threads, every_row, run_pass
+from polystein.data.passes import every_row, run_pass
 from polystein.data.source import Block, Rows, Source, complete
+from polystein.scale.threads import Threads
 from tests.data.blocks import Recorder, joined, seen, small_blocks
 from tests.sources import MinimalSource, WeightedSource
 from tests.test_sources import FUNCTIONS, answer, chains
@@ -198,5 +199,5 @@ def test_threads_do_not_write_into_each_others_memory() -> None:
     sample = ps.Sample(draws, -draws)
     mask = np.random.default_rng(1).random(60_000) < 0.4
     for _ in range(5):
-        blocks = seen(sample, [Rows(0, 0, 60_000, mask)], executor=Threads(8), most=100)
+        blocks = seen(sample, [Rows(0, 0, 60_000, mask)], executor=Threads(8, 1), most=100)
         assert np.array_equal(joined(blocks), draws[mask])

@@ -39,6 +39,7 @@ PUBLISHED = {
     "theory",
     "data",
     "adapters",
+    "scale",
     "stein",
     "weights",
     "results",

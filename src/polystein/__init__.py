@@ -34,7 +34,8 @@ from polystein.errors import (
     ScoreWarning,
 )
 from polystein.explain.effects import effects
-from polystein.inference.variance import IID, BatchMeans, InitialSequence
+from polystein.inference.batch_means import BatchMeans
+from polystein.inference.variance import IID, InitialSequence
 from polystein.methods.bootstrap import psd_bootstrap_test
 from polystein.methods.check.check import check
 from polystein.methods.discrepancy import lambda_psd, o_psd, psd
@@ -52,6 +53,7 @@ from polystein.rivals import (
     psd_l2_test,
     rfsd_test,
 )
+from polystein.scale.door import from_store
 from polystein.stein.moments import SteinMoments
 from polystein.weights.rules import ClosedForm, CrossEntropy, SoftThreshold, Uniform
 
@@ -98,6 +100,7 @@ __all__ = [
     "from_pymc",
     "from_pystan",
     "from_scipy",
+    "from_store",
     "from_torch",
     "fssd_test",
     "ksd",

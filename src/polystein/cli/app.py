@@ -13,10 +13,11 @@ from rich.console import Console
 from rich.table import Table
 
 import polystein
+from polystein.cli.estimate import announce
 from polystein.cli.inputs import Input
 from polystein.cli.reproduce import run_reproduce
 from polystein.cli.session import EXIT_CODES, ExitCode, progress_bar, session, writing
-from polystein.data.sample import Sample
+from polystein.data.source import Source
 from polystein.errors import InputError
 from polystein.experiments import demo as demonstration
 from polystein.explain.tolerance import checked_tolerance
@@ -52,7 +53,9 @@ class Alternative(StrEnum):
 
 DRAWS_HELP = (
     "Draws: .npz (keys draws, scores and perhaps names and log_weights), .npy, .csv, .parquet; "
-    ".nc or .zarr of ArviZ, with stored gradients; or a diagnostic CSV file of CmdStan."
+    ".nc or .zarr of ArviZ, with stored gradients; or a diagnostic CSV file of CmdStan. Large .npy "
+    "and .parquet files, folders of .parquet files, and .zarr or .h5 with arrays draws and scores "
+    "are read in blocks."
 )
 Draws = Annotated[Path, typer.Argument(help=DRAWS_HELP)]
 DrawsIfAny = Annotated[Path | None, typer.Argument(help=DRAWS_HELP)]
@@ -72,6 +75,11 @@ Target = Annotated[
     str | None,
     typer.Option(help="Score function, module:function, from (n, d) draws to (n, d) scores."),
 ]
+Cache = Annotated[
+    Path | None,
+    typer.Option(help="Folder for scores of --target, which are then evaluated once a draw."),
+]
+Jobs = Annotated[int, typer.Option(help="Number of threads; -1 for all cores.")]
 VarNames = Annotated[
     list[str] | None,
     typer.Option(help="Parameters to check, by name or pattern ('theta*'); may be repeated."),
@@ -145,6 +153,8 @@ def run_check(
     scores_from: ScoresFrom = None,
     cmdstan: CmdStan = None,
     target: Target = None,
+    cache: Cache = None,
+    jobs: Jobs = 1,
     var_names: VarNames = None,
     thin: Thin = 1,
     drop_first: DropFirst = 0,
@@ -172,11 +182,12 @@ def run_check(
         _check_level_and_seed(alpha, seed)
         checked_tolerance(tolerance, "--tolerance")
         names = tuple(var_names or ())
-        chosen = Input(draws, scores, scores_from, cmdstan, target, names, thin, drop_first)
+        chosen = Input(draws, scores, scores_from, cmdstan, target, names, thin, drop_first, cache)
         sample = chosen.load()
+        announce(sample, iid=iid)
         with progress_bar("Checking") as progress:
             result = polystein.check(
-                sample, iid=iid, tolerance=tolerance, rng=seed, progress=progress
+                sample, iid=iid, tolerance=tolerance, n_jobs=jobs, rng=seed, progress=progress
             )
         _conclude(result, alpha, seed, as_json, html)
 
@@ -233,7 +244,7 @@ def _check_options(method: Method, alternative: Alternative | None, standardise:
 
 
 def _run(
-    sample: Sample,
+    sample: Source,
     method: Method,
     order: int,
     alternative: Alternative | None,
@@ -244,13 +255,15 @@ def _run(
         with progress_bar("Bootstrap") as progress:
             return polystein.psd_bootstrap_test(sample, order=order, rng=seed, progress=progress)
     test = polystein.psd_test if method is Method.PSD else polystein.lambda_psd_test
-    return test(
-        sample,
-        order=order,
-        alternative="greater" if alternative is Alternative.GREATER else "two-sided",
-        standardise=standardise,
-        rng=seed,
-    )
+    with progress_bar("Testing") as progress:
+        return test(
+            sample,
+            order=order,
+            alternative="greater" if alternative is Alternative.GREATER else "two-sided",
+            standardise=standardise,
+            rng=seed,
+            progress=progress,
+        )
 
 
 def _as_json(result: GofResult, alpha: float, seed: int) -> str:

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import importlib
 import os
+from collections.abc import Iterable, Mapping
 from typing import Any
+
+import numpy as np
 
 from polystein._lib.arrays import is_array
 from polystein.errors import InputError
@@ -21,6 +24,11 @@ ADAPTERS = {
     "blackjax.": "polystein.adapters.blackjax:from_blackjax",
     "cmdstanpy.stanfit.mcmc.CmdStanMCMC": "polystein.adapters.cmdstan:from_cmdstan",
 }
+#: Libraries whose arrays stay in a file until rows are asked for, and what makes sources of them.
+STORES = ("zarr.", "h5py.", "netCDF4.")
+FROM_STORE = "polystein.scale.door:from_store"
+#: How the names of files end whose rows are read in blocks.
+STORED_FILES = (".npy", ".parquet", ".zarr", ".h5", ".hdf5")
 #: Objects that do not carry all that is needed, and what to do.
 REMEDIES = {
     "stan.fit.Fit": "Pass `ps.from_pystan(posterior, fit)`: gradients need the posterior, too",
@@ -59,7 +67,10 @@ def type_name(value: object) -> str:
 
 
 def adapted(draws: Any, scores: Any, model: object) -> Any:
-    """A `Sample` of an object that an adapter takes; None for anything else."""
+    """A source of an object that an adapter takes; None for anything else."""
+    if is_stored(draws) or (is_array(draws) and is_stored(scores)):
+        _refuse_model(model, draws)
+        return _stored(draws, scores)
     if is_array(draws):
         _refuse_model(model, draws)
         return None
@@ -75,7 +86,47 @@ def adapted(draws: Any, scores: Any, model: object) -> Any:
         raise InputError(
             f"`draws` must be an array; got a {name}. Pass `ps.from_file({os.fspath(draws)!r})`."
         )
+    if _is_blocks(draws, scores):
+        return _stored(draws, scores)
     return None
+
+
+def is_stored(value: Any) -> bool:
+    """Whether rows stay in a file, or with Dask, until they are asked for."""
+    if isinstance(value, np.memmap):
+        return value.ndim > 1
+    if isinstance(value, str | os.PathLike):
+        path = os.fspath(value)
+        return path.lower().endswith(STORED_FILES) or os.path.isdir(path)
+    name = type_name(value)
+    if name.startswith("xarray.") and name.endswith((".DataArray", ".Dataset")):
+        return bool(getattr(value, "chunks", None))
+    return name.startswith(STORES) and hasattr(value, "shape")
+
+
+def _is_blocks(draws: Any, scores: Any) -> bool:
+    """Whether blocks are walked over: an iterable that is no array, or a function that makes one.
+
+    Lists and tuples are arrays to NumPy, unless they hold pairs and come without scores.
+    """
+    if scores is not None and (not callable(scores) or is_array(scores)):
+        return False
+    if any(hasattr(draws, name) for name in ("layout", "__array__", "__dlpack__", "read")):
+        return False
+    if isinstance(draws, str | bytes | Mapping) or draws is None:
+        return False
+    if isinstance(draws, list | tuple):
+        return scores is None and bool(draws) and all(_is_pair(block) for block in draws)
+    return isinstance(draws, Iterable) or (callable(draws) and scores is None)
+
+
+def _is_pair(block: Any) -> bool:
+    return isinstance(block, tuple) and len(block) == 2 and all(map(is_array, block))
+
+
+def _stored(draws: Any, scores: Any) -> Any:
+    module, _, function = FROM_STORE.partition(":")
+    return getattr(importlib.import_module(module), function)(draws, scores)
 
 
 def _call(entry: str, draws: Any, scores: Any, model: object) -> Any:

@@ -46,8 +46,11 @@ BOUND, BOUND_OF_MANY = 5.0, 2.5
 #: Rows from which medians and spreads are taken. The number is a prime: rows are then spread
 #: evenly over the chains and over the times of chains of any length.
 MOST_ROWS = 1_021
-#: Numbers kept at the most, 256 MiB, of rows and of sums.
+#: Numbers kept at the most of sums, 256 MiB, and of rows, 32 MiB.
 MOST_NUMBERS = 2**25
+MOST_NUMBERS_OF_ROWS = 2**22
+# Columns whose bounds are found at a time.
+_COLUMNS_AT_ONCE = 2_048
 #: Why the arm abstains where late halves are too short.
 TOO_SLOW = (
     "the chains move so slowly that their late halves are too short to be compared: run the "
@@ -71,7 +74,7 @@ class ThinnedRows:
 
     def __init__(self, layout: Layout) -> None:
         self._layout, total = layout, layout.total
-        count = min(total, MOST_ROWS, max(2, MOST_NUMBERS // (2 * layout.dimension)))
+        count = min(total, MOST_ROWS, max(2, MOST_NUMBERS_OF_ROWS // (2 * layout.dimension)))
         # Rows to keep, counted over all chains, and how many rows come before each chain.
         self._places = np.arange(count) * total // count
         self._offsets = np.cumsum([0, *layout.lengths])
@@ -110,12 +113,17 @@ class ThinnedRows:
 
     def bounds(self) -> Bounds:
         """Median, spread and variance of every column of draws and scores."""
-        columns = np.ascontiguousarray(self._values[self._held].T)
-        centre, spread = _centre_and_spread(columns)
         bound = BOUND if len(self._layout.lengths) < MANY_CHAINS else BOUND_OF_MANY
-        with np.errstate(over="ignore"):
-            bounded = np.clip((columns - centre[:, None]) / spread[:, None], -bound, bound)
-        return Bounds(centre, spread, bound, self._late_variance(bounded))
+        parts = []
+        for low in range(0, self._values.shape[1], _COLUMNS_AT_ONCE):
+            some = self._values[:, low : low + _COLUMNS_AT_ONCE]
+            columns = np.ascontiguousarray(some[self._held].T)
+            centre, spread = _centre_and_spread(columns)
+            with np.errstate(over="ignore"):
+                bounded = np.clip((columns - centre[:, None]) / spread[:, None], -bound, bound)
+            parts.append((centre, spread, self._late_variance(bounded)))
+        centre, spread, late = (np.concatenate(part) for part in zip(*parts, strict=True))
+        return Bounds(centre, spread, bound, late)
 
     def _late_variance(self, columns: FloatArray) -> FloatArray:
         """Variance of the rows of the late halves, within chains unless there are many."""

@@ -14,7 +14,7 @@ from polystein._lib.numerics import TINY, kish_size
 from polystein._lib.scratch import empty_like
 from polystein._lib.segments import Segments
 from polystein.data.coordinates import Frame
-from polystein.data.passes import Accumulator, Tick, every_row, run_pass
+from polystein.data.passes import Accumulator, Tick, every_row, rows_of_many_arrays, run_pass
 from polystein.data.screen import LargestDeviations
 from polystein.data.source import Block, Source
 from polystein.inference.columns import segment_sums
@@ -27,6 +27,8 @@ from polystein.types import FloatArray
 #: Sums over pairs of coordinates take at most this many numbers at once, 256 MiB. What does not
 #: fit is summed in further passes.
 PAIR_NUMBERS = 2**25
+#: In more dimensions than this pairs of coordinates are not looked at: there are d^2 of them.
+MOST_PAIRED_DIMENSIONS = 512
 # More sums over pairs than this are kept in single precision ...
 _MANY_SUMS = 2**22
 # ... if the largest score of a block lies between these: their products with standardised draws
@@ -59,7 +61,8 @@ class BatchSums:
     ) -> None:
         self.source, self.basis, self.batches, self.frame = source, basis, batches, frame
         self.deviations = LargestDeviations(frame, source.layout.dimension)
-        self._jobs = self._pair_jobs(orders if source.layout.dimension > 1 else ())
+        self.judges_pairs = 1 < source.layout.dimension <= MOST_PAIRED_DIMENSIONS
+        self._jobs = self._pair_jobs(orders if self.judges_pairs else ())
         fitting = self._fitting(self._jobs)
         dimension = source.layout.dimension
         self._pass = BatchPass(frame, basis, batches, dimension, fitting, self.deviations)
@@ -67,7 +70,8 @@ class BatchSums:
 
     def take(self, *others: Accumulator, tick: Tick | None = None) -> BatchSums:
         """Read all rows once, for these sums and for other accumulators."""
-        run_pass(self.source, every_row(self.source), self._pass, *others, tick=tick)
+        most = rows_of_many_arrays(self.source.layout.dimension)
+        run_pass(self.source, every_row(self.source), self._pass, *others, tick=tick, most=most)
         return self
 
     @property

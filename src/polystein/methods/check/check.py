@@ -22,8 +22,9 @@ from polystein.data.stuck import refuse_absurd_chains
 from polystein.errors import LowESSWarning, ScoreWarning
 from polystein.explain.hints import Circumstances
 from polystein.explain.tolerance import checked_tolerance, with_effects
+from polystein.inference.batch_means import BatchMeans
 from polystein.inference.pvalues import upper_normal
-from polystein.inference.variance import IID, BatchMeans, Variance
+from polystein.inference.variance import IID, Variance
 from polystein.methods.check.agreement import (
     AgreementSums,
     ThinnedRows,
@@ -33,11 +34,12 @@ from polystein.methods.check.agreement import (
 from polystein.methods.check.arms import (
     AGREEMENT,
     FLIPS,
+    PAIRS,
     SHARES_OF_CHAINS,
     SHARES_OF_ROWS,
     combined,
 )
-from polystein.methods.check.batch_sums import BatchSums
+from polystein.methods.check.batch_sums import MOST_PAIRED_DIMENSIONS, BatchSums
 from polystein.methods.check.batches import chains_are_batches, cut
 from polystein.methods.check.chain_convergence import ChainConvergence, chain_convergence
 from polystein.methods.check.families import BASIS, PAIR_ORDERS, order_of
@@ -54,6 +56,7 @@ from polystein.methods.split_sample import SplitRound, SplitSampleTest
 from polystein.results.diagnostics import Diagnostics
 from polystein.results.evidence import Abstention, Arm, Evidence
 from polystein.results.result import DEFAULT_LEVEL, GofResult
+from polystein.scale.threads import working
 from polystein.types import RNG, Array, Progress, ScoreFunction
 
 #: Levels that people use. Where a p-value is near one of them, it is worth more flips.
@@ -68,6 +71,7 @@ def check(
     model: object = None,
     iid: bool = False,
     tolerance: float | None = None,
+    n_jobs: int | None = None,
     rng: RNG = 0,
     progress: Progress | None = None,
 ) -> GofResult:
@@ -97,6 +101,9 @@ def check(
         How far off the draws may be: every mean by so many standard deviations of the target, every
         sd by this part. ``result.tolerance`` then says whether they are "within" it, "beyond" it,
         or whether that is "undecided", beside the verdict and the p-value.
+    n_jobs : int, optional
+        Number of threads; -1 takes all cores. Results are the same for any number; without
+        it, all is done on this thread and rounds differently.
     rng : int, SeedSequence, Generator or None
         Signs are flipped at random, and with ``iid=True`` rows are split at random. The
         default, 0, gives the same result for the same draws. None gives another one every
@@ -122,8 +129,9 @@ def check(
     refined, to 1/20,000 at the most, where it is near 0.05, 0.01, 0.005 or 0.001.
 
     Sign flips judge each family of features on batches that are longer than its memory, and
-    leave out coordinates that are worth fewer than 100 draws. Trained witnesses abstain if
-    test rows would depend on training rows.
+    leave out coordinates that are worth fewer than 100 draws. In more than 512 dimensions they
+    do not look at pairs of coordinates, which ``evidence.abstained`` says. Trained witnesses
+    abstain if test rows would depend on training rows.
 
     ``result.effects`` says which property of which parameter is off; see `effects`. It is
     computed when it is asked for, and for a report of a rejected result: until then the result
@@ -161,9 +169,10 @@ def check(
     screened = ScreenedRows(source.layout)
     thinned = ThinnedRows(source.layout) if agreement_abstention(source) is None else None
     beside: list[Accumulator] = [screened, *([] if thinned is None else [thinned])]
-    with one_blas_thread():
+    with one_blas_thread(), working(source, n_jobs):
         (rows,) = test.rounds(1, rng, notes, tick, beside)
         screen_scores(source, screened, notes)
+        del beside, screened  # rows are kept there
         found = _judged(rows, thinned, tick)
         tick.finish()
     notes.emit()
@@ -205,10 +214,18 @@ def _judged(rows: SplitRound, thinned: ThinnedRows | None, tick: Tick) -> _Found
     left_out = _left_out(rows, convergence)
     names, rng = coordinate_names(source), rows.streams.resampling
     found += flip_signs(sums, names, rng, left_out=left_out, levels=levels)
+    if not sums.judges_pairs and source.layout.dimension > 1:
+        found.append(Abstention(PAIRS, _MANY_PAIRS))
     diagnostics = None
     if convergence is not None:
         diagnostics = diagnosed(source, convergence.draws, convergence.scores, thinned)
     return _Found(*combined(found, shares), trained, diagnostics)
+
+
+_MANY_PAIRS = (
+    f"there are more than {MOST_PAIRED_DIMENSIONS} coordinates. The trained witnesses look at "
+    "pairs nevertheless"
+)
 
 
 def _summed(
@@ -274,7 +291,7 @@ def _result(rows: SplitRound, found: _Found, *, iid: bool) -> GofResult:
     pvalue = found.arms[0].pvalue if found.arms else 1.0
     estimates = rows.look.estimates()
     independent = estimates.get("weights_ess", float(layout.total) if iid else math.inf)
-    missing = [one for one in found.abstained if one.name != AGREEMENT]
+    missing = [one for one in found.abstained if one.name not in (AGREEMENT, PAIRS)]
     return GofResult(
         statistic=max(0.0, float(upper_normal(pvalue))),
         pvalue=pvalue,

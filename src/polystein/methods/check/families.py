@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import NamedTuple
 
-from polystein.methods.check.batch_sums import BatchSums
+from polystein.methods.check.batch_sums import MOST_PAIRED_DIMENSIONS, BatchSums
 from polystein.stein.basis import Basis, LinearAndBounded
 from polystein.types import FloatArray
 
@@ -63,7 +63,7 @@ def families(sums: BatchSums) -> Iterator[Family]:
     yield Family("x", "spread", (x,), partial(_one, spreads), 0.03, 0.02, FEWEST_FOR_SPREADS)
     shapes = diagonal[:, 2:].reshape(batches, -1)
     yield Family("G1-4", "spread, shape", tuple(bounded), partial(_one, shapes), 0.17, 0.12)
-    if diagonal.shape[2] > 1:
+    if 1 < diagonal.shape[2] <= MOST_PAIRED_DIMENSIONS:
         for name, words in PAIR_ORDERS.items():
             pairs = partial(_pairs, sums, order_of(sums.basis, name))
             yield Family(f"{name} pairs", words, (name,), pairs, 0.03, 0.06, of_pairs=True)

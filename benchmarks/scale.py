@@ -1,0 +1,129 @@
+"""Many rows, many coordinates, several threads: time and memory against size, in one run."""
+
+import os
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+import polystein as ps
+from benchmarks.harness import Case, Side, Target, compared, in_subprocess, milliseconds
+
+Line = Iterator[list[str]]
+ORDER = 4
+#: Time of work whose cost is linear grows with this power of the rows.
+EXPONENTS = (0.95, 1.05)
+#: Coordinates of the generated rows.
+DIMENSION = 4
+MOST_RESIDENT = 500 * 2**20
+MOST_BEYOND, MOST_SECONDS = 300 * 2**20, 30.0
+#: No more than so many times the time of the trend between neighbours.
+MOST_CLIFF = 3.0
+
+
+class Measured(NamedTuple):
+    """Seconds, bytes beyond the input, and bytes of the whole process."""
+
+    seconds: float
+    beyond: float
+    resident: float
+
+
+def measured(name: str, rows: int, dimension: int) -> Measured:
+    words = in_subprocess("benchmarks.scale_work", name, str(rows), str(dimension)).split()
+    return Measured(*map(float, words))
+
+
+def load() -> str:
+    """What else the machine is doing, without which a speed-up says little."""
+    return f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores"
+
+
+def threads(quick: bool) -> Line:
+    """Two threads against one, d = 16."""
+    rows = 10**6 if quick else 10**7
+    draws = np.empty((rows, 16))
+    np.random.default_rng(0).standard_normal(out=draws)
+    sample = ps.Sample(draws, np.negative(draws))
+
+    def weighted(jobs: int) -> Side:
+        return lambda seed: ps.lambda_psd_test(sample, order=ORDER, rng=seed, n_jobs=jobs)
+
+    def checked(jobs: int) -> Side:
+        return lambda seed: ps.check(sample, rng=seed, n_jobs=jobs)
+
+    target = Target("at least", 1.7)
+    for name, side in (("lambda_psd_test", weighted), ("check", checked)):
+        title = f"{name}, n={rows:,}, d=16, two threads ({load()})"
+        yield compared(title, side(2), side(1), target, quick=True)
+
+
+def rows(quick: bool) -> Line:
+    """Time against rows that are generated on the fly, and memory that stays where it is."""
+    most = {"psd": 8, "lambda_psd_test": 8, "check": 7}
+    for name, exponent in most.items():
+        sizes = [10**power for power in range(4, exponent + (0 if quick else 1))]
+        found = [measured(name, size, DIMENSION) for size in sizes]
+        for size, one in zip(sizes, found, strict=True):
+            memory = f"{one.resident / 2**20:.0f} MB resident"
+            yield [f"{name}, n={size:,}", milliseconds(one.seconds), "", memory, "≤ 500 MB",
+                   yes(one.resident <= MOST_RESIDENT)]  # fmt: skip
+        for least in (10**4, 10**5):
+            power = fitted_power(sizes, found, least)
+            title = f"{name}, time ~ n^k from n={least:,}"
+            inside = EXPONENTS[0] <= power <= EXPONENTS[1]
+            yield [title, "", "", f"k = {power:.3f}", "0.95 to 1.05", yes(inside)]
+
+
+def fitted_power(sizes: list[int], found: list[Measured], least: int) -> float:
+    """Slope of log time against log rows, from so many rows on."""
+    kept = [(size, one.seconds) for size, one in zip(sizes, found, strict=True) if size >= least]
+    logs = np.log(np.array(kept))
+    return float(np.polyfit(logs[:, 0], logs[:, 1], 1)[0])
+
+
+def dimensions(quick: bool) -> Line:
+    """Time against dimension at n = 1000, and both bounds at their ends."""
+    sizes = [16, 64, 256, 512, 1000, 2000, 5000]
+    found = [measured("check, many dimensions", 1000, size) for size in sizes]
+    for size, one in zip(sizes, found, strict=True):
+        yield bounded(f"check, n=1000, d={size:,}", one)
+    steps = [
+        (later.seconds / earlier.seconds) / (sizes[k + 1] / sizes[k]) ** 2
+        for k, (earlier, later) in enumerate(pairwise(found))
+    ]
+    cliff = max(steps)
+    yield ["check, worst step against d^2", "", "", f"{cliff:.2f}×", f"≤ {MOST_CLIFF:g}×",
+           yes(cliff <= MOST_CLIFF)]  # fmt: skip
+    many = 10_000 if quick else 100_000
+    one = measured("lambda_psd_test, many dimensions", 1000, many)
+    yield bounded(f"lambda_psd_test, order 3, n=1000, d={many:,} ({load()})", one)
+
+
+def bounded(title: str, one: Measured) -> list[str]:
+    memory = f"{one.beyond / 2**20:.0f} MB beyond the input"
+    met = one.beyond <= MOST_BEYOND and one.seconds <= MOST_SECONDS
+    return [title, milliseconds(one.seconds), "", memory, "≤ 30 s, ≤ 300 MB", yes(met)]
+
+
+def precision(quick: bool) -> Line:
+    """Single precision against double precision, on the same rows."""
+    double = np.random.default_rng(0).standard_normal((10**5 if quick else 10**6, 16))
+    single = double.astype(np.float32)
+    samples = [ps.Sample(one, -one) for one in (single, double)]
+    sides = [(lambda seed, s=sample: ps.psd(s, order=ORDER)) for sample in samples]
+    yield compared(f"psd, n={len(double):,}, d=16, float32 against float64", *sides, None,
+                   quick=quick)  # fmt: skip
+
+
+def yes(met: bool) -> str:
+    return "yes" if met else "no"
+
+
+CASES = [
+    Case("scale-threads", threads),
+    Case("scale-rows", rows),
+    Case("scale-dimensions", dimensions),
+    Case("scale-precision", precision),
+]
