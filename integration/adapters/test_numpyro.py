@@ -29,8 +29,8 @@ FIELDS = ("energy", "num_steps")
 @cache
 def fitted(name: str, fields: tuple[str, ...] = FIELDS) -> MCMC:
     model, args, kwargs = MODELS[name]
-    # With a progress bar NumPyro compiles one step and keeps it; without, it compiles its loop again
-    # in every run, which takes longer than sampling does.
+    # With a progress bar NumPyro compiles one step and keeps it. Without, it compiles its loop in
+    # every run, which takes longer than sampling does.
     mcmc = MCMC(
         NUTS(model),
         num_warmup=500,
