@@ -99,7 +99,7 @@ CASES = [
     Timed("check-iid-million", MILLION, independent, TENTH),
     Timed("check-chains-short-16", (4, 1000, 16), chains),
     Timed("check-chains-16", (4, 2500, 16), chains),
-    Timed("check-chains-128", (4, 2500, 128), chains),
+    Timed("check-chains-128", (4, 2000, 128), chains),
     Timed("check-chains-300", (4, 2000, 300), chains),
     Timed("check-chains-ar-million", (4, 250_000, 16), chains, (4, 25_000, 16), autoregressive),
     Timed("check-chains-many", (1000, 20, 5), chains),

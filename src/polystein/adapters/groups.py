@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,6 +22,17 @@ ArvizData = Any
 STATISTICS = "sample_stats"
 POSTERIOR = "posterior"
 UNCONSTRAINED = "unconstrained_posterior"
+#: How samplers mark draws of the warm-up.
+_WARM_UP = ("tuning", "tune", "in_warmup")
+#: PyMC's Zarr traces put the number of the sampler before the names of its statistics.
+_SAMPLER = re.compile(r"^sampler_\d+__")
+#: Where such a trace keeps the state of the sampler.
+_STATE_OF_PYMC = "_sampling_state"
+#: Its statistics are partly pickled, which zarr 3 does not read.
+_PYMC_TRACE = (
+    ". This is a trace of PyMC's, which only zarr 2 reads: pass what `pm.sample` returned, or save "
+    "that with `to_netcdf`"
+)
 
 
 class Groups:
@@ -64,7 +76,7 @@ class Groups:
     def statistics(self, selection: Selection) -> dict[str, Array]:
         """The sampler's statistics of the kept draws, each of shape (chain, draw)."""
         found = {
-            name: np.asarray(variable.values)
+            _SAMPLER.sub("", name): np.asarray(variable.values)
             for name, variable in self.variables(STATISTICS).items()
             if variable.ndim == 2 and variable.dtype.kind in "biuf"
         }
@@ -73,7 +85,7 @@ class Groups:
     def without_warm_up(self, selection: Selection) -> Selection:
         """The selection that also drops draws which the sampler marked as tuning."""
         stored = self.variables(STATISTICS)
-        tuning = stored.get("tuning", stored.get("tune"))
+        tuning = next((stored[name] for name in _WARM_UP if name in stored), None)
         if tuning is None:
             return selection
         marked = np.asarray(tuning.values, dtype=bool).any(axis=0)
@@ -108,12 +120,25 @@ def _file(path: Path) -> Any:
         raise InputError(f"`data` must be a file that exists; got {path}")
     xarray = imported("xarray", "arviz")
     engine = "zarr" if path.is_dir() or path.suffix == ".zarr" else None
+    by_pymc = (path / _STATE_OF_PYMC).is_dir()
     try:
+        if by_pymc:
+            return _trace_of_pymc(xarray, path)
         return xarray.open_datatree(path, engine=engine)
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(
             f"`data` must be a netCDF file or a Zarr store; got {path}: {error}"
+            f"{_PYMC_TRACE if by_pymc else ''}"
         ) from error
+
+
+def _trace_of_pymc(xarray: Any, path: Path) -> Any:
+    """The groups of a Zarr trace one by one: PyMC's own state has no dimensions to be read."""
+    names = [part.name for part in sorted(path.iterdir()) if part.is_dir() and part.name[0] != "_"]
+    groups = {
+        name: xarray.open_zarr(path, group=name, consolidated=False, chunks=None) for name in names
+    }
+    return xarray.DataTree.from_dict(groups)
 
 
 def complete_chains(array: Array, what: str) -> Array:

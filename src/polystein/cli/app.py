@@ -113,6 +113,9 @@ def _options(
 def run_test(
     draws: Draws,
     scores: Scores = None,
+    var_names: VarNames = None,
+    thin: Thin = 1,
+    drop_first: DropFirst = 0,
     order: Annotated[int, typer.Option(help="Highest power in the test function.")] = 4,
     method: Annotated[Method, typer.Option(help="Which test to run.")] = Method.LAMBDA_PSD,
     alpha: Alpha = DEFAULT_LEVEL,
@@ -135,7 +138,8 @@ def run_test(
     with session(debug):
         _check_level_and_seed(alpha, seed)
         _check_options(method, alternative, standardise)
-        sample = Input(draws, scores).load()
+        names = tuple(var_names or ())
+        sample = Input(draws, scores, var_names=names, thin=thin, drop_first=drop_first).load()
         result = _run(sample, method, order, alternative, standardise, seed)
         _conclude(result, alpha, seed, as_json, html)
 

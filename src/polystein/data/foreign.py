@@ -40,6 +40,13 @@ REMEDIES = {
     "pymc.backends": (
         "Pass an InferenceData or a DataTree (`return_inferencedata=True`) with `model=model`"
     ),
+    "pymc.variational.": ("Pass draws of it: `ps.check(approximation.sample(4000), model=model)`"),
+    "nutpie.sample.": "Pass the trace: `ps.check(sampler.wait())`",
+    "numpyro.infer.": "Pass the MCMC after `run`, or `ps.from_jax(logdensity, draws)`",
+    "xarray.core.dataset.Dataset": (
+        "Pass one of its variables with its scores, or the whole InferenceData or DataTree that "
+        "it is a group of"
+    ),
     "pyro.infer": (
         "Pass `ps.from_torch(log_prob, draws)` with the log-density of the unconstrained draws"
     ),
@@ -75,8 +82,10 @@ def adapted(draws: Any, scores: Any, model: object) -> Any:
         return _call(entry, draws, scores, model)
     if (remedy := _entry(REMEDIES, name)) is not None:
         raise InputError(f"`draws` must carry draws and scores; got a {name}. {remedy}.")
-    if isinstance(draws, str):
-        raise InputError(f"`draws` must be an array; got a str. Pass `ps.from_file({draws!r})`.")
+    if isinstance(draws, str | os.PathLike):
+        raise InputError(
+            f"`draws` must be an array; got a {name}. Pass `ps.from_file({os.fspath(draws)!r})`."
+        )
     if _is_blocks(draws, scores):
         return _stored(draws, scores)
     return None

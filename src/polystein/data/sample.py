@@ -190,8 +190,8 @@ def as_source(
         return draws if isinstance(draws, Sample) else complete(draws)
     if scores is None:
         raise InputError(
-            "`scores` must be an array of the shape of `draws` or a callable; got None. "
-            "Only a `Sample` may come without them."
+            "`scores` must be an array of the shape of `draws` or a callable; got None beside a "
+            f"{type_name(draws)}, which carries none. A `Sample` does, and an adapter makes one."
         )
     return Sample(draws, scores)
 

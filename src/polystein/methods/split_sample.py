@@ -26,6 +26,7 @@ from polystein.errors import (
     LowESSWarning,
 )
 from polystein.inference.autocorrelation import autocorrelation_times
+from polystein.inference.lugsail import LugsailBatches
 from polystein.inference.pareto import LARGEST_INDEX, LargestValues
 from polystein.inference.pvalues import exchangeable_pvalue, tail_probability
 from polystein.inference.variance import ColumnAccumulator, LongRun, Variance
@@ -304,15 +305,22 @@ class _Judged:
 
     def update(self, block: Block) -> None:
         values = project(self._projection, block)
-        for run in block.runs:
-            part = slice(run.low, run.high)
-            weights = None if block.weights is None else block.weights[part]
-            self.variance.update(values[part], weights, run.chain, run.start)
+        if isinstance(self.variance, LugsailBatches):
+            # Short chains are many: all of a block's are taken at once.
+            self.variance.update_runs(values, block.weights, block.runs)
+        else:
+            self._update_each(values, block)
         weighted = values if block.weights is None else block.weights[:, None] * values
         for tail, column in zip(self.tails, weighted.T, strict=False):
             tail.add(column)
         if self._kept:
             self.parts.append(weighted.copy())
+
+    def _update_each(self, values: FloatArray, block: Block) -> None:
+        for run in block.runs:
+            part = slice(run.low, run.high)
+            weights = None if block.weights is None else block.weights[part]
+            self.variance.update(values[part], weights, run.chain, run.start)
 
     def merge(self, other: _Judged) -> _Judged:
         self.variance.merge(other.variance)

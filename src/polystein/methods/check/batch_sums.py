@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 
 from polystein._lib.numerics import TINY, kish_size
 from polystein._lib.scratch import empty_like
+from polystein._lib.segments import Segments
 from polystein.data.coordinates import Frame
 from polystein.data.passes import Accumulator, Tick, every_row, rows_of_many_arrays, run_pass
 from polystein.data.screen import LargestDeviations
 from polystein.data.source import Block, Source
 from polystein.inference.columns import segment_sums
 from polystein.inference.memory import Joining, joinings
-from polystein.methods.check.batches import Batches, Segments, chains_are_batches
+from polystein.methods.check.batches import Batches, chains_are_batches
 from polystein.stein.basis import Basis, Term
 from polystein.stein.operator import diagonal_entries
 from polystein.types import FloatArray
@@ -210,7 +211,7 @@ class BatchPass:
         if self.deviations is not None:
             # Rows between batches count, too.
             self.deviations.update_seen(seen.draws, seen.weights)
-        if segments.batch.size == 0:
+        if segments.number.size == 0:
             return
         terms = list(self._basis.terms(seen.draws))
         if self.deviations is not None:
@@ -222,7 +223,7 @@ class BatchPass:
         if seen.weights is not None:
             _add(
                 self.weights,
-                segments.batch,
+                segments.number,
                 segment_sums(seen.weights, segments.low, segments.high),
             )
             self.squared_weights += float(seen.weights @ seen.weights)
@@ -230,12 +231,12 @@ class BatchPass:
         for values in (seen.draws, seen.scores):
             squares = np.multiply(values, values, out=empty_like(values))
             parts.append(_weighted_sums(squares, seen.weights, segments))
-        _add(self.squares, segments.batch, np.concatenate(parts, axis=1))
-        _add(self.draws, segments.batch, _weighted_sums(seen.draws, seen.weights, segments))
+        _add(self.squares, segments.number, np.concatenate(parts, axis=1))
+        _add(self.draws, segments.number, _weighted_sums(seen.draws, seen.weights, segments))
         parts = []
         for entry in diagonal_entries(seen.scores, terms):
             parts.append(_weighted_sums(entry, seen.weights, segments))
-        _add(self.diagonal, segments.batch, np.concatenate(parts, axis=1))
+        _add(self.diagonal, segments.number, np.concatenate(parts, axis=1))
 
     def merge(self, other: BatchPass) -> BatchPass:
         """Add another accumulator's rows."""

@@ -27,6 +27,8 @@ from polystein.stein.witness import (
 FOLDS = 4
 #: From so many chains on, a fold has chains of its own instead of a part of every chain.
 MANY_STRETCHES = 16
+#: About so many rows are projected to weigh the orders; more would hardly move the weights.
+MOST_CROSS_FITTED = 2**17
 
 
 def witness_of(sums: Sequence[SteinMoments], frame: Frame) -> PrimalWitness:
@@ -44,9 +46,13 @@ def cross_fitted_moments(
 ) -> MeanAndCovariance | None:
     """Mean and covariance of the orders' features, each row's by a witness of other rows.
 
-    None if all the importance weight is in one fold, which leaves no other rows.
+    None if all the importance weight is in one fold, which leaves no other rows. Of very many
+    rows the first ones of every stretch are enough, for there are few features.
     """
     moments = ColumnMoments(sums[0].basis.order + 1)
+    total = sum(stretch.stop - stretch.start for part in parts for stretch in part)
+    less = max(1, total // MOST_CROSS_FITTED)
+    parts = [[_part(stretch, 0, 1, less) for stretch in part] for part in parts]
     if source.sequential or source.grain > 1:
         # What is walked or decoded for one fold is not walked or decoded for the others again.
         return _cross_fitted_at_once(source, parts, sums, frame, tick)
@@ -153,13 +159,13 @@ def folds(rows: list[Rows]) -> list[list[Rows]]:
     if len(rows) >= MANY_STRETCHES:
         bounds = [k * len(rows) // FOLDS for k in range(FOLDS + 1)]
         return [rows[low:high] for low, high in pairwise(bounds)]
-    return [[_part(stretch, k) for stretch in rows] for k in range(FOLDS)]
+    return [[_part(stretch, k, k + 1, FOLDS) for stretch in rows] for k in range(FOLDS)]
 
 
-def _part(rows: Rows, k: int) -> Rows:
-    """The k-th of the equal parts of a stretch."""
+def _part(rows: Rows, first: int, last: int, parts: int) -> Rows:
+    """The equal parts of a stretch from the first to the last, without the last."""
     length = rows.stop - rows.start
-    low, high = k * length // FOLDS, (k + 1) * length // FOLDS
+    low, high = first * length // parts, last * length // parts
     mask = None if rows.mask is None else rows.mask[low:high]
     return Rows(rows.chain, rows.start + low, rows.start + high, mask)
 
