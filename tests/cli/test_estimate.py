@@ -69,17 +69,17 @@ def test_long_work_is_announced(
     assert "about" not in run(*arguments).err
     monkeypatch.setattr(estimate, "LONG_WORK", 10)
     said = run(*arguments).err
-    assert "polystein: 400 draws, d=3: about 1 s, and" in said
-    assert "MB of memory" in said
+    assert "polystein: 400 draws, d=3: about 1 MB of memory" in said
 
 
 def test_an_estimate_grows_with_the_rows() -> None:
-    draws = np.random.default_rng(0).standard_normal((4000, 3))
+    draws = np.random.default_rng(0).standard_normal((16_000, 3))
     sample = ps.Sample(draws, -draws)
     found = estimated(sample, iid=False)
+    assert found.seconds is not None
     assert 0.0 < found.seconds < 60.0
     # Independent rows keep a few bytes each; chains keep nothing.
-    assert memory(sample, iid=True) - memory(sample, iid=False) == 25.0 * 4000
+    assert memory(sample, iid=True) - memory(sample, iid=False) == 25.0 * 16_000
 
 
 @pytest.mark.parametrize(

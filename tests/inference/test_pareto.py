@@ -133,3 +133,8 @@ def test_parts_of_a_column_give_the_index_of_the_whole(size: int) -> None:
     assert first.merge(second).heavy_tail_index() == expected
     # Some multiple of the root of the rows is kept.
     assert first._held <= 2 * first._count + size // 17 + 1
+
+
+def test_columns_whose_squares_overflow_are_no_error() -> None:
+    column = np.random.default_rng(3).standard_normal(1000)
+    assert heavy_tail_index(1e200 * column) is None

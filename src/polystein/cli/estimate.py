@@ -19,6 +19,8 @@ from polystein.methods.check.families import BASIS, PAIR_ORDERS
 LONG_WORK = 2**24
 #: The first rows are checked alone, so many and a quarter of them, to see how long rows take.
 FIRST_ROWS = 8_192
+#: These are a small part of all rows, and enough of them for a check.
+SMALL_PART, FEWEST_ROWS = 16, 400
 #: A row is read for a first look, for sums, and to train or to test.
 READS = 3.0
 #: Bytes kept for a row that is independent of the others: role, key, and columns of test rows.
@@ -28,13 +30,15 @@ BYTES_OF_INDEPENDENT_ROW = 25.0
 class Estimate(NamedTuple):
     """Seconds, and bytes beyond the rows themselves."""
 
-    seconds: float
+    #: None where there are too few rows to extrapolate from some of them.
+    seconds: float | None
     memory: float
 
     def __str__(self) -> str:
-        return (
-            f"about {_duration(self.seconds)}, and {max(1.0, self.memory / 2**20):.0f} MB of memory"
-        )
+        memory = f"{max(1.0, self.memory / 2**20):.0f} MB of memory"
+        if self.seconds is None:
+            return f"about {memory}"
+        return f"about {_duration(self.seconds)}, and {memory}"
 
 
 def announce(source: Source, *, iid: bool) -> None:
@@ -46,7 +50,9 @@ def announce(source: Source, *, iid: bool) -> None:
 
 def estimated(source: Source, *, iid: bool) -> Estimate:
     """Extrapolated from the first rows: seconds a row, and the fixed part."""
-    rows = min(FIRST_ROWS, source.layout.lengths[0])
+    rows = min(FIRST_ROWS, source.layout.lengths[0] // 4, source.layout.total // SMALL_PART)
+    if rows < FEWEST_ROWS:
+        return Estimate(None, memory(source, iid=iid))
     started = time.perf_counter()
     block = source.read(0, 0, rows)
     reading = (time.perf_counter() - started) / max(rows, min(source.grain, source.layout.total))

@@ -57,7 +57,8 @@ class Input:
             return False
         suffix = draws.suffix.lower()
         if draws.is_dir():
-            return (draws / "draws").is_dir() if suffix == ".zarr" else True
+            parquet = any(file.suffix.lower() == ".parquet" for file in draws.iterdir())
+            return (draws / "draws").is_dir() if suffix == ".zarr" else parquet
         if suffix in (".h5", ".hdf5"):
             return _holds_draws(draws)
         return suffix in (".npy", ".parquet") and _size(draws) > LARGE_FILE

@@ -8,12 +8,13 @@ A group of rows that a source stores together is read as a whole, once.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass
 from itertools import pairwise
 from threading import Lock
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 
@@ -126,6 +127,13 @@ def executed_by(executor: Executor, tick: Tick | None = None) -> Iterator[None]:
     finally:
         _EXECUTOR.reset(tokens[0])
         _TICK.reset(tokens[1])
+
+
+def on_threads(work: Callable[[Any], object], parts: Sequence[Any]) -> None:
+    """Work on parts of an array, on as many threads as passes have."""
+    count = getattr(_EXECUTOR.get(), "count", 1)
+    with ThreadPoolExecutor(count) as pool:
+        list(pool.map(work, parts))
 
 
 def run_pass(

@@ -42,7 +42,8 @@ class LargestValues:
 
     def add(self, column: FloatArray) -> LargestValues:
         """Take further values."""
-        self._squares += float(column @ column)
+        with np.errstate(over="ignore"):  # beside an infinite sum no value stands out
+            self._squares += float(column @ column)
         values = np.abs(column)
         self._keep(values if self._least < 0.0 else values[values > self._least])
         return self
@@ -69,7 +70,9 @@ class LargestValues:
     def heavy_tail_index(self) -> float | None:
         """The Pareto index if it is too large, None otherwise."""
         values = np.concatenate(self._kept)
-        if float(values.max()) ** 2 <= SUSPICIOUS_PART * self._squares:
+        largest = float(values.max())
+        # A product of floats is infinite where it overflows; a power would be an error.
+        if largest * largest <= SUSPICIOUS_PART * self._squares:
             return None
         index, error = _tail_fit(values, self._count - 1)
         return index if index - error > LARGEST_INDEX else None

@@ -120,7 +120,7 @@ def psd_test(
         split, variance, alternative, standardise,
     )  # fmt: skip
     results, notes = [], test.notes()
-    with working(test.source, n_jobs, progress, test.reads * repeats):
+    with working(test.source, n_jobs, progress, test.reads(repeats)):
         for rows in test.rounds(repeats, rng, notes):
             # Training
             witness = rows.fit("witness", "weights")
@@ -225,7 +225,7 @@ def lambda_psd_test(
     if rule is None:
         rule = default_rule(resolution, test.basis, structure, test.source.layout.dimension)
     results, notes = [], test.notes()
-    with working(test.source, n_jobs, progress, test.reads * repeats):
+    with working(test.source, n_jobs, progress, test.reads(repeats)):
         for rows in test.rounds(repeats, rng, notes):
             results.append(_weighed_verdict(rows, resolution, rule))
     return concluded(results, notes)

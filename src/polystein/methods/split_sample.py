@@ -85,11 +85,11 @@ class SplitSampleTest:
             first = number == 0
             yield self._round(Streams.of(child), notes, tick, beside, first=first)
 
-    @property
-    def reads(self) -> float:
+    def reads(self, repeats: int) -> float:
         """About how often a row is read: for a first look if there is one, to train or to test."""
+        self._validate_repeats(repeats)
         looks = self.standardise or self.source.weighted or not self.split.respects_time
-        return 1.0 + float(looks)
+        return repeats * (1.0 + float(looks))
 
     def notes(self) -> Notes:
         """A collection for warnings, which holds those that came with the draws."""

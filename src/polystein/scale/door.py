@@ -161,7 +161,8 @@ def _of_group(opened: Any, path: Path, argument: str) -> tuple[Table, Any]:
         return ArrayTable(opened, argument), None
     if argument not in opened:
         raise InputError(
-            f"`{argument}` must be an array of that name in {path}; got {sorted(map(str, opened))}"
+            f"`{argument}` must be an array of that name in {path}; got "
+            f"{sorted(map(str, opened))}. Pass `ps.from_file` for files of ArviZ."
         )
     beside = opened["scores"] if "scores" in opened else None  # noqa: SIM401 - no mapping
     return ArrayTable(opened[argument], argument), beside

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ class ParquetTable:
 
     def __init__(self, path: Path, argument: str) -> None:
         self._argument, self._paths = argument, _files(path, argument)
+        self._one_read = Lock()
         self._files = [_opened(file, argument) for file in self._paths]
         self.names = self._columns = self._common_names()
         self._places = [
@@ -49,7 +51,8 @@ class ParquetTable:
 
     def _row_group(self, place: int) -> FloatArray:
         number, group = self._places[place]
-        table = self._files[number].read_row_group(group, columns=list(self._columns))
+        with self._one_read:  # PyArrow reads a row group on threads of its own
+            table = self._files[number].read_row_group(group, columns=list(self._columns))
         expected = int(self._bounds[place + 1] - self._bounds[place])
         where = f"row group {group} of {self._paths[number].name}"
         if table.num_rows != expected:

@@ -27,6 +27,8 @@ class EvaluatedScores:
 
     def __init__(self, function: ScoreFunction, shape: Shape, cache: Path | None) -> None:
         self._function = function
+        # A function of the user need not bear two threads at a time.
+        self._one_call = Lock()
         self._spill = None if cache is None else Spill(cache, shape)
 
     @property
@@ -49,7 +51,8 @@ class EvaluatedScores:
         return scores
 
     def _evaluated(self, draws: FloatArray) -> FloatArray:
-        found: Any = np.asarray(self._function(draws.copy()))
+        with self._one_call:
+            found: Any = np.asarray(self._function(draws.copy()))
         if found.shape != draws.shape:
             raise ValueError(
                 "the function must return an array of the shape of its argument, "

@@ -37,8 +37,9 @@ MOST_HELD = 2**23
 #: So many numbers of them are read at once then, but at least so many rows.
 READ_AT_ONCE, FEWEST_READ = 2**18, 16
 
-#: Takes weights that sum to 1 over all rows, scores times these weights, and the terms.
-Visit = Callable[[FloatArray, FloatArray, Sequence[Term]], None]
+#: Takes weights that sum to 1 over all rows, and scores and terms of the rows. The scores are
+#: multiplied by the weights already, unless the weights are all the same: then there is one.
+Visit = Callable[[FloatArray | float, FloatArray, Sequence[Term]], None]
 
 
 class TrainingRows(Protocol):
@@ -76,8 +77,12 @@ class ReadRows:
 
         def one(block: Block) -> None:
             draws, scores = self.frame.apply(block.draws, block.scores)
-            weights = block.weights_or_ones / self.total
-            visit(weights, scores * weights[:, None], list(self.basis.terms(draws)))
+            terms = list(self.basis.terms(draws))
+            if block.weights is None:
+                visit(1.0 / self.total, scores, terms)
+            else:
+                weights = block.weights / self.total
+                visit(weights, scores * weights[:, None], terms)
 
         most = max(FEWEST_READ, READ_AT_ONCE // self.source.layout.dimension)
         # These rows are counted where they are read for their own sake.
@@ -105,8 +110,10 @@ class DualWitness(NamedFeatures):
         """Features of rows that are seen in the frame already, by their basis terms."""
         pairs = np.zeros((len(scores), len(terms)))
 
-        def add(_: FloatArray, weighted: FloatArray, trained: Sequence[Term]) -> None:
+        def add(weights: FloatArray | float, weighted: FloatArray, trained: Sequence[Term]) -> None:
             products = scores @ weighted.T
+            if isinstance(weights, float):
+                products *= weights
             for i, (term, other) in enumerate(zip(terms, trained, strict=True)):
                 pairs[:, i] += np.vecdot(products, term.values @ other.values.T)
 
@@ -127,11 +134,13 @@ class DualWitness(NamedFeatures):
         products = [np.zeros(dimension) for _ in range(basis.order)]
         score = np.zeros(dimension)
 
-        def add(weights: FloatArray, weighted: FloatArray, terms: Sequence[Term]) -> None:
-            score[:] += weighted.sum(axis=0)
+        def add(weights: FloatArray | float, weighted: FloatArray, terms: Sequence[Term]) -> None:
+            own = np.full(len(weighted), weights) if isinstance(weights, float) else weights
+            factor = weights if isinstance(weights, float) else 1.0
+            score[:] += factor * weighted.sum(axis=0)
             for i, term in enumerate(terms):
-                derivatives[i] += derivative_sum(term, weights)
-                products[i] += np.einsum("ij,ij->j", weighted, term.values)
+                derivatives[i] += derivative_sum(term, own)
+                products[i] += factor * np.einsum("ij,ij->j", weighted, term.values)
 
         training.visit(add)
         diagonals = [one + own for one, own in zip(products, derivatives, strict=True)]

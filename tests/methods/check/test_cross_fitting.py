@@ -1,14 +1,18 @@
 """`check` in more dimensions than rows: products with rows in place of matrices, no pairs."""
 
 import warnings
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import polystein as ps
+from polystein.data.coordinates import Frame
+from polystein.data.source import Layout
 from polystein.methods.check import batch_sums, check, families, trained_witnesses
 from polystein.methods.check.arms import PAIRS
+from polystein.methods.check.batches import cut
 from tests.sources import MinimalSource
 
 
@@ -61,3 +65,15 @@ def test_many_dimensions_leave_pairs_out_and_say_so(monkeypatch: pytest.MonkeyPa
 def test_a_fault_in_high_dimension_is_found() -> None:
     assert checked(draws(400, 1000, 1.2), lambda x: -x).verdict == "rejected"
     assert checked(draws(400, 1000), lambda x: -x).pvalue > 0.05
+
+
+def test_all_pairs_that_are_looked_at_are_summed_in_one_pass() -> None:
+    """So that no row is read once more for them."""
+    most = batch_sums.MOST_PAIRED_DIMENSIONS
+    layout = Layout((10_000,), most, time_ordered=True)
+    source: Any = SimpleNamespace(layout=layout, weighted=False)
+    batches = cut(layout, chains=True)
+    orders = tuple(families.order_of(families.BASIS, name) for name in families.PAIR_ORDERS)
+    frame = Frame(np.zeros(most), np.ones(most))
+    sums = batch_sums.BatchSums(source, frame, families.BASIS, batches, orders)
+    assert sums.keeps_pairs

@@ -27,8 +27,9 @@ from polystein.types import FloatArray
 #: Sums over pairs of coordinates take at most this many numbers at once, 256 MiB. What does not
 #: fit is summed in further passes.
 PAIR_NUMBERS = 2**25
-#: In more dimensions than this pairs of coordinates are not looked at: there are d^2 of them.
-MOST_PAIRED_DIMENSIONS = 512
+#: In more dimensions than this pairs of coordinates are not looked at: there are d^2 of them. Up to
+#: it the sums of two orders over 256 batches fit, and no row is read once more for them.
+MOST_PAIRED_DIMENSIONS = 256
 # More sums over pairs than this are kept in single precision ...
 _MANY_SUMS = 2**22
 # ... if the largest score of a block lies between these: their products with standardised draws

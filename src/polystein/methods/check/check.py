@@ -129,7 +129,7 @@ def check(
     refined, to 1/20,000 at the most, where it is near 0.05, 0.01, 0.005 or 0.001.
 
     Sign flips judge each family of features on batches that are longer than its memory, and
-    leave out coordinates that are worth fewer than 100 draws. In more than 512 dimensions they
+    leave out coordinates that are worth fewer than 100 draws. In more than 256 dimensions they
     do not look at pairs of coordinates, which ``evidence.abstained`` says. Trained witnesses
     abstain if test rows would depend on training rows.
 
