@@ -51,6 +51,7 @@ from polystein.rivals import (
 )
 from polystein.stein.moments import SteinMoments
 from polystein.weights.rules import ClosedForm, CrossEntropy, SoftThreshold, Uniform
+from polystein.workflows.monitor import Monitor
 
 __all__ = [
     "IID",
@@ -69,6 +70,7 @@ __all__ = [
     "InputError",
     "LowESSWarning",
     "MissingExtraError",
+    "Monitor",
     "PolysteinError",
     "PolysteinWarning",
     "RandomSplit",
