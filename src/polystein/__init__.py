@@ -21,6 +21,7 @@ from polystein.adapters.torch import from_torch
 from polystein.data.sample import Sample
 from polystein.data.split import BlockSplit, ChainSplit, RandomSplit
 from polystein.errors import (
+    ClusterError,
     DegenerateError,
     DependenceWarning,
     HeavyTailWarning,
@@ -59,6 +60,7 @@ __all__ = [
     "BlockSplit",
     "ChainSplit",
     "ClosedForm",
+    "ClusterError",
     "CrossEntropy",
     "DegenerateError",
     "DependenceWarning",

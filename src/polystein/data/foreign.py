@@ -20,6 +20,9 @@ ADAPTERS = {
     "blackjax.": "polystein.adapters.blackjax:from_blackjax",
     "cmdstanpy.stanfit.mcmc.CmdStanMCMC": "polystein.adapters.cmdstan:from_cmdstan",
 }
+#: Arrays of Dask, whose chunks are summed where they are.
+DASK_ARRAY = "dask.array.core.Array"
+FROM_DASK = "polystein.scale.dask:from_dask"
 #: Objects that do not carry all that is needed, and what to do.
 REMEDIES = {
     "stan.fit.Fit": "Pass `ps.from_pystan(posterior, fit)`: gradients need the posterior, too",
@@ -52,6 +55,9 @@ def type_name(value: object) -> str:
 
 def adapted(draws: Any, scores: Any, model: object) -> Any:
     """A `Sample` of an object that an adapter takes; None for anything else."""
+    if type_name(draws) == DASK_ARRAY:
+        _refuse_model(model, draws)
+        return _of_dask(draws, scores)
     if is_array(draws):
         _refuse_model(model, draws)
         return None
@@ -66,6 +72,11 @@ def adapted(draws: Any, scores: Any, model: object) -> Any:
     if isinstance(draws, str):
         raise InputError(f"`draws` must be an array; got a str. Pass `ps.from_file({draws!r})`.")
     return None
+
+
+def _of_dask(draws: Any, scores: Any) -> Any:
+    module, _, function = FROM_DASK.partition(":")
+    return getattr(importlib.import_module(module), function)(draws, scores)
 
 
 def _call(entry: str, draws: Any, scores: Any, model: object) -> Any:

@@ -157,7 +157,7 @@ def run_pass(
     wait for each other where other programs are at work.
     """
     # What can only be read from the first row to the last cannot be read by several threads.
-    executor = SERIAL if source.sequential else executor
+    executor = SERIAL if source.sequential else getattr(source, "executor", None) or executor
     with _few_blas_threads(source):
         executor.run(source, list(rows), accumulators, tick or Tick(), _size(source, most))
 

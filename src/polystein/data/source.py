@@ -186,8 +186,9 @@ def is_source(value: object) -> bool:
 
 
 def complete(source: Source) -> Source:
-    """A source of somebody else's with every attribute there, whose blocks are validated."""
-    return source if isinstance(source, CheckedSource) else CheckedSource(source)
+    """A source with every attribute there, whose blocks are validated."""
+    own = isinstance(source, CheckedSource) or getattr(source, "validated", False)
+    return source if own else CheckedSource(source)
 
 
 def in_time_order(source: Source) -> Source:
