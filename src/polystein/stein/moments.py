@@ -262,6 +262,10 @@ class SteinMoments:
         with np.errstate(over="ignore", invalid="ignore"):
             return path.moments(self._operator, self._score, matrices)
 
+    def __getstate__(self) -> dict[str, object]:
+        # Ones for the rows of the last block would be most of what travels to other processes.
+        return {**self.__dict__, "_ones": np.ones(0)}
+
     def zero(self) -> Self:
         """An accumulator of the same kind without rows."""
         norms = self._norms is not None
