@@ -1,11 +1,11 @@
 """Two worker processes against one, fed from Zarr: ``python -m benchmarks.cluster``.
 
 Needs the extra ``dask`` and Zarr. Writes draws and scores of 10^7 x 16 to a folder (2.6 GB, kept
-for the next run), starts one cluster of one worker and one of two, and times the same calls on both,
-in turns, after a call that is not timed. Prints the ratios of the times, those of the CPU seconds of
-the busiest worker (what the times would do on cores that nobody else uses), the machine's load
-beside them, how far the answers are from those of NumPy on a part of the rows, and the bytes that
-travel.
+for the next run), starts one cluster of one worker and one of two, and times the same calls on
+both, in turns, after a call that is not timed. Prints the ratios of the times, those of the CPU
+seconds of the busiest worker (what the times would do on cores that nobody else uses), the
+machine's load beside them, how far the answers are from those of NumPy on a part of the rows, and
+the bytes that travel.
 """
 
 import argparse
@@ -86,6 +86,7 @@ def main() -> None:
     parser.add_argument("--dimension", type=int, default=16)
     parser.add_argument("--chunk", type=int, default=250_000)
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--only", default="", help="only the cases whose name begins so")
     options = parser.parse_args()
     # The rows are independent, and a block split spares a label for each of them.
     warnings.simplefilter("ignore", ps.DependenceWarning)
@@ -97,6 +98,8 @@ def main() -> None:
     settings = {"threads_per_worker": 1, "dashboard_address": ":0"}
     with LocalCluster(n_workers=1, **settings) as one, LocalCluster(n_workers=2, **settings) as two:
         for name, function in CASES.items():
+            if not name.startswith(options.only):
+                continue
             with Client(two):
                 away = abs(function(*part) - function(*held))
             for cluster in (one, two):
@@ -108,8 +111,9 @@ def main() -> None:
             first, second = np.median(times, axis=0)[:, 0]
             ratio, busy = np.median([np.divide(a, b) for a, b in times], axis=0)
             print(
-                f"{name}: {first:.1f} s, {second:.1f} s with two workers, {ratio:.2f}x; CPU seconds "
-                f"of the busiest worker {busy:.2f}x; away from NumPy {away:.1e}; load {load()}",
+                f"{name}: {first:.1f} s, {second:.1f} s with two workers, {ratio:.2f}x; CPU "
+                f"seconds of the busiest worker {busy:.2f}x; away from NumPy {away:.1e}; "
+                f"load {load()}",
                 flush=True,
             )
 
