@@ -79,9 +79,31 @@ def bytes_a_chunk(arrays: list[Any], order: int) -> tuple[int, int, int]:
     return len(pickle.dumps(task[1])), len(pickle.dumps(folded)), formula
 
 
+def plan(dimension: int = 100, order: int = 4, chunks: int = 10_000) -> None:
+    """What a capacity plan rests on: CPU time of a row, bytes of the sums, time of the graph."""
+    draws = np.random.default_rng(0).standard_normal((100_000, dimension))
+    scores, seconds = -draws, []
+    for _ in range(3):
+        started = time.process_time()
+        ps.psd(draws, scores, order=order)
+        seconds.append(time.process_time() - started)
+    row = min(seconds) / len(draws)
+    sums = SteinSums(SteinMoments(order).update(draws[:2000], -draws[:2000]), 0.0)
+    lazy = da.ones((1000 * chunks, dimension), chunks=(1000, dimension))
+    source = from_dask(lazy, lazy)
+    started = time.process_time()
+    pass_graph(source, list(every_row(source)), [sums.zero()], 1000)
+    built = (time.process_time() - started) / chunks
+    formula = 8 * (order * dimension**2 + (order + 1) * dimension)
+    print(f"order {order}, d = {dimension}: {1e6 * row:.1f} us of CPU a row")
+    print(f"sums of a chunk: {len(pickle.dumps(sums)):,} bytes, by the formula {formula:,}")
+    print(f"graph of {chunks:,} chunks: {1e3 * built:.3f} ms a chunk; load {load()}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.cluster", description=__doc__)
-    parser.add_argument("--folder", type=Path, required=True, help="where draws are written")
+    parser.add_argument("--folder", type=Path, default=None, help="where draws are written")
+    parser.add_argument("--plan", action="store_true", help="only what a capacity plan rests on")
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--dimension", type=int, default=16)
     parser.add_argument("--chunk", type=int, default=250_000)
@@ -90,6 +112,10 @@ def main() -> None:
     options = parser.parse_args()
     # The rows are independent, and a block split spares a label for each of them.
     warnings.simplefilter("ignore", ps.DependenceWarning)
+    if options.plan:
+        return plan()
+    if options.folder is None:
+        parser.error("--folder is needed")
     write(options.folder, options.rows, options.dimension, options.chunk)
     arrays = [da.from_zarr(str(options.folder / f"{name}.zarr")) for name in ("draws", "scores")]
     part = [array[: 2 * options.chunk] for array in arrays]

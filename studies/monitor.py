@@ -41,7 +41,6 @@ def cell(fault: str, chains: int, rows: int, order: int, begins: float = 0.0) ->
 
 CELLS = [
     cell("right", 4, 10_000, 3),
-    cell("right", 4, 10_000, 2),
     cell("right", 1, 40_000, 3),
     cell("variance 1.2", 4, 10_000, 3, 0.5),
     cell("mean 0.2", 4, 10_000, 3, 0.5),

@@ -49,6 +49,13 @@ def test_every_chosen_row_goes_to_its_chunk() -> None:
     }
 
 
+def test_chunks_without_rows_are_passed_over() -> None:
+    bounds = ((0, 0), (0, 10), (10, 10), (10, 20))
+    extents = [Extent((0, 1), rows) for rows in bounds]
+    found = assigned([Rows(0, 0, 20)], extents, 4)
+    assert found == {1: [Rows(0, 0, 10)], 3: [Rows(0, 10, 20)]}
+
+
 def test_masks_are_cut_with_their_rows_and_empty_ones_are_left_out() -> None:
     mask = np.random.default_rng(0).random(100) < 0.3
     mask[40:50] = False

@@ -45,7 +45,7 @@ def test_the_discrepancy_is_that_of_all_draws_so_far(structure: Any) -> None:
     draws = 50.0 + chains()
     watched = monitor(structure=structure)
     for stop in (1, 130, 700, 1200):
-        watched.update(draws[:, watched.draws[0] : stop])
+        watched.update(draws[:, watched.n_draws[0] : stop])
         so_far = draws[:, :stop]
         expected = ps.psd(so_far, score(so_far), order=2, structure=structure)
         assert watched.discrepancy() == pytest.approx(expected, rel=1e-10)
@@ -119,7 +119,7 @@ def test_a_monitor_survives_a_restart(cut: int) -> None:
     assert without_discrepancy(after) == without_discrepancy(whole)
     assert after.discrepancy() == whole.discrepancy()
     # The first one was left as it was.
-    assert before.draws == (cut,) * 3
+    assert before.n_draws == (cut,) * 3
 
 
 def test_the_state_does_not_grow() -> None:
@@ -160,6 +160,17 @@ def test_too_few_effective_draws_are_inconclusive() -> None:
     assert "look less often" in looks[0].reason
 
 
+def test_a_gap_shorter_than_the_memory_is_inconclusive() -> None:
+    noise = np.random.default_rng(0).standard_normal((40, 1200, 2))
+    draws = np.sqrt(1 - 0.9**2) * lfilter([1.0], [1.0, -0.9], noise, axis=1)[:, 200:]
+    options: dict[str, Any] = {"looks": (500, 1000), "chains": 40}
+    short = ps.Monitor(lambda x: -x, 1, gap=2, **options).update(draws)
+    assert [look.verdict for look in short] == ["inconclusive"] * 2
+    assert "a `gap` of 2 draws is too short" in short[0].reason
+    enough = ps.Monitor(lambda x: -x, 1, gap=60, **options).update(draws)
+    assert [look.verdict for look in enough] == ["not rejected"] * 2
+
+
 def test_draws_beyond_the_range_of_a_float_do_not_stop_the_sampler() -> None:
     draws = chains()
     draws[:, 850:] *= 1e200
@@ -179,7 +190,7 @@ def test_bad_draws_are_refused_and_change_nothing() -> None:
     for wrong in (bad, bad[:, :, :1], bad[:2], bad[0], bad[0, 0], np.zeros((3, 0, 2))):
         with pytest.raises(ps.InputError, match="draws"):
             watched.update(wrong)
-    assert watched.draws == (400,) * 3
+    assert watched.n_draws == (400,) * 3
     watched.update(draws[:, 400:])
     assert without_discrepancy(watched) == without_discrepancy(_fed(draws))
 

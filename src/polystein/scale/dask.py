@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Hashable, Sequence
+from concurrent.futures import CancelledError
 from dataclasses import dataclass
 from itertools import pairwise, product
 from typing import Any, NamedTuple
@@ -245,7 +246,7 @@ def assigned(
             index = line * columns + column
             end = min(stop, extents[index].rows[1])
             part = None if mask is None else mask[: end - start]
-            if part is None or part.any():
+            if end > start and (part is None or part.any()):
                 parts.setdefault(index, []).append(Rows(chain, start, end, part))
             mask = None if mask is None else mask[end - start :]
             start, column = end, column + 1
@@ -265,7 +266,9 @@ def _computed(compute: Callable[[], Any]) -> Any:
     except PolysteinError:
         raise
     except Exception as error:
-        if type(error).__module__.startswith("distributed"):
+        # Work is cancelled where the scheduler is gone.
+        lost = isinstance(error, CancelledError)
+        if lost or type(error).__module__.startswith("distributed"):
             raise ClusterError(
                 "the cluster lost workers more often than its scheduler allows, or could not be "
                 f"reached: {type(error).__name__}: {error}. Look into the workers' logs (memory "

@@ -56,8 +56,8 @@ class Monitor:
     those of other chains that had come by then. Half of the draws before the first look train its
     test function. Each look may spend a part of `alpha` in proportion to its draws, for the
     draws since the last look and for all looks together. Variances are those of lugsail batch
-    means, 32 batches over all chains. A look with fewer than five effective draws in a batch is
-    inconclusive.
+    means, 32 batches over all chains. A look with fewer than five effective draws in a batch, or
+    whose gap is shorter than two autocorrelation times, is inconclusive.
 
     An alarm means that the sampler should be looked at. That no alarm was raised is no licence
     to stop sampling: the test bounds false alarms, and finds only what its order and the
@@ -109,7 +109,7 @@ class Monitor:
         return self._plan
 
     @property
-    def draws(self) -> tuple[int, ...]:
+    def n_draws(self) -> tuple[int, ...]:
         """Draws of each chain so far."""
         return tuple(self._watch.rows) if self._watch else (0,) * self._plan.chains
 
@@ -224,7 +224,7 @@ class Monitor:
     def __repr__(self) -> str:
         taken, planned = len(self.looks), len(self._plan.looks)
         alarm = ", alarm" if self.alarm else ""
-        return f"Monitor({min(self.draws)} draws, {taken} of {planned} looks{alarm})"
+        return f"Monitor({min(self.n_draws)} draws, {taken} of {planned} looks{alarm})"
 
 
 def _of_chains(array: Array, chains: int) -> Array:

@@ -206,11 +206,26 @@ class Watch:
             return self._inconclusive(number, reason, 0.0)
         if is_constant(error, found.mean)[0]:
             return self._inconclusive(number, "the test column does not vary", 0.0)
-        if found.ess[0] < self.plan.least_ess:
+        ess = float(found.ess[0])
+        reason = self._doubt(number, ess)
+        return (
+            self._inconclusive(number, reason, ess)
+            if reason
+            else self._judged(number, found, error)
+        )
+
+    def _doubt(self, number: int, ess: float) -> str:
+        """Why a p-value is not to be trusted, if it is not."""
+        if ess < self.plan.least_ess:
             least = f"{self.plan.least_ess:.0f} are needed"
-            reason = f"{found.ess[0]:.0f} effective draws were tested, {least}: look less often"
-            return self._inconclusive(number, reason, float(found.ess[0]))
-        return self._judged(number, found, error)
+            return f"{ess:.0f} effective draws were tested, {least}: look less often"
+        # After two autocorrelation times little is left of what training rows and tested rows
+        # have in common; independent rows have a time of 1 and nothing in common.
+        time = self.plan.rows_tested[number] / ess
+        if self.plan.gap < 2.0 * (time - 1.0):
+            gap = f"a `gap` of {self.plan.gap} draws is too short"
+            return f"the autocorrelation time is {time:.0f}, and {gap}: use {5 * time:.0f}"
+        return ""
 
     def _judged(self, number: int, found: LongRun, error: FloatArray) -> Look:
         """A look with a p-value: of its own rows, and of all looks that have one."""
