@@ -4,8 +4,12 @@ import importlib
 from pathlib import Path
 from types import ModuleType
 
+import numpy as np
 import pytest
 from scipy.stats import binom
+
+import polystein as ps
+from tests.statistical.samplers import autoregressive
 
 pytestmark = pytest.mark.slow
 
@@ -57,6 +61,18 @@ def test_a_twentieth_begins_as_published(name: str, study: ModuleType) -> None:
     count = 100 if name in NULL else 10
     decisions = study.STUDY.stored()[name]["decisions"]
     assert study.STUDY.marks_of(study.STUDY.cell(name), range(count)) == decisions[:count]
+
+
+def test_chains_that_come_one_after_the_other_raise_no_more_false_alarms() -> None:
+    """A later chain's test function is fixed by all draws of the earlier ones."""
+    alarms, runs = 0, 300
+    for run in range(runs):
+        draws = autoregressive(np.random.default_rng([run, 11]), 4, 4000, 3, 0.7)
+        monitor = ps.Monitor(lambda x: -x, 2, looks=range(800, 4001, 800), chains=4)
+        for chain in range(4):
+            monitor.update(draws[chain], chain=chain)
+        alarms += monitor.alarm
+    assert alarms <= binom.ppf(0.999, runs, 0.05)
 
 
 def test_the_page_shows_the_table(study: ModuleType) -> None:
