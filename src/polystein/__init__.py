@@ -18,6 +18,7 @@ from polystein.adapters.pystan import from_pystan
 from polystein.adapters.scipy import from_scipy
 from polystein.adapters.to_arviz import to_arviz
 from polystein.adapters.torch import from_torch
+from polystein.corrections.expectations import expectations
 from polystein.data.sample import Sample
 from polystein.data.split import BlockSplit, ChainSplit, RandomSplit
 from polystein.errors import (
@@ -33,12 +34,14 @@ from polystein.errors import (
     ScaleError,
     ScoreWarning,
 )
+from polystein.explain.effects import effects
 from polystein.inference.batch_means import BatchMeans
 from polystein.inference.variance import IID, InitialSequence
 from polystein.methods.bootstrap import psd_bootstrap_test
 from polystein.methods.check.check import check
 from polystein.methods.discrepancy import lambda_psd, o_psd, psd
 from polystein.methods.gof import lambda_psd_test, psd_test
+from polystein.results.effects import EffectTable, ExpectationTable
 from polystein.results.result import GofResult
 from polystein.rivals import (
     GaussianKernel,
@@ -66,6 +69,8 @@ __all__ = [
     "CrossEntropy",
     "DegenerateError",
     "DependenceWarning",
+    "EffectTable",
+    "ExpectationTable",
     "GaussianKernel",
     "GofResult",
     "HeavyTailWarning",
@@ -86,6 +91,8 @@ __all__ = [
     "Uniform",
     "__version__",
     "check",
+    "effects",
+    "expectations",
     "from_arviz",
     "from_blackjax",
     "from_bridgestan",

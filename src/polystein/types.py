@@ -24,5 +24,6 @@ Resolution: TypeAlias = Literal["order", "coordinate", "hierarchical", "entry"]
 Role: TypeAlias = Literal["witness", "weights", "gap", "test"]
 Structure: TypeAlias = Literal["full", "diagonal"]
 Verdict: TypeAlias = Literal["rejected", "not rejected", "inconclusive"]
+ToleranceVerdict: TypeAlias = Literal["within", "beyond", "undecided"]
 #: Over how many rows the multipliers of a wild bootstrap stay dependent; "auto" estimates it.
 MultiplierLength: TypeAlias = float | Literal["auto"] | None

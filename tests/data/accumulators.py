@@ -11,14 +11,27 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import polystein as ps
+from polystein.corrections.designs import (
+    CoordinateDesign,
+    JointDesign,
+    MeansDesign,
+    PairDesign,
+    ValueFunction,
+)
+from polystein.corrections.estimates import Rows
+from polystein.corrections.gram import Folds, GramPass
+from polystein.corrections.influence import Combination, InfluencePass
+from polystein.corrections.products import ProductSums
 from polystein.data.coordinates import RAW, DrawMoments
-from polystein.data.passes import WeightSums, every_row, run_pass
+from polystein.data.passes import Tick, WeightSums, every_row, run_pass
 from polystein.data.score_screen import ScreenedRows
 from polystein.data.screen import LargestDeviations, PositiveWeights, RowKeys
 from polystein.data.source import Source
 from polystein.data.split import TRAINING, ForRoles, Partition
+from polystein.explain.screening import ShapeLook
 from polystein.inference.batch_means import CellAccumulator
 from polystein.inference.columns import ColumnMoments
+from polystein.inference.longrun import IndependentStretches, Stretches
 from polystein.inference.lugsail import LugsailBatches, Stretch
 from polystein.inference.pareto import LargestValues
 from polystein.methods.check.agreement import AgreementSums, Bounds, ThinnedRows
@@ -159,12 +172,46 @@ def _products(given: Given) -> _Products:
     return _Products(stack, np.full(size, 0.1), np.full(size, 2.0))
 
 
+_DESIGNS = (
+    MeansDesign(3),
+    CoordinateDesign(3, 1),
+    CoordinateDesign(3, 0, shape=True),
+    PairDesign(3, 0, 2),
+    JointDesign(3, (0,), (), (ValueFunction(np.sin, np.zeros(3), np.ones(3)),)),
+)
+
+
+def _gram(given: Given) -> GramPass:
+    return GramPass(_DESIGNS, given.witness.frame, Folds(given.source.layout))
+
+
+def _products_shared(given: Given) -> ProductSums:
+    designs = (_DESIGNS[1], _DESIGNS[3])
+    return ProductSums(designs, given.witness.frame, Folds(given.source.layout))
+
+
+def _influence(chains: bool, given: Given) -> InfluencePass:
+    lengths = given.source.layout.lengths
+    stretches = Stretches(lengths) if chains else IndependentStretches(lengths)
+    rows = Rows(given.source, given.source.layout.total, stretches, Tick())
+    fits = rows.fits(_DESIGNS[1:4], given.witness.frame)
+    combinations = [
+        Combination(fit, np.eye(fit.design.functions), np.eye(fit.design.functions)) for fit in fits
+    ]
+    return InfluencePass(combinations, given.witness.frame, stretches)
+
+
 def _agreement(given: Given) -> AgreementSums:
     bounds = Bounds(np.linspace(-1.0, 1.0, 6), np.linspace(0.5, 2.0, 6), 2.0, np.ones(6))
     return AgreementSums(given.source.layout, bounds)
 
 
 CASES: dict[str, Case] = {
+    "GramPass": Case(_gram, lambda a: list(a.matrices)),
+    "ProductSums": Case(_products_shared, lambda a: [a.scores, a.sums, a.own]),
+    "InfluencePass": Case(partial(_influence, False), lambda a: [a.sums]),
+    "InfluencePass chains": Case(partial(_influence, True), lambda a: [a.sums]),
+    "ShapeLook": Case(lambda g: ShapeLook(3, g.witness.frame), _moments),
     "AgreementSums": Case(_agreement, lambda a: [*a.finalise()[:3]]),
     "ScreenedRows": Case(lambda g: ScreenedRows(g.source.layout), lambda a: [*a.finalise()]),
     "ThinnedRows": Case(

@@ -20,7 +20,9 @@ from polystein.cli.session import EXIT_CODES, ExitCode, progress_bar, session, w
 from polystein.data.source import Source
 from polystein.errors import InputError
 from polystein.experiments import demo as demonstration
+from polystein.explain.tolerance import checked_tolerance
 from polystein.report import plots
+from polystein.report.effects import effect_facts
 from polystein.report.html import write_page
 from polystein.report.text import p_words, render
 from polystein.results.result import DEFAULT_LEVEL, GofResult
@@ -159,6 +161,13 @@ def run_check(
     iid: Annotated[
         bool, typer.Option("--iid", help="Rows are independent draws, not a chain in time order.")
     ] = False,
+    tolerance: Annotated[
+        float | None,
+        typer.Option(
+            help="How far off the draws may be: means by so many sd, sds by this part. Exit codes "
+            "then say whether they are within it."
+        ),
+    ] = None,
     alpha: Alpha = DEFAULT_LEVEL,
     seed: Seed = 0,
     as_json: Json = False,
@@ -171,12 +180,15 @@ def run_check(
     """
     with session(debug):
         _check_level_and_seed(alpha, seed)
+        checked_tolerance(tolerance, "--tolerance")
         names = tuple(var_names or ())
         chosen = Input(draws, scores, scores_from, cmdstan, target, names, thin, drop_first, cache)
         sample = chosen.load()
         announce(sample, iid=iid)
         with progress_bar("Checking") as progress:
-            result = polystein.check(sample, iid=iid, n_jobs=jobs, rng=seed, progress=progress)
+            result = polystein.check(
+                sample, iid=iid, tolerance=tolerance, n_jobs=jobs, rng=seed, progress=progress
+            )
         _conclude(result, alpha, seed, as_json, html)
 
 
@@ -212,7 +224,7 @@ def _conclude(result: GofResult, alpha: float, seed: int, as_json: bool, html: P
         with writing("--html", html):
             write_page(result, html, alpha)
     print(_as_json(result, alpha, seed) if as_json else render(result, alpha))
-    raise typer.Exit(int(ExitCode.of(result.verdict_at(alpha))))
+    raise typer.Exit(int(ExitCode.of(result.verdict_at(alpha), result.tolerance)))
 
 
 def _check_level_and_seed(alpha: float, seed: int) -> None:
@@ -256,6 +268,8 @@ def _run(
 
 def _as_json(result: GofResult, alpha: float, seed: int) -> str:
     """All of the result, and what only the command line knows."""
+    if result.rejected(alpha) and result.can_tell_effects:
+        effect_facts(result, alpha)  # computes the effects, which `to_dict` then holds
     values = {
         **result.to_dict(),
         "verdict": result.verdict_at(alpha),

@@ -19,7 +19,9 @@ from polystein.data.score_screen import ScreenedRows, screen_scores
 from polystein.data.source import Source, coordinate_names, in_time_order
 from polystein.data.split import TRAINING, BlockSplit, ChainSplit, RandomSplit, Split
 from polystein.data.stuck import refuse_absurd_chains
-from polystein.errors import LowESSWarning
+from polystein.errors import LowESSWarning, ScoreWarning
+from polystein.explain.hints import Circumstances
+from polystein.explain.tolerance import checked_tolerance, with_effects
 from polystein.inference.batch_means import BatchMeans
 from polystein.inference.pvalues import upper_normal
 from polystein.inference.variance import IID, Variance
@@ -53,7 +55,7 @@ from polystein.methods.check.verdict import diagnosed, doubts
 from polystein.methods.split_sample import SplitRound, SplitSampleTest
 from polystein.results.diagnostics import Diagnostics
 from polystein.results.evidence import Abstention, Arm, Evidence
-from polystein.results.result import GofResult
+from polystein.results.result import DEFAULT_LEVEL, GofResult
 from polystein.scale.threads import working
 from polystein.types import RNG, Array, Progress, ScoreFunction
 
@@ -68,6 +70,7 @@ def check(
     *,
     model: object = None,
     iid: bool = False,
+    tolerance: float | None = None,
     n_jobs: int | None = None,
     rng: RNG = 0,
     progress: Progress | None = None,
@@ -94,6 +97,10 @@ def check(
     iid : bool
         Whether the rows of (n, d) draws are independent. They are then split at random.
         Do not set it for shuffled or thinned chains.
+    tolerance : float, optional
+        How far off the draws may be: every mean by so many standard deviations of the target, every
+        sd by this part. ``result.tolerance`` then says whether they are "within" it, "beyond" it,
+        or whether that is "undecided", beside the verdict and the p-value.
     n_jobs : int, optional
         Number of threads; -1 takes all cores. Results are the same for any number; without
         it, all is done on this thread and rounds differently.
@@ -126,6 +133,10 @@ def check(
     do not look at pairs of coordinates, which ``evidence.abstained`` says. Trained witnesses
     abstain if test rows would depend on training rows.
 
+    ``result.effects`` says which property of which parameter is off; see `effects`. It is
+    computed when it is asked for, and for a report of a rejected result: until then the result
+    holds on to the draws. A stored or pickled result has what was computed before.
+
     A small p-value is evidence that the draws do not come from the target. A large one
     means that this test found no such evidence. Scores are local: no score-based method
     can see a mode that no chain has visited, or a wrong balance between distant modes.
@@ -145,6 +156,7 @@ def check(
     >>> result.pvalue < 0.01
     True
     """
+    bound = checked_tolerance(tolerance)
     source = as_source(draws, scores, model)
     if boolean(iid, "iid"):
         require_independent_rows(source)
@@ -164,7 +176,8 @@ def check(
         found = _judged(rows, thinned, tick)
         tick.finish()
     notes.emit()
-    return _result(rows, found, iid=iid)
+    known = _circumstances(found, notes)
+    return with_effects(_result(rows, found, iid=iid), source, bound, known)
 
 
 def _rules(source: Source, iid: bool) -> tuple[Split, Variance]:
@@ -239,6 +252,17 @@ def _agreement(source: Source, sums: AgreementSums | None) -> list[Arm | Abstent
         return []
     abstention = agreement_abstention(source)
     return [] if abstention is None else [abstention]
+
+
+def _circumstances(found: _Found, notes: Notes) -> Circumstances:
+    """What a hint rests on beside the effects: suspect scores, and chains that do not agree."""
+    scores = " ".join(notes.of_kind(ScoreWarning))
+    for arm in found.arms:
+        if arm.name == AGREEMENT and arm.pvalue <= DEFAULT_LEVEL:
+            where = arm.leading.words.rpartition(":")[0]
+            one = where.startswith("chain ")
+            return Circumstances(scores, where if one else "", "" if one else where)
+    return Circumstances(scores)
 
 
 def _left_out(rows: SplitRound, convergence: ChainConvergence | None) -> NDArray[np.bool_]:
