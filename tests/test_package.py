@@ -43,7 +43,7 @@ PUBLISHED = {
     "weights",
     "results",
 }
-PUBLISHED |= {"methods", "rivals"}
+PUBLISHED |= {"methods", "rivals", "workflows"}
 CORE_DEPENDENCIES = {"numpy", "scipy", "threadpoolctl"}
 CLI_ROOMS = {"report", "experiments", "cli"}
 CLI_DEPENDENCIES = {"typer", "rich", "matplotlib", "pyarrow"}

@@ -21,6 +21,7 @@ from polystein.adapters.torch import from_torch
 from polystein.data.sample import Sample
 from polystein.data.split import BlockSplit, ChainSplit, RandomSplit
 from polystein.errors import (
+    ClusterError,
     DegenerateError,
     DependenceWarning,
     HeavyTailWarning,
@@ -53,6 +54,7 @@ from polystein.rivals import (
 from polystein.scale.door import from_store
 from polystein.stein.moments import SteinMoments
 from polystein.weights.rules import ClosedForm, CrossEntropy, SoftThreshold, Uniform
+from polystein.workflows.monitor import Monitor
 
 __all__ = [
     "IID",
@@ -60,6 +62,7 @@ __all__ = [
     "BlockSplit",
     "ChainSplit",
     "ClosedForm",
+    "ClusterError",
     "CrossEntropy",
     "DegenerateError",
     "DependenceWarning",
@@ -71,6 +74,7 @@ __all__ = [
     "InputError",
     "LowESSWarning",
     "MissingExtraError",
+    "Monitor",
     "PolysteinError",
     "PolysteinWarning",
     "RandomSplit",
