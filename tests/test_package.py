@@ -44,7 +44,7 @@ PUBLISHED = {
     "weights",
     "results",
 }
-PUBLISHED |= {"corrections", "explain", "methods", "rivals"}
+PUBLISHED |= {"corrections", "explain", "methods", "rivals", "workflows"}
 CORE_DEPENDENCIES = {"numpy", "scipy", "threadpoolctl"}
 CLI_ROOMS = {"report", "experiments", "cli"}
 CLI_DEPENDENCIES = {"typer", "rich", "matplotlib", "pyarrow"}

@@ -81,6 +81,8 @@ WITHOUT_DRAWS |= {"SoftThreshold", "Uniform", "__version__", "theory"}
 WITHOUT_DRAWS |= {name for name in ps.__all__ if name.endswith(("Error", "Warning"))}
 #: The door itself, and the accumulator, which has a test of its own.
 WITHOUT_DRAWS |= {"Sample", "SteinMoments"}
+#: The monitor, which takes draws as they come and no source of finished ones.
+WITHOUT_DRAWS |= {"Monitor"}
 #: Adapters, which take objects of other libraries.
 WITHOUT_DRAWS |= {name for name in ps.__all__ if name.startswith(("from_", "to_"))}
 

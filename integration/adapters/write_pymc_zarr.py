@@ -27,15 +27,14 @@ def main(name: str, folder: Path) -> None:
             200, tune=200, chains=2, trace=trace, compute_convergence_checks=False, **options
         )
     assert "sigma_log__" in returned.unconstrained_posterior
-    for kind, data in (("returned", returned), ("stored", path)):
-        found = ps.from_pymc(model, data)
-        np.savez(
-            folder / f"{kind}.npz",
-            draws=found.draws,
-            scores=found.scores,
-            names=found.names,
-            statistics=sorted(found.facts.sampler_statistics),
-        )
+    found = ps.from_pymc(model, returned)
+    np.savez(
+        folder / "found.npz",
+        draws=found.draws,
+        scores=found.scores,
+        names=found.names,
+        **found.facts.sampler_statistics,
+    )
 
 
 if __name__ == "__main__":

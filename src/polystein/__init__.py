@@ -22,6 +22,7 @@ from polystein.corrections.expectations import expectations
 from polystein.data.sample import Sample
 from polystein.data.split import BlockSplit, ChainSplit, RandomSplit
 from polystein.errors import (
+    ClusterError,
     DegenerateError,
     DependenceWarning,
     HeavyTailWarning,
@@ -56,6 +57,7 @@ from polystein.rivals import (
 from polystein.scale.door import from_store
 from polystein.stein.moments import SteinMoments
 from polystein.weights.rules import ClosedForm, CrossEntropy, SoftThreshold, Uniform
+from polystein.workflows.monitor import Monitor
 
 __all__ = [
     "IID",
@@ -63,6 +65,7 @@ __all__ = [
     "BlockSplit",
     "ChainSplit",
     "ClosedForm",
+    "ClusterError",
     "CrossEntropy",
     "DegenerateError",
     "DependenceWarning",
@@ -76,6 +79,7 @@ __all__ = [
     "InputError",
     "LowESSWarning",
     "MissingExtraError",
+    "Monitor",
     "PolysteinError",
     "PolysteinWarning",
     "RandomSplit",

@@ -10,6 +10,7 @@ import pytest
 
 import polystein as ps
 from tests.scale.doubles import ChunkedArray, chains, rows
+from tests.test_sources import FUNCTIONS, answer, assert_same, pair, without_ranks
 
 CALLS: dict[str, Callable[..., Any]] = {
     "psd": lambda *a: ps.psd(*a, order=3),
@@ -97,3 +98,22 @@ def test_check_decodes_every_chunk_at_most_four_times() -> None:
     array = ChunkedArray(draws, 1500)
     quietly(CALLS["check"], ps.from_store(array, ChunkedArray(scores, 1500)))
     assert max(array.decoded.values()) <= 4
+
+
+EVERY = [
+    (name, kind)
+    for name, (_, _, kinds) in FUNCTIONS.items()
+    for kind in ("rows", "chains")
+    if kind in kinds
+]
+
+
+@pytest.mark.parametrize(("name", "kind"), EVERY)
+def test_every_public_function_takes_stored_arrays(name: str, kind: str) -> None:
+    function, options, _ = FUNCTIONS[name]
+    _, sample = pair(kind)
+    stored = ps.from_store(ChunkedArray(sample.draws, 70), ChunkedArray(sample.scores, 110))
+    found, expected = (answer(function, one, options) for one in (stored, sample))
+    if name == "check":
+        found, expected = without_ranks(found), without_ranks(expected)
+    assert_same(found, expected)

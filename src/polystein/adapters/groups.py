@@ -28,11 +28,6 @@ _WARM_UP = ("tuning", "tune", "in_warmup")
 _SAMPLER = re.compile(r"^sampler_\d+__")
 #: Where such a trace keeps the state of the sampler.
 _STATE_OF_PYMC = "_sampling_state"
-#: Its statistics are partly pickled, which zarr 3 does not read.
-_PYMC_TRACE = (
-    ". This is a trace of PyMC's, which only zarr 2 reads: pass what `pm.sample` returned, or save "
-    "that with `to_netcdf`"
-)
 
 
 class Groups:
@@ -76,11 +71,13 @@ class Groups:
     def statistics(self, selection: Selection) -> dict[str, Array]:
         """The sampler's statistics of the kept draws, each of shape (chain, draw)."""
         found = {
-            _SAMPLER.sub("", name): np.asarray(variable.values)
+            _SAMPLER.sub("", name): _numbers(variable)
             for name, variable in self.variables(STATISTICS).items()
-            if variable.ndim == 2 and variable.dtype.kind in "biuf"
+            if variable.ndim == 2
         }
-        return {name: selection.rows(values) for name, values in found.items()}
+        return {
+            name: selection.rows(values) for name, values in found.items() if values is not None
+        }
 
     def without_warm_up(self, selection: Selection) -> Selection:
         """The selection that also drops draws which the sampler marked as tuning."""
@@ -88,7 +85,8 @@ class Groups:
         tuning = next((stored[name] for name in _WARM_UP if name in stored), None)
         if tuning is None:
             return selection
-        marked = np.asarray(tuning.values, dtype=bool).any(axis=0)
+        values = _numbers(tuning)
+        marked = np.zeros(1) if values is None else np.asarray(values, dtype=bool).any(axis=0)
         last = int(np.flatnonzero(marked).max(initial=-1)) + 1
         return Selection(selection.var_names, selection.thin, selection.drop_first + last)
 
@@ -120,25 +118,30 @@ def _file(path: Path) -> Any:
         raise InputError(f"`data` must be a file that exists; got {path}")
     xarray = imported("xarray", "arviz")
     engine = "zarr" if path.is_dir() or path.suffix == ".zarr" else None
-    by_pymc = (path / _STATE_OF_PYMC).is_dir()
+    if (path / _STATE_OF_PYMC).is_dir():
+        raise InputError(
+            f"`data` must be a netCDF file or a Zarr store of ArviZ; got {path}, a trace of PyMC's "
+            "with pickled parts, which are never read. Pass what `pm.sample` returned."
+        )
     try:
-        if by_pymc:
-            return _trace_of_pymc(xarray, path)
         return xarray.open_datatree(path, engine=engine)
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError) as error:
         raise InputError(
             f"`data` must be a netCDF file or a Zarr store; got {path}: {error}"
-            f"{_PYMC_TRACE if by_pymc else ''}"
         ) from error
 
 
-def _trace_of_pymc(xarray: Any, path: Path) -> Any:
-    """The groups of a Zarr trace one by one: PyMC's own state has no dimensions to be read."""
-    names = [part.name for part in sorted(path.iterdir()) if part.is_dir() and part.name[0] != "_"]
-    groups = {
-        name: xarray.open_zarr(path, group=name, consolidated=False, chunks=None) for name in names
-    }
-    return xarray.DataTree.from_dict(groups)
+def _numbers(variable: Any) -> Array | None:
+    """The values of a statistic; None if they are not numbers.
+
+    xarray takes False for a missing value in Zarr stores, so that truth values become True and NaN.
+    """
+    values = np.asarray(variable.values)
+    if values.dtype.kind != "O":
+        return values if values.dtype.kind in "biuf" else None
+    if not all(isinstance(one, bool | np.bool_ | float) for one in values.flat):
+        return None
+    return np.equal(values, True).astype(bool)
 
 
 def complete_chains(array: Array, what: str) -> Array:

@@ -29,6 +29,9 @@ STORES = ("zarr.", "h5py.", "netCDF4.")
 FROM_STORE = "polystein.scale.door:from_store"
 #: How the names of files end whose rows are read in blocks.
 STORED_FILES = (".npy", ".parquet", ".zarr", ".h5", ".hdf5")
+#: Arrays of Dask, whose chunks are summed where they are.
+DASK_ARRAY = "dask.array.core.Array"
+FROM_DASK = "polystein.scale.dask:from_dask"
 #: Objects that do not carry all that is needed, and what to do.
 REMEDIES = {
     "stan.fit.Fit": "Pass `ps.from_pystan(posterior, fit)`: gradients need the posterior, too",
@@ -68,6 +71,9 @@ def type_name(value: object) -> str:
 
 def adapted(draws: Any, scores: Any, model: object) -> Any:
     """A source of an object that an adapter takes; None for anything else."""
+    if type_name(draws) == DASK_ARRAY:
+        _refuse_model(model, draws)
+        return _of_dask(draws, scores)
     if is_stored(draws) or (is_array(draws) and is_stored(scores)):
         _refuse_model(model, draws)
         return _stored(draws, scores)
@@ -126,6 +132,11 @@ def _is_pair(block: Any) -> bool:
 
 def _stored(draws: Any, scores: Any) -> Any:
     module, _, function = FROM_STORE.partition(":")
+    return getattr(importlib.import_module(module), function)(draws, scores)
+
+
+def _of_dask(draws: Any, scores: Any) -> Any:
+    module, _, function = FROM_DASK.partition(":")
     return getattr(importlib.import_module(module), function)(draws, scores)
 
 

@@ -152,7 +152,8 @@ def run_pass(
     wait for each other where other programs are at work.
     """
     # What can only be read from the first row to the last cannot be read by several threads.
-    executor = SERIAL if source.sequential else executor or _EXECUTOR.get()
+    given = executor or getattr(source, "executor", None) or _EXECUTOR.get()
+    executor = SERIAL if source.sequential else given
     tick = tick or _TICK.get() or Tick()
     with _few_blas_threads(source):
         executor.run(source, list(rows), accumulators, tick, _size(source, most))
