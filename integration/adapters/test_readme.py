@@ -12,7 +12,7 @@ EXAMPLE = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 #: A number that stands alone, and a bar of the table, which is a number, too.
-NUMBER = re.compile(r"(?<![\w\[])\d[\d,]*(?:\.\d+)?(?![\w\]])|#+")
+NUMBER = re.compile(r"(?<![\w\[])\d+(?:,\d{3})*(?:\.\d+)?(?![\w\]])|#+")
 
 pytestmark = pytest.mark.filterwarnings("default")
 
