@@ -89,7 +89,6 @@ SHORT_OF = {
         "AR(0.9), 1000 x 20, d=4",
     )
 }
-SHORT_OF_POWER = POWER[0]
 # Replicates that one test runs.
 TOGETHER = 50
 AGAIN = [
@@ -162,12 +161,12 @@ def test_what_is_asked_of_the_line_holds(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", POWER)
-def test_the_power_beside_the_earlier_commit_is_as_the_page_says(name: str) -> None:
-    """At most 0.05 below it, but for the line that the page reports as short of that."""
+def test_the_power_is_at_most_a_little_below_that_of_the_earlier_commit(name: str) -> None:
+    """By 0.05 at the most."""
     place = study("runs").Place()
     earlier = study("tables").earlier_place(place).stored("power")[name]
     assert earlier["commit"].startswith("1d7e08b")
-    assert study("judgements").power_kept(row_of(name), earlier) == (name != SHORT_OF_POWER)
+    assert study("judgements").power_kept(row_of(name), earlier)
 
 
 @pytest.mark.parametrize("name", [SCHOOLS, REGRESSION])
