@@ -8,8 +8,6 @@ file, or a line of it, for a fresh start. A second run gives the same table. ``-
 the table of ``docs/scale.md``; ``--only TEXT`` runs the cells whose name holds TEXT.
 """
 
-import argparse
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -17,6 +15,7 @@ import numpy as np
 
 import polystein as ps
 from polystein.experiments.engine.cells import Cell, Replicate, Row
+from studies._command import ended, run_table
 from studies._table import LEVEL, Study
 from tests.statistical.samplers import autoregressive
 
@@ -93,18 +92,5 @@ def markdown() -> list[str]:
     return lines
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m studies.monitor", description=__doc__)
-    parser.add_argument("--markdown", action="store_true", help="print the table and stop")
-    parser.add_argument("--only", metavar="TEXT", default="", help="only cells with this name")
-    parser.add_argument("--jobs", type=int, default=2, help="processes (default 2)")
-    options = parser.parse_args()
-    if options.markdown:
-        print("\n".join(markdown()))
-    else:
-        STUDY.run(options.only, options.jobs)
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    ended(lambda: run_table("monitor", __doc__, STUDY, markdown))

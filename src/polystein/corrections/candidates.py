@@ -12,6 +12,7 @@ from polystein.corrections.designs import (
     CoordinateDesign,
     Design,
     JointDesign,
+    MappedDesign,
     PairDesign,
     Seen,
     ValueFunction,
@@ -31,37 +32,21 @@ from polystein.types import FloatArray
 
 
 @dataclass(frozen=True)
-class NeighboursDesign:
+class NeighboursDesign(MappedDesign):
     """A design among a few coordinates, where there are too few rows for the scores of all."""
 
-    inner: CoordinateDesign | PairDesign
+    among: CoordinateDesign | PairDesign
     coordinates: tuple[int, ...]
 
     @property
-    def cuts(self) -> tuple[int, ...]:
-        """Those among the few."""
-        return self.inner.cuts
+    def inner(self) -> CoordinateDesign | PairDesign:
+        """That of the coordinate or the pair."""
+        return self.among
 
-    @property
-    def functions(self) -> int:
-        """Those of the coordinate or the pair."""
-        return self.inner.functions
-
-    def _among(self, seen: Seen) -> Seen:
+    def mapped(self, seen: Seen) -> Seen:
+        """The few coordinates."""
         few = list(self.coordinates)
         return Seen(seen.draws[:, few], seen.scores[:, few], seen.raw)
-
-    def columns(self, seen: Seen) -> FloatArray:
-        """All features, then all functions, one column each."""
-        return self.inner.columns(self._among(seen))
-
-    def values_of(self, seen: Seen) -> FloatArray:
-        """The functions alone."""
-        return self.inner.values_of(self._among(seen))
-
-    def combined(self, seen: Seen, coefficients: FloatArray) -> FloatArray:
-        """The product of the columns and a matrix of coefficients."""
-        return self.inner.combined(self._among(seen), coefficients)
 
 
 class _Weighing:

@@ -7,6 +7,7 @@ the design's *cuts*. Draws y are centred and scaled, and scores are scaled to ma
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -48,6 +49,41 @@ class Design(Protocol):
 
     def combined(self, seen: Seen, coefficients: FloatArray) -> FloatArray:
         """The product of the columns and a matrix of coefficients, without forming the columns."""
+
+
+class MappedDesign(ABC):
+    """Another design on rows that are mapped first."""
+
+    @property
+    @abstractmethod
+    def inner(self) -> Design:
+        """The design on the mapped rows."""
+
+    @abstractmethod
+    def mapped(self, seen: Seen) -> Seen:
+        """The rows as the inner design sees them."""
+
+    @property
+    def cuts(self) -> tuple[int, ...]:
+        """Those of the inner design."""
+        return self.inner.cuts
+
+    @property
+    def functions(self) -> int:
+        """Those of the inner design."""
+        return self.inner.functions
+
+    def columns(self, seen: Seen) -> FloatArray:
+        """All features, then all functions, one column each."""
+        return self.inner.columns(self.mapped(seen))
+
+    def values_of(self, seen: Seen) -> FloatArray:
+        """The functions alone."""
+        return self.inner.values_of(self.mapped(seen))
+
+    def combined(self, seen: Seen, coefficients: FloatArray) -> FloatArray:
+        """The product of the columns and a matrix of coefficients."""
+        return self.inner.combined(self.mapped(seen), coefficients)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from polystein._lib.arguments import boolean
 from polystein._lib.threads import one_blas_thread
 from polystein.corrections.candidates import best_estimates, coordinate_candidates, joint_candidates
 from polystein.corrections.estimates import (
@@ -22,10 +21,10 @@ from polystein.corrections.estimates import (
 )
 from polystein.corrections.fit import EXACT
 from polystein.corrections.requests import Asked, Functions, asked
-from polystein.data.axes import require_independent_rows
+from polystein.data.axes import rows_or_chains
 from polystein.data.coordinates import Frame
 from polystein.data.sample import as_source
-from polystein.data.source import Source, in_time_order, is_source
+from polystein.data.source import Source, is_source
 from polystein.results.effects import LEVEL, ExpectationRow, ExpectationTable, quantile
 from polystein.types import Array, ScoreFunction
 
@@ -100,11 +99,7 @@ def expectations(
     """
     if functions is None and scores is not None and is_source(draws):
         functions, scores = scores, None
-    source = as_source(draws, scores, model)
-    if boolean(iid, "iid"):
-        require_independent_rows(source)
-    else:
-        source = in_time_order(source)
+    source = rows_or_chains(as_source(draws, scores, model), iid)
     wanted = asked(source, functions, names)
     with one_blas_thread():
         rows = Rows.of(source)

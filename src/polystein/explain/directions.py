@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from polystein.corrections.designs import CoordinateDesign, Seen
+from polystein.corrections.designs import CoordinateDesign, MappedDesign, Seen
 from polystein.corrections.estimates import (
     Candidate,
     Estimate,
@@ -23,7 +23,7 @@ from polystein.corrections.estimates import (
     first_look,
 )
 from polystein.corrections.functionals import What
-from polystein.data.source import Block, Facts, Layout, Source
+from polystein.data.source import OPTIONAL, Block, Facts, Layout, Source
 from polystein.errors import DegenerateError
 from polystein.explain.screening import covariances
 from polystein.types import FloatArray
@@ -63,7 +63,7 @@ class PartOfRows:
         stops = [int(end * length) for length in lengths]
         kept = tuple(stop - start for start, stop in zip(self.starts, stops, strict=True))
         self.layout: Layout = source.layout._replace(lengths=kept)
-        for name in ("names", "weighted", "log_scale", "grain", "sequential", "facts"):
+        for name in OPTIONAL:
             setattr(self, name, getattr(source, name))
 
     def read(self, chain: int, start: int, stop: int) -> Block:
@@ -73,40 +73,20 @@ class PartOfRows:
 
 
 @dataclass(frozen=True, eq=False)
-class DirectionDesign:
+class DirectionDesign(MappedDesign):
     """A coordinate's design along a direction, by a reflection that makes it the first axis."""
 
     reflection: FloatArray
 
     @property
-    def _inner(self) -> CoordinateDesign:
+    def inner(self) -> CoordinateDesign:
+        """That of the first coordinate."""
         return CoordinateDesign(len(self.reflection), 0)
 
-    @property
-    def cuts(self) -> tuple[int, ...]:
-        """As for a coordinate."""
-        return self._inner.cuts
-
-    @property
-    def functions(self) -> int:
-        """As for a coordinate."""
-        return self._inner.functions
-
-    def _turned(self, seen: Seen) -> Seen:
+    def mapped(self, seen: Seen) -> Seen:
+        """The rows, reflected."""
         # A reflection is its own inverse, so that scores turn as draws do.
         return Seen(seen.draws @ self.reflection, seen.scores @ self.reflection, seen.raw)
-
-    def columns(self, seen: Seen) -> FloatArray:
-        """All features, then all functions, one column each."""
-        return self._inner.columns(self._turned(seen))
-
-    def values_of(self, seen: Seen) -> FloatArray:
-        """The functions alone."""
-        return self._inner.values_of(self._turned(seen))
-
-    def combined(self, seen: Seen, coefficients: FloatArray) -> FloatArray:
-        """The product of the columns and a matrix of coefficients."""
-        return self._inner.combined(self._turned(seen), coefficients)
 
 
 def along_directions(rows: Rows) -> list[AlongDirection]:

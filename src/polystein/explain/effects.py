@@ -10,7 +10,6 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import stdtr
 
-from polystein._lib.arguments import boolean
 from polystein._lib.threads import one_blas_thread
 from polystein.corrections.candidates import best_estimates, coordinate_candidates
 from polystein.corrections.estimates import (
@@ -23,10 +22,10 @@ from polystein.corrections.estimates import (
     first_look,
 )
 from polystein.corrections.functionals import What
-from polystein.data.axes import require_independent_rows
+from polystein.data.axes import rows_or_chains
 from polystein.data.passes import Tick
 from polystein.data.sample import as_source
-from polystein.data.source import Source, coordinate_names, in_time_order
+from polystein.data.source import Source, coordinate_names
 from polystein.explain.directions import AlongDirection, along_directions, direction_name
 from polystein.explain.hints import NOTHING_ELSE, Circumstances, hint_for
 from polystein.explain.multiplicity import weighted_holm
@@ -95,12 +94,7 @@ def effects(
     >>> print(table.rows[0].sentence)
     the sd of `tau` is 43 % too large (37 to 49 %)
     """
-    source = as_source(draws, scores, model)
-    if boolean(iid, "iid"):
-        require_independent_rows(source)
-    else:
-        source = in_time_order(source)
-    return effects_of(source)
+    return effects_of(rows_or_chains(as_source(draws, scores, model), iid))
 
 
 def effects_of(

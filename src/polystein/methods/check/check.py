@@ -9,14 +9,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from polystein._lib.arguments import boolean
 from polystein._lib.notes import Notes, first_of
 from polystein._lib.threads import one_blas_thread
-from polystein.data.axes import require_independent_rows
+from polystein.data.axes import rows_or_chains
 from polystein.data.passes import Accumulator, Tick
 from polystein.data.sample import as_source
 from polystein.data.score_screen import ScreenedRows, screen_scores
-from polystein.data.source import Source, coordinate_names, in_time_order
+from polystein.data.source import Source, coordinate_names
 from polystein.data.split import TRAINING, BlockSplit, ChainSplit, RandomSplit, Split
 from polystein.data.stuck import refuse_absurd_chains
 from polystein.errors import LowESSWarning, ScoreWarning
@@ -157,11 +156,7 @@ def check(
     True
     """
     bound = checked_tolerance(tolerance)
-    source = as_source(draws, scores, model)
-    if boolean(iid, "iid"):
-        require_independent_rows(source)
-    else:
-        source = in_time_order(source)
+    source = rows_or_chains(as_source(draws, scores, model), iid)
     refuse_absurd_chains(source)
     test = SplitSampleTest(source, BASIS, "full", *_rules(source, iid), "greater", True)
     # Rows are read for a first look, for sums, to train and to test.
