@@ -45,9 +45,19 @@ def main() -> int:
 
         return before_after.main(options)
 
-    from benchmarks import chains, check, core, harness, reads, rivals, rivals_linear
+    from benchmarks import (
+        chains,
+        check,
+        core,
+        effects,
+        harness,
+        reads,
+        rivals,
+        rivals_linear,
+        scale,
+    )
 
-    modules = (core, chains, check, reads, rivals, rivals_linear)
+    modules = (core, chains, check, effects, reads, rivals, rivals_linear, scale)
     every = [case for module in modules for case in module.CASES]
     cases = [case for case in every if case.name.startswith(options.only or "")]
     if not cases:

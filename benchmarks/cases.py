@@ -77,6 +77,14 @@ def chains(draws: Array, scores: Array, seed: int) -> object:
     return ps.check(draws, scores, rng=seed)
 
 
+def effects(draws: Array, scores: Array, seed: int) -> object:
+    return ps.effects(draws, scores)
+
+
+def means(draws: Array, scores: Array, seed: int) -> object:
+    return ps.expectations(draws, scores, functions=["mean"], iid=True)
+
+
 def bootstrap(draws: Array, scores: Array, seed: int) -> object:
     return ps.psd_bootstrap_test(draws, scores, order=2, rng=seed)
 
@@ -99,11 +107,14 @@ CASES = [
     Timed("check-iid-million", MILLION, independent, TENTH),
     Timed("check-chains-short-16", (4, 1000, 16), chains),
     Timed("check-chains-16", (4, 2500, 16), chains),
-    Timed("check-chains-128", (4, 2500, 128), chains),
+    Timed("check-chains-128", (4, 2000, 128), chains),
     Timed("check-chains-300", (4, 2000, 300), chains),
     Timed("check-chains-ar-million", (4, 250_000, 16), chains, (4, 25_000, 16), autoregressive),
     Timed("check-chains-many", (1000, 20, 5), chains),
     Timed("check-chains-few", (4, 5000, 5), chains),
+    Timed("effects-chains-short-16", (4, 1000, 16), effects),
+    Timed("effects-50", (100_000, 50), effects, (10_000, 50)),
+    Timed("expectations-means-million", MILLION, means, TENTH),
     Timed("bootstrap", (1000, 16), bootstrap),
     Timed("ksd", (500, 8), rival("ksd_test")),
     Timed("fssd", (2000, 8), rival("fssd_test")),

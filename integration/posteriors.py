@@ -1,9 +1,9 @@
 """The posteriors of all integration tests: data, and exact gradients by hand.
 
-Eight schools (non-centred), a logistic regression with correlated predictors, and a model with a
-half-normal scale, an ordered vector and a simplex. Gradients are those of the unconstrained
-log-density, the Jacobian included. All libraries use log for scales, and the logarithm of
-differences for ordered vectors; their simplexes differ.
+Eight schools (non-centred and centred), a logistic regression with correlated predictors, and a
+model with a half-normal scale, an ordered vector and a simplex. Gradients are those of the
+unconstrained log-density, the Jacobian included. All libraries use log for scales, and the
+logarithm of differences for ordered vectors; their simplexes differ.
 """
 
 from collections.abc import Callable, Mapping
@@ -45,6 +45,18 @@ def schools_gradient(values: Mapping[str, Array]) -> dict[str, Array]:
     }
 
 
+def centred_gradient(values: Mapping[str, Array]) -> dict[str, Array]:
+    """The same posterior with theta = mu + tau z in the place of z."""
+    mu, log_tau, theta = values["mu"], values["tau"], values["theta"]
+    tau, away = np.exp(log_tau), theta - mu[..., None]
+    pull = away / tau[..., None] ** 2
+    return {
+        "mu": -mu / 25.0 + pull.sum(axis=-1),
+        "tau": 1.0 - tau**2 / 25.0 - 8.0 + np.sum(pull * away, axis=-1),
+        "theta": (EFFECTS - theta) / ERRORS**2 - pull,
+    }
+
+
 def regression_gradient(values: Mapping[str, Array]) -> dict[str, Array]:
     """alpha ~ N(0, 2), beta ~ N(0, 1), y ~ Bernoulli(logit = alpha + x beta)."""
     alpha, beta = values["alpha"], values["beta"]
@@ -68,6 +80,14 @@ def constrained_gradient(values: Mapping[str, Array]) -> dict[str, Array]:
     }
 
 
+def log_ratio_gradient(values: Mapping[str, Array]) -> dict[str, Array]:
+    """The simplex, Dirichlet given its counts, by log-ratios to its last part."""
+    ratios = np.exp(values["w"])
+    w = ratios / (1.0 + ratios.sum(axis=-1, keepdims=True))
+    total = CONCENTRATION + COUNTS
+    return {"w": total[:2] - total.sum() * w}
+
+
 def by_variable(sample: ps.Sample, rows: Array) -> dict[str, Array]:
     """Columns of a sample by variable, without PyMC's transforms: (n,) or (n, k)."""
     places: dict[str, list[int]] = {}
@@ -82,8 +102,11 @@ def by_variable(sample: ps.Sample, rows: Array) -> dict[str, Array]:
     return found
 
 
-def assert_exact(sample: ps.Sample, gradient: Gradient, rtol: float = 1e-6) -> None:
-    """Scores equal the gradient by hand, variable by variable, whatever their order."""
+def assert_exact(sample: ps.Sample, gradient: Gradient, rtol: float = 5e-7) -> None:
+    """Scores equal the gradient by hand, variable by variable, whatever their order.
+
+    Every library comes this close, so that any two of them agree to 1e-6.
+    """
     draws, scores = np.asarray(sample.draws), np.asarray(sample.scores)
     expected = gradient(by_variable(sample, draws))
     found = by_variable(sample, scores)
@@ -142,10 +165,16 @@ def rejected_too_often(rejections: int, of: int) -> bool:
     return bool(binom.sf(rejections - 1, of, 0.05) < 0.001)
 
 
+def wide_draws(sample: ps.Sample, *names: str) -> Array:
+    """The draws with some coordinates 15 % too wide."""
+    draws = np.array(sample.draws)
+    for name in names:
+        place = (sample.names or ()).index(name)
+        column = draws[..., place].copy()
+        draws[..., place] = column.mean() + 1.15 * (column - column.mean())
+    return draws
+
+
 def inflated(sample: ps.Sample, name: str, score: Callable[[Array], Array]) -> ps.Sample:
     """The draws with one coordinate 15 % too wide, and the scores there."""
-    draws = np.array(sample.draws)
-    place = (sample.names or ()).index(name)
-    column = draws[..., place]
-    draws[..., place] = column.mean() + 1.15 * (column - column.mean())
-    return ps.Sample(draws, score, names=sample.names)
+    return ps.Sample(wide_draws(sample, name), score, names=sample.names)

@@ -150,8 +150,10 @@ def test_labelled_axes_in_another_order_are_an_error_with_a_remedy() -> None:
     with pytest.raises(ps.InputError, match=r"transpose\('chain', 'draw', ...\)"):
         ps.check(swapped, lambda x: -x)
     data = xr.Dataset({"x": (("chain", "draw", "parameter"), CHAINS)})
-    with pytest.raises(ps.InputError, match="got an xarray Dataset"):
+    with pytest.raises(ps.InputError, match=r"Dataset\. Pass one of its variables"):
         ps.check(data, lambda x: -x)
+    with pytest.raises(ps.InputError, match="got an xarray Dataset"):
+        ps.check(CHAINS, data)
     assert ps.check(data["x"], -data["x"], rng=1).pvalue == ps.check(CHAINS, -CHAINS, rng=1).pvalue
 
 

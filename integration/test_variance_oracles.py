@@ -9,7 +9,6 @@ import pytest
 from arch.covariance.kernel import Bartlett, QuadraticSpectral
 
 import polystein as ps
-from polystein.data.source import Layout
 from polystein.inference.autocorrelation import autocovariances
 from polystein.inference.pareto import pareto_index
 from polystein.inference.variance import LongRun
@@ -28,7 +27,7 @@ RULES: list[Any] = [ps.InitialSequence(), ps.BatchMeans()]
 def long_run(rule: Any, chains: Array) -> LongRun:
     """Chains of shape (chain, row, column)."""
     lengths = (chains.shape[1],) * chains.shape[0]
-    accumulator = rule.accumulator(Layout(lengths, 1, True), chains.shape[2])
+    accumulator = rule.accumulator(lengths, chains.shape[2])
     for number, chain in enumerate(chains):
         accumulator.update(chain, None, number, 0)
     result: LongRun = accumulator.finalise()

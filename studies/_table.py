@@ -32,6 +32,12 @@ def decision(result: ps.GofResult) -> list[Row]:
     return [{"rejected": int(result.rejected(LEVEL))}]
 
 
+def rejection_rate(cell: Cell, decisions: str) -> Row:
+    """How often a test rejected."""
+    rejections = decisions.count("x")
+    return {"rejections": rejections, "rate": f"{rejections / len(decisions):.4f}"}
+
+
 def no_columns(replicates: int) -> Row:
     """A table without columns of its own."""
     return {}
@@ -52,6 +58,9 @@ class Study:
     seed: int = 0
     columns: Callable[[int], Row] = no_columns
     work: Path = WORK
+    mark: Callable[[Sequence[Row]], str] = marks
+    #: Columns that are computed from the marks of a line.
+    rates: Callable[[Cell, str], Row] = rejection_rate
 
     def stored(self) -> dict[str, dict[str, str]]:
         """The lines of the committed table, by cell."""
@@ -70,7 +79,7 @@ class Study:
             # A warning concerns one set of draws; here many are tested on purpose.
             warnings.simplefilter("ignore", ps.PolysteinWarning)
             return "".join(
-                marks(self.decide(Replicate(cell, index, self.seed))) for index in replicates
+                self.mark(self.decide(Replicate(cell, index, self.seed))) for index in replicates
             )
 
     def run(self, only: str = "", jobs: int = 2, *, anew: bool = False) -> None:
@@ -88,7 +97,13 @@ class Study:
             for row in self._pieces(cell, jobs, code):
                 so_far = f"{row['replicates']}/{cell.replicates}"
                 elapsed = f"{time.perf_counter() - started:.0f} s"
-                words = (f"{done}/{len(missing)}", row["rate"], self.name(cell), so_far, elapsed)
+                words = (
+                    f"{done}/{len(missing)}",
+                    row.get("rate", ""),
+                    self.name(cell),
+                    so_far,
+                    elapsed,
+                )
                 print(*words, sep="  ", flush=True)
             self._write(row)
 
@@ -107,15 +122,13 @@ class Study:
             rows = runner.run([part], self.decide, out=folder, seed=self.seed, jobs=jobs)
             finished = Store(folder, self.seed).load(part)
             assert finished is not None
-            yield self._line(cell, marks(rows), " ".join(finished.commits))
+            yield self._line(cell, self.mark(rows), " ".join(finished.commits))
 
     def _line(self, cell: Cell, decisions: str, commit: str) -> Row:
-        rejections = decisions.count("x")
         return {
             "cell": self.name(cell),
             "replicates": len(decisions),
-            "rejections": rejections,
-            "rate": f"{rejections / len(decisions):.4f}",
+            **self.rates(cell, decisions),
             **self.columns(len(decisions)),
             "decisions": decisions,
             "polystein": ps.__version__,

@@ -11,8 +11,6 @@ B2 = 250 replicates, and at n = 300 it is measured with these, with the default 
 those of ``tests/statistical/test_rivals.py``.
 """
 
-import argparse
-import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -24,6 +22,7 @@ from scipy.stats import binom
 import polystein as ps
 from polystein.experiments.engine.cells import Cell, Replicate, Row
 from polystein.experiments.paper.samplers import EXPERIMENT_1, gaussian_score
+from studies._command import ended, run_table
 from studies._table import LEVEL, Study, decision
 
 REPLICATES, CHANCE = 1000, 0.001
@@ -115,18 +114,5 @@ def markdown() -> list[str]:
     return lines
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m studies.rivals_size", description=__doc__)
-    parser.add_argument("--markdown", action="store_true", help="print the table and stop")
-    parser.add_argument("--only", metavar="TEXT", default="", help="only cells with this name")
-    parser.add_argument("--jobs", type=int, default=2, help="processes (default 2)")
-    options = parser.parse_args()
-    if options.markdown:
-        print("\n".join(markdown()))
-    else:
-        STUDY.run(options.only, options.jobs)
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    ended(lambda: run_table("rivals_size", __doc__, STUDY, markdown))

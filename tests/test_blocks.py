@@ -7,8 +7,9 @@ import pytest
 
 import polystein as ps
 from polystein._lib import scratch
-from polystein.data.passes import Threads, every_row, run_pass
+from polystein.data.passes import every_row, run_pass
 from polystein.data.source import Block, Rows, Source, complete
+from polystein.scale.threads import Threads
 from tests.data.blocks import Recorder, joined, seen, small_blocks
 from tests.sources import MinimalSource, WeightedSource
 from tests.test_sources import FUNCTIONS, answer, chains
@@ -65,18 +66,18 @@ def independent(*, weighted: bool) -> ps.Sample:
     return ps.Sample(draws, scores, log_weights=log_weights if weighted else None)
 
 
-def assert_close(first: Any, second: Any) -> None:
-    """Equal words, and numbers equal to 1e-12."""
+def assert_close(first: Any, second: Any, bound: float = 1e-12) -> None:
+    """Equal words, and numbers equal to a bound."""
     if isinstance(first, dict):
         assert first.keys() == second.keys()
         for key, value in first.items():
-            assert_close(value, second[key])
+            assert_close(value, second[key], bound)
     elif isinstance(first, list | tuple):
         assert len(first) == len(second)
         for one, other in zip(first, second, strict=True):
-            assert_close(one, other)
+            assert_close(one, other, bound)
     elif isinstance(first, float) and second is not None:
-        assert first == pytest.approx(second, rel=1e-12, abs=1e-12)
+        assert first == pytest.approx(second, rel=bound, abs=bound)
     else:
         assert first == second
 
@@ -101,7 +102,9 @@ def compared(monkeypatch: pytest.MonkeyPatch, case: Any, source: Source, rows: i
     small_blocks(monkeypatch, 10**6)
     expected = answer(function, source, options)
     small_blocks(monkeypatch, rows)
-    assert_close(answer(function, source, options), expected)
+    # A regression solves normal equations, which magnify the rounding of their sums.
+    regression = function is ps.effects or "tolerance" in options
+    assert_close(answer(function, source, options), expected, 1e-7 if regression else 1e-12)
 
 
 @pytest.mark.parametrize("rows", [1, 7])
@@ -198,5 +201,5 @@ def test_threads_do_not_write_into_each_others_memory() -> None:
     sample = ps.Sample(draws, -draws)
     mask = np.random.default_rng(1).random(60_000) < 0.4
     for _ in range(5):
-        blocks = seen(sample, [Rows(0, 0, 60_000, mask)], executor=Threads(8), most=100)
+        blocks = seen(sample, [Rows(0, 0, 60_000, mask)], executor=Threads(8, 1), most=100)
         assert np.array_equal(joined(blocks), draws[mask])

@@ -27,6 +27,7 @@ ARROWS = (
 LAZY = {
     # Methods of a result show it.
     ("results.result", "report"),
+    ("results.effects", "report"),
     # The door takes objects of other libraries, whose adapters are imported when one is met.
     ("data.foreign", "adapters"),
 }
@@ -38,11 +39,12 @@ PUBLISHED = {
     "theory",
     "data",
     "adapters",
+    "scale",
     "stein",
     "weights",
     "results",
 }
-PUBLISHED |= {"methods", "rivals"}
+PUBLISHED |= {"corrections", "explain", "methods", "rivals", "workflows"}
 CORE_DEPENDENCIES = {"numpy", "scipy", "threadpoolctl"}
 CLI_ROOMS = {"report", "experiments", "cli"}
 CLI_DEPENDENCIES = {"typer", "rich", "matplotlib", "pyarrow"}

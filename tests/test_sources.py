@@ -44,6 +44,15 @@ FUNCTIONS: dict[str, tuple[Function, dict[str, Any], set[str]]] = {
     ),
     "check": (ps.check, {"rng": 1}, {"rows", "chains", "weights"}),
     "check iid": (ps.check, {"rng": 1, "iid": True}, {"rows", "weights"}),
+    "check tolerance": (ps.check, {"rng": 1, "tolerance": 0.1}, {"rows", "chains", "weights"}),
+    "expectations": (ps.expectations, {}, {"rows", "chains", "weights"}),
+    "expectations functions": (
+        ps.expectations,
+        {"functions": {"cube": lambda x: x**3}, "iid": True},
+        {"rows", "weights"},
+    ),
+    "effects": (ps.effects, {}, {"rows", "chains", "weights"}),
+    "effects iid": (ps.effects, {"iid": True}, {"rows", "weights"}),
     "ksd": (ps.ksd, {}, {"rows", "chains", "weights"}),
     "ksd_test": (ps.ksd_test, {"n_bootstrap": 50, "rng": 1}, {"rows", "chains", "weights"}),
     "ksdagg_test": (
@@ -67,10 +76,13 @@ FUNCTIONS: dict[str, tuple[Function, dict[str, Any], set[str]]] = {
 #: Public names that take no draws.
 WITHOUT_DRAWS = {"BatchMeans", "BlockSplit", "ChainSplit", "ClosedForm", "CrossEntropy", "IID"}
 WITHOUT_DRAWS |= {"GaussianKernel", "IMQKernel", "GofResult", "InitialSequence", "RandomSplit"}
+WITHOUT_DRAWS |= {"EffectTable", "ExpectationTable"}
 WITHOUT_DRAWS |= {"SoftThreshold", "Uniform", "__version__", "theory"}
 WITHOUT_DRAWS |= {name for name in ps.__all__ if name.endswith(("Error", "Warning"))}
 #: The door itself, and the accumulator, which has a test of its own.
 WITHOUT_DRAWS |= {"Sample", "SteinMoments"}
+#: The monitor, which takes draws as they come and no source of finished ones.
+WITHOUT_DRAWS |= {"Monitor"}
 #: Adapters, which take objects of other libraries.
 WITHOUT_DRAWS |= {name for name in ps.__all__ if name.startswith(("from_", "to_"))}
 
@@ -137,7 +149,7 @@ def test_a_lazy_source_gives_the_answer_of_the_sample(name: str, kind: str) -> N
     function, options, _ = FUNCTIONS[name]
     lazy, sample = pair(kind)
     found, expected = (answer(function, source, options) for source in (lazy, sample))
-    if name == "check":
+    if function is ps.check:
         found, expected = without_ranks(found), without_ranks(expected)
     assert_same(found, expected)
 

@@ -18,6 +18,14 @@ def schools(errors: Any, effects: Any = None) -> None:
         numpyro.sample("y", dist.Normal(theta, errors), obs=effects)
 
 
+def centred(errors: Any, effects: Any = None) -> None:
+    mu = numpyro.sample("mu", dist.Normal(0.0, 5.0))
+    tau = numpyro.sample("tau", dist.HalfNormal(5.0))
+    with numpyro.plate("school", 8):
+        theta = numpyro.sample("theta", dist.Normal(mu, tau))
+        numpyro.sample("y", dist.Normal(theta, errors), obs=effects)
+
+
 def regression(predictors: Any, outcomes: Any = None) -> None:
     alpha = numpyro.sample("alpha", dist.Normal(0.0, 2.0))
     beta = numpyro.sample("beta", dist.Normal(0.0, 1.0).expand([3]).to_event(1))
@@ -37,11 +45,13 @@ def constrained(measured: Any, counts: Any = None) -> None:
 #: Models with their arguments.
 MODELS: dict[str, tuple[Any, tuple[Any, ...], dict[str, Any]]] = {
     "schools": (schools, (data.ERRORS,), {"effects": data.EFFECTS}),
+    "centred": (centred, (data.ERRORS,), {"effects": data.EFFECTS}),
     "regression": (regression, (data.PREDICTORS,), {"outcomes": data.OUTCOMES}),
     "constrained": (constrained, (data.MEASURED,), {"counts": data.COUNTS}),
 }
 NAMES = {
     "schools": ("mu", "tau", *(f"z[{i}]" for i in range(8))),
+    "centred": ("mu", "tau", *(f"theta[{i}]" for i in range(8))),
     "regression": ("alpha", "beta[0]", "beta[1]", "beta[2]"),
     "constrained": ("cut[0]", "cut[1]", "cut[2]", "sigma", "w[0]", "w[1]"),
 }

@@ -51,6 +51,7 @@ def constrained() -> Any:
 MODELS = {"schools": schools, "regression": regression, "constrained": constrained}
 NAMES = {
     "schools": ("mu", "tau_log__", *(f"z[{school}]" for school in data.SCHOOLS)),
+    "centred": ("mu", "tau_log__", *(f"theta[{school}]" for school in data.SCHOOLS)),
     "regression": ("alpha", "beta[0]", "beta[1]", "beta[2]"),
     "constrained": (
         "sigma_log__",
@@ -61,6 +62,7 @@ NAMES = {
 }
 GRADIENTS = {
     "schools": data.schools_gradient,
+    "centred": data.centred_gradient,
     "regression": data.regression_gradient,
     "constrained": data.constrained_gradient,
 }

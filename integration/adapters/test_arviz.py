@@ -97,6 +97,38 @@ def test_what_does_not_fit_is_named(data: Any, scores: Any, names: Any, message:
         ps.from_arviz(data, scores, var_names=names)
 
 
+@pytest.mark.parametrize(
+    ("library", "version", "advice"),
+    [
+        (
+            "pymc",
+            "6.3.2",
+            r"With PyMC 6: `pm\.sample\(.*nuts=\{\"store_gradient\": True\}.*model=model",
+        ),
+        ("pymc", "5.28.5", r"With PyMC 5: .*nuts_sampler_kwargs=.*model=model"),
+        ("nutpie", "0.16.8", "With nutpie: .*store_gradient=True, store_unconstrained=True"),
+        ("numpyro", "0.22.0", r"pass the MCMC itself: `ps\.check\(mcmc\)`\.$"),
+        ("cmdstanpy", "1.3.0", "save_latent_dynamics=True, sig_figs=18"),
+        ("stan", "3.10.0", r"`ps\.from_pystan\(posterior, fit\)`"),
+        ("other", "1", "With nutpie: .*With PyMC 6: .*With PyMC 5: .*With CmdStanPy"),
+    ],
+)
+def test_what_to_tell_the_sampler(data: Any, library: str, version: str, advice: str) -> None:
+    data["posterior"].attrs |= {
+        "inference_library": library,
+        "inference_library_version": version,
+    }
+    with pytest.raises(ps.InputError, match=advice):
+        ps.check(data)
+
+
+def test_one_group_is_not_enough(data: Any) -> None:
+    group = data["posterior"]
+    group = group if OLD else group.to_dataset()
+    with pytest.raises(ps.InputError, match="or the whole InferenceData or DataTree"):
+        ps.check(group)
+
+
 def test_the_command_line_reads_files(
     data: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

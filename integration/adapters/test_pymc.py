@@ -2,6 +2,7 @@
 
 import json
 import time
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import arviz
 import numpy as np
 import pymc as pm
 import pytest
+import xarray
 
 import polystein as ps
 from integration.adapters.pymc_models import (
@@ -24,24 +26,30 @@ from integration.adapters.pymc_models import (
 )
 from integration.posteriors import assert_exact, assert_gradient, assert_simplex, inflated
 from polystein.adapters.pymc import log_density_gradient
+from polystein.cli import main
 
 pytestmark = [
     pytest.mark.filterwarnings("default"),
     pytest.mark.filterwarnings("error::polystein.errors.ScoreWarning"),
 ]
-_RUNS: dict[str, tuple[Any, Any, Any]] = {}
+KEEP = {"include_transformed": True}
+
+
+@cache
+def runs(name: str) -> tuple[Any, list[Any], Any]:
+    """A model with draws of PyMC's own sampler, by two seeds, and of nutpie."""
+    model = MODELS[name]()
+    own = [
+        sample(model, seed=seed, chains=2, nuts_sampler="pymc", idata_kwargs=KEEP)
+        for seed in (1, 3)
+    ]
+    return model, own, stored(model, seed=2)
 
 
 @pytest.fixture(params=MODELS)
 def run(request: pytest.FixtureRequest) -> tuple[str, Any, Any, Any]:
-    """A model with draws of PyMC's own sampler and of nutpie, sampled once."""
-    name = request.param
-    if name not in _RUNS:
-        model = MODELS[name]()
-        keep = {"include_transformed": True}
-        own = sample(model, seed=1, chains=2, nuts_sampler="pymc", idata_kwargs=keep)
-        _RUNS[name] = (model, own, stored(model, seed=2))
-    return name, *_RUNS[name]
+    model, own, trace = runs(request.param)
+    return request.param, model, own[0], trace
 
 
 def variables(data: Any, group: str) -> Any:
@@ -77,7 +85,41 @@ def test_constrained_draws_are_transformed(run: Any) -> None:
     np.testing.assert_allclose(found.scores, expected.scores, rtol=1e-6, atol=1e-7)
 
 
-def test_stored_gradients_are_those_of_the_model(run: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["value names", "names of the posterior"])
+def test_unconstrained_values_in_a_group_of_their_own(run: Any, kind: str, tmp_path: Path) -> None:
+    """PyMC and nutpie use the names of value variables there, ArviZ's schema those of the draws."""
+    name, model, own, _ = run
+    everything = variables(own, "posterior")
+    posterior = everything[[variable.name for variable in model.unobserved_RVs]]
+    # Fewer digits than the draws have, so that it shows where the values come from.
+    values = {
+        value.name: everything[value.name].round(6)
+        for value in model.value_vars
+        if value.name not in posterior
+    }
+    if kind == "names of the posterior":
+        values = {short.rsplit("_", 3)[0]: array for short, array in values.items()}
+    unconstrained = xarray.Dataset(values)
+    if not values:
+        assert name == "regression"
+        return
+    tree = xarray.DataTree.from_dict(
+        {"posterior": posterior, "unconstrained_posterior": unconstrained}
+    )
+    tree.to_netcdf(str(tmp_path / "data.nc"))
+    expected = np.array(ps.from_pymc(model, own).draws)
+    rounded = [i for i, one in enumerate(NAMES[name]) if "__" in one]
+    expected[..., rounded] = expected[..., rounded].round(6)
+    for data in (tree, tmp_path / "data.nc"):
+        found = ps.from_pymc(model, data)
+        assert found.names == NAMES[name]
+        assert np.array_equal(found.draws, expected)
+        assert_exact(found, GRADIENTS[name])
+
+
+def test_stored_gradients_are_those_of_the_model(
+    run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     _, model, _, trace = run
     expected, found = ps.from_pymc(model, trace), ps.from_nutpie(trace)
     assert found.names == expected.names
@@ -87,21 +129,27 @@ def test_stored_gradients_are_those_of_the_model(run: Any, tmp_path: Path) -> No
     again = ps.from_file(tmp_path / "trace.nc")
     assert np.array_equal(again.scores, found.scores)
     assert np.array_equal(again.draws, found.draws)
+    monkeypatch.setattr("sys.argv", ["polystein", "check", str(tmp_path / "trace.nc"), "--json"])
+    with pytest.raises(SystemExit):
+        main()
+    assert json.loads(capsys.readouterr().out)["pvalue"] == ps.check(found, rng=0).pvalue
 
 
-def test_verdicts(run: Any) -> None:
+@pytest.mark.parametrize("name", MODELS)
+def test_verdicts(name: str) -> None:
     """NUTS passes with both samplers; one parameter 15 % too wide does not."""
-    name, model, own, trace = run
-    assert ps.check(own, model=model, rng=0).pvalue > 0.001
-    result = ps.check(trace, rng=0)
-    assert result.pvalue > 0.001
+    model, own, trace = runs(name)
     function = log_density_gradient(model)
 
     def score(rows: Any) -> Any:
         return np.array([function(row)[1] for row in rows])
 
-    wrong = ps.check(inflated(ps.from_pymc(model, trace), INFLATED[name], score), rng=0)
-    assert wrong.rejected()
+    for data in (*own, trace):
+        right = ps.from_pymc(model, data)
+        assert ps.check(right, rng=0).pvalue > 0.001
+        assert ps.check(inflated(right, INFLATED[name], score), rng=0).rejected()
+    assert ps.check(own[0], model=model, rng=0).pvalue > 0.001
+    assert ps.check(trace, rng=0).pvalue > 0.001
 
 
 def test_the_verdict_survives_a_file(run: Any, tmp_path: Path) -> None:
@@ -121,8 +169,7 @@ def test_the_verdict_survives_a_file(run: Any, tmp_path: Path) -> None:
 
 def test_traps_are_named() -> None:
     """Arrays taken by hand out of eight schools, in the ways in which it goes wrong."""
-    model, _, trace = _RUNS.get("schools") or (schools(), None, None)
-    trace = stored(model, seed=2) if trace is None else trace
+    model, _, trace = runs("schools")
     right = ps.from_pymc(model, trace)
     names, draws, scores = list(right.names or ()), np.array(right.draws), np.array(right.scores)
     tau = names.index("tau_log__")
@@ -149,11 +196,34 @@ def test_traps_are_named() -> None:
 
 
 def test_centred_schools_have_exact_scores() -> None:
+    """Their verdict is for the convergence diagnostics."""
     model = schools(centred=True)
-    data = sample(model, seed=1, chains=2, draws=300)
-    found = ps.from_pymc(model, data)
-    assert found.names == ("mu", "tau_log__", *(f"theta[{school}]" for school in "ABCDEFGH"))
-    assert_gradient(found)
+    trace = stored(model, seed=1, chains=2, draws=300)
+    for found in (ps.from_pymc(model, trace), ps.from_nutpie(trace)):
+        assert found.names == NAMES["centred"]
+        assert_exact(found, GRADIENTS["centred"])
+    assert_gradient(ps.from_pymc(model, trace))
+    # Few draws enter the neck, and the sampler says so.
+    sampler = ps.check(trace, rng=0).diagnostics.sampler
+    assert sampler.divergences > 0
+    assert sampler.bfmi is not None
+
+
+def test_gradients_in_two_processes() -> None:
+    model, (own, _), _ = runs("regression")
+    told: list[tuple[int, int]] = []
+    found = ps.from_pymc(model, own, cores=2, progress=lambda *now: told.append(now))
+    assert np.array_equal(found.scores, ps.from_pymc(model, own).scores)
+    assert told[-1] == (2000, 2000)
+    assert len(told) == 16
+    few = ps.from_pymc(model, own, cores=2, thin=250)
+    assert np.array_equal(few.scores, found.scores[:, ::250])
+
+
+def test_warm_up_of_pymc_is_left_out() -> None:
+    options = {"nuts_sampler": "pymc", "discard_tuned_samples": False}
+    data = sample(regression(), seed=1, chains=2, draws=100, **options)
+    assert ps.from_pymc(regression(), data).layout.lengths == (100, 100)
 
 
 def test_gradients_take_at_most_twice_the_bare_calls() -> None:
@@ -198,8 +268,7 @@ def test_discrete_variables_are_named() -> None:
 
 
 def test_missing_gradients_say_what_to_pass() -> None:
-    model, own, _ = _RUNS.get("regression") or (regression(), None, None)
-    own = sample(model, seed=1, chains=2, draws=50) if own is None else own
+    _, (own, _), _ = runs("regression")
     advice = r"With PyMC 6: .*nuts=\{" if MAJOR >= 6 else "With PyMC 5: .*nuts_sampler_kwargs"
     with pytest.raises(ps.InputError, match=advice):
         ps.check(own)

@@ -5,6 +5,7 @@ import math
 import subprocess
 import sys
 import warnings
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,7 @@ pytestmark = pytest.mark.filterwarnings("default")
 #: All posteriors in one program, which takes a minute to build.
 PROGRAM = """
 data {
-  int<lower=0, upper=2> which;
+  int<lower=0, upper=1> centred;  // whether z is theta itself
   vector[8] effects; vector[8] errors;
   matrix[200, 3] predictors; array[200] int outcomes;
   vector[60] measured; array[60] int level; array[3] int counts; vector[3] concentration;
@@ -38,16 +39,20 @@ parameters {
   /* constraints */
   real<lower=0> sigma; ordered[3] cut; simplex[3] w;
 }
-transformed parameters { vector[8] theta = mu + tau * z; }
+transformed parameters {
+  vector[8] theta;
+  if (centred) theta = z; else theta = mu + tau * z;
+}
 model {
-  mu ~ normal(0, 5); tau ~ normal(0, 5); z ~ std_normal(); effects ~ normal(theta, errors);
+  mu ~ normal(0, 5); tau ~ normal(0, 5); effects ~ normal(theta, errors);
+  if (centred) z ~ normal(mu, tau); else z ~ std_normal();
   alpha ~ normal(0, 2); beta ~ std_normal(); outcomes ~ bernoulli_logit(alpha + predictors * beta);
   sigma ~ std_normal(); cut ~ normal(0, 2); measured ~ normal(cut[level], sigma);
   w ~ dirichlet(concentration); counts ~ multinomial(w);
 }
 """
 VALUES = {
-    "which": 0,
+    "centred": 0,
     "effects": data.EFFECTS.tolist(),
     "errors": data.ERRORS.tolist(),
     "predictors": data.PREDICTORS.tolist(),
@@ -63,31 +68,150 @@ NAMES = (
 )  # fmt: skip
 
 
-@pytest.fixture(scope="module", params=[1, 2])
-def fitted(request: pytest.FixtureRequest) -> tuple[Any, Any]:
-    posterior = stan.build(PROGRAM, data=VALUES, random_seed=request.param)
-    options = {"num_chains": 2, "num_samples": 250, "num_warmup": 500, "save_warmup": True}
+#: The parameters of each posterior, and one whose spread is made wrong.
+MODELS = {"schools": ["mu", "tau", "z"], "regression": ["alpha", "beta"],
+          "constrained": ["sigma", "cut", "w"]}  # fmt: skip
+INFLATED = {"schools": "mu", "regression": "beta[2]", "constrained": "cut[1]"}
+DRAWS = 1000
+
+
+@cache
+def fitted(seed: int) -> tuple[Any, Any]:
+    posterior = stan.build(PROGRAM, data=VALUES, random_seed=seed)
+    options = {"num_chains": 2, "num_samples": DRAWS, "num_warmup": 500, "save_warmup": True}
     return posterior, posterior.sample(**options)
 
 
-def test_pystan(fitted: Any) -> None:
-    posterior, fit = fitted
-    sample = ps.from_pystan(posterior, fit)
-    assert sample.layout.lengths == (250, 250)
+@cache
+def sampled(seed: int) -> ps.Sample:
+    return ps.from_pystan(*fitted(seed))
+
+
+def test_pystan() -> None:
+    _, fit = fitted(1)
+    sample = sampled(1)
+    assert sample.layout.lengths == (DRAWS, DRAWS)
     assert sample.names == NAMES
     data.assert_gradient(sample, count=1)
+    data.assert_simplex(sample)
     for gradient in (
         data.schools_gradient,
         data.regression_gradient,
         data.constrained_gradient,
     ):
         data.assert_exact(sample, gradient)
-    own = fit["tau"].reshape(2, 750)[:, 500:]
+    own = fit["tau"].reshape(2, 500 + DRAWS)[:, 500:]
     np.testing.assert_allclose(np.exp(sample.draws[..., 1]), own, rtol=1e-9)
-    assert set(sample.facts.sampler_statistics) == {"diverging", "energy"}
-    assert ps.check(sample, rng=0).pvalue > 0.001
+    statistics = {"diverging", "energy", "reached_max_treedepth"}
+    assert set(sample.facts.sampler_statistics) == statistics
     with pytest.raises(ps.InputError, match=r"Pass `ps\.from_pystan\(posterior, fit\)`"):
         ps.check(fit)
+
+
+def test_pystan_gives_the_models_own_parameters() -> None:
+    posterior, fit = fitted(1)
+    sample = ps.from_pystan(posterior, fit, thin=100)
+    transform = sample.facts.transform
+    assert transform is not None
+    found = transform(np.asarray(sample.draws).reshape(-1, len(NAMES)))
+    for name in ("tau", "z", "cut", "w"):
+        own = fit[name].reshape(-1, 2, 500 + DRAWS)[..., 500::100]
+        expected = np.moveaxis(own, 0, 2).reshape(2 * DRAWS // 100, -1)
+        np.testing.assert_allclose(found[name].reshape(expected.shape), expected, rtol=1e-9)
+
+
+def test_centred_schools_have_exact_scores() -> None:
+    """The same program with other data, which is not built again."""
+    posterior = stan.build(PROGRAM, data={**VALUES, "centred": 1}, random_seed=1)
+    fit = posterior.sample(num_chains=1, num_samples=20, num_warmup=200)
+    sample = ps.from_pystan(posterior, fit)
+    renamed = [name.replace("z[", "theta[") for name in NAMES]
+    theirs = ps.Sample(sample.draws, sample.scores, names=renamed)
+    data.assert_exact(theirs, data.centred_gradient)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("model", MODELS)
+def test_verdicts(model: str, seed: int) -> None:
+    """NUTS passes; one parameter 15 % too wide does not. The three posteriors are independent."""
+    names = MODELS[model]
+    assert ps.check(sampled(seed).select(var_names=names), rng=0).pvalue > 0.001
+    assert ps.check(inflated(seed).select(var_names=names), rng=0).rejected()
+
+
+@cache
+def inflated(seed: int) -> ps.Sample:
+    """One parameter of each posterior 15 % too wide, with the scores there."""
+    posterior, _ = fitted(seed)
+
+    def score(rows: Any) -> Any:
+        return np.array([posterior.grad_log_prob(row.tolist()) for row in rows])
+
+    wide = data.wide_draws(sampled(seed), *INFLATED.values())
+    return ps.Sample(wide, score, names=NAMES)
+
+
+class BridgedModel:
+    """PyStan's compiled program behind the interface of BridgeStan."""
+
+    def __init__(self, posterior: Any) -> None:
+        self._posterior = posterior
+
+    def param_names(self) -> list[str]:
+        found = [
+            name if size == 1 else f"{name}.{i}"
+            for name, size in (("mu", 1), ("tau", 1), ("z", 8), ("alpha", 1), ("beta", 3),
+                               ("sigma", 1), ("cut", 3), ("w", 3))
+            for i in range(1, size + 1)
+        ]  # fmt: skip
+        return found
+
+    def param_unc_names(self) -> list[str]:
+        return self.param_names()[:-1]
+
+    def param_unconstrain(self, theta: Any) -> Any:
+        values = dict(zip(self.param_names(), theta.tolist(), strict=True))
+        lists: dict[str, Any] = {}
+        for name, value in values.items():
+            base, _, index = name.partition(".")
+            if index:
+                lists.setdefault(base, []).append(value)
+            else:
+                lists[base] = value
+        return np.array(self._posterior.unconstrain_pars(lists))
+
+    def param_constrain(self, theta_unc: Any) -> Any:
+        return np.array(self._posterior.constrain_pars(theta_unc.tolist(), False, False))
+
+    def log_density(self, theta_unc: Any) -> float:
+        return float(self._posterior.log_prob(theta_unc.tolist()))
+
+    def log_density_gradient(self, theta_unc: Any) -> tuple[float, Any]:
+        return 0.0, np.array(self._posterior.grad_log_prob(theta_unc.tolist()))
+
+
+def test_bridgestan_by_its_interface() -> None:
+    """Draws by name, constrained and unconstrained rows: the same as by PyStan."""
+    posterior, fit = fitted(1)
+    expected = ps.from_pystan(posterior, fit, thin=20)
+    model = BridgedModel(posterior)
+    free = np.asarray(expected.draws)
+    own = np.stack([[model.param_constrain(row) for row in chain] for chain in free])
+    by_name = {
+        name: _by_chain(fit, name)[:, ::20]
+        for name in ("mu", "tau", "z", "alpha", "beta", "sigma", "cut", "w")
+    }
+    for draws in (free, own, by_name):
+        found = ps.from_bridgestan(model, draws)
+        assert found.names == expected.names
+        np.testing.assert_allclose(found.draws, free, rtol=1e-7, atol=1e-9)
+        np.testing.assert_allclose(found.scores, expected.scores, rtol=1e-6, atol=1e-6)
+    data.assert_gradient(found, count=1)
+
+
+def _by_chain(fit: Any, name: str) -> Any:
+    own = np.moveaxis(fit[name].reshape(-1, 2, 500 + DRAWS), 0, 2)[:, 500:]
+    return own[..., 0] if own.shape[2] == 1 else own
 
 
 def prophet_run(folder: Path, seed: int, *, digits: int = 18, warm_up: int = 0) -> str:
@@ -112,30 +236,51 @@ def prophet_run(folder: Path, seed: int, *, digits: int = 18, warm_up: int = 0) 
     return str(folder / "diag_*.csv")
 
 
+def prophet_gradient(folder: Path) -> Any:
+    """The gradient of prophet's log-density by hand, for a linear trend."""
+    values = json.loads((folder / "data.json").read_text())
+    t, y, x = np.array(values["t"]), np.array(values["y"]), np.array(values["X"])[:, 0]
+    bends = [(t >= change) * (t - change) for change in values["t_change"]]
+
+    def gradient(rows: Any) -> Any:
+        k, m, first, second, log_sigma, beta = np.moveaxis(rows, -1, 0)[..., None]
+        rest = y - (k * t + m + first * bends[0] + second * bends[1] + beta * x)
+        sigma = np.exp(log_sigma)[..., 0]
+        pull = rest / sigma[..., None] ** 2
+        parts = [
+            np.sum(pull * t, axis=-1) - k[..., 0] / 25.0,
+            np.sum(pull, axis=-1) - m[..., 0] / 25.0,
+            np.sum(pull * bends[0], axis=-1) - np.sign(first[..., 0]) / values["tau"],
+            np.sum(pull * bends[1], axis=-1) - np.sign(second[..., 0]) / values["tau"],
+            1.0 - t.size + np.sum(rest * pull, axis=-1) - sigma**2 / 0.25,
+            np.sum(pull * x, axis=-1) - beta[..., 0] / 100.0,
+        ]
+        return np.stack(parts, axis=-1)
+
+    return gradient
+
+
 @pytest.mark.parametrize("seed", [1, 2])
 def test_cmdstan(tmp_path: Path, seed: int) -> None:
-    """Gradients of the noise and of the base trend are known; NUTS is not rejected."""
+    """Gradients are known; NUTS is not rejected, one parameter 15 % too wide is."""
     found = ps.from_cmdstan(prophet_run(tmp_path, seed))
     assert found.layout.lengths == (1000,) * 4
     assert found.names == ("k", "m", "delta[1]", "delta[2]", "sigma_obs", "beta[1]")
-    k, m, first, second, log_sigma, beta = np.moveaxis(np.asarray(found.draws), 2, 0)[..., None]
-    values = json.loads((tmp_path / "data.json").read_text())
-    t, y, x = np.array(values["t"]), np.array(values["y"]), np.array(values["X"])[:, 0]
-    after = [(t >= change) * (t - change) for change in (0.3, 0.6)]
-    rest = y - (k * t + m + first * after[0] + second * after[1] + beta * x)
-    sigma = np.exp(log_sigma)[..., 0]
-    scores = np.asarray(found.scores)
-    by_k = np.sum(rest * t, axis=-1) / sigma**2 - k[..., 0] / 25.0
-    by_sigma = 1.0 - 60.0 + np.sum(rest**2, axis=-1) / sigma**2 - sigma**2 / 0.25
-    np.testing.assert_allclose(scores[..., 0], by_k, rtol=1e-6, atol=1e-6)
-    np.testing.assert_allclose(scores[..., 4], by_sigma, rtol=1e-6, atol=1e-6)
+    gradient = prophet_gradient(tmp_path)
+    np.testing.assert_allclose(
+        found.scores, gradient(np.asarray(found.draws)), rtol=1e-6, atol=1e-6
+    )
+    statistics = {"diverging", "energy", "reached_max_treedepth"}
+    assert set(found.facts.sampler_statistics) == statistics
     assert ps.check(found, rng=0).pvalue > 0.001
+    assert ps.check(data.inflated(found, "beta[1]", gradient), rng=0).rejected()
     with pytest.raises(ps.InputError, match="got Stan's ordinary output"):
         ps.from_cmdstan(str(tmp_path / "output_*.csv"))
     script = Path(__file__).parents[2] / "examples" / "check_cmdstan.py"
-    command = [sys.executable, str(script), str(tmp_path / "diag_*.csv")]
-    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=120)
-    assert "Do these draws come from the target?" in done.stdout
+    for program in ([str(script)], ["-m", "polystein", "check", "--cmdstan"]):
+        command = [sys.executable, *program, str(tmp_path / "diag_*.csv")]
+        done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=120)
+        assert "Do these draws come from the target?" in done.stdout
 
 
 def test_warm_up_and_digits_of_cmdstan(tmp_path: Path) -> None:

@@ -18,9 +18,11 @@ from polystein.adapters.pystan import from_pystan
 from polystein.adapters.scipy import from_scipy
 from polystein.adapters.to_arviz import to_arviz
 from polystein.adapters.torch import from_torch
+from polystein.corrections.expectations import expectations
 from polystein.data.sample import Sample
 from polystein.data.split import BlockSplit, ChainSplit, RandomSplit
 from polystein.errors import (
+    ClusterError,
     DegenerateError,
     DependenceWarning,
     HeavyTailWarning,
@@ -32,11 +34,14 @@ from polystein.errors import (
     ScaleError,
     ScoreWarning,
 )
-from polystein.inference.variance import IID, BatchMeans, InitialSequence
+from polystein.explain.effects import effects
+from polystein.inference.batch_means import BatchMeans
+from polystein.inference.variance import IID, InitialSequence
 from polystein.methods.bootstrap import psd_bootstrap_test
 from polystein.methods.check.check import check
 from polystein.methods.discrepancy import lambda_psd, o_psd, psd
 from polystein.methods.gof import lambda_psd_test, psd_test
+from polystein.results.effects import EffectTable, ExpectationTable
 from polystein.results.result import GofResult
 from polystein.rivals import (
     GaussianKernel,
@@ -49,8 +54,10 @@ from polystein.rivals import (
     psd_l2_test,
     rfsd_test,
 )
+from polystein.scale.door import from_store
 from polystein.stein.moments import SteinMoments
 from polystein.weights.rules import ClosedForm, CrossEntropy, SoftThreshold, Uniform
+from polystein.workflows.monitor import Monitor
 
 __all__ = [
     "IID",
@@ -58,9 +65,12 @@ __all__ = [
     "BlockSplit",
     "ChainSplit",
     "ClosedForm",
+    "ClusterError",
     "CrossEntropy",
     "DegenerateError",
     "DependenceWarning",
+    "EffectTable",
+    "ExpectationTable",
     "GaussianKernel",
     "GofResult",
     "HeavyTailWarning",
@@ -69,6 +79,7 @@ __all__ = [
     "InputError",
     "LowESSWarning",
     "MissingExtraError",
+    "Monitor",
     "PolysteinError",
     "PolysteinWarning",
     "RandomSplit",
@@ -80,6 +91,8 @@ __all__ = [
     "Uniform",
     "__version__",
     "check",
+    "effects",
+    "expectations",
     "from_arviz",
     "from_blackjax",
     "from_bridgestan",
@@ -91,6 +104,7 @@ __all__ = [
     "from_pymc",
     "from_pystan",
     "from_scipy",
+    "from_store",
     "from_torch",
     "fssd_test",
     "ksd",

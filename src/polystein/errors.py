@@ -8,6 +8,7 @@ about from `PolysteinWarning`::
     ├── DegenerateError (also ArithmeticError) the data have no variance
     ├── ScaleError (also OverflowError)        the answer does not fit a float64
     ├── MissingExtraError (also ImportError)   an optional dependency is not installed
+    ├── ClusterError (also a RuntimeError)     workers of a cluster were lost
     └── StudyError (also a RuntimeError)       a study could not be finished
         └── TaskError                          the task of a study raised an error
 
@@ -40,6 +41,10 @@ class ScaleError(PolysteinError, OverflowError):
 
 class MissingExtraError(PolysteinError, ImportError):
     """An optional dependency is not installed."""
+
+
+class ClusterError(PolysteinError, RuntimeError):
+    """Workers of a cluster were lost more often than its scheduler allows."""
 
 
 class StudyError(PolysteinError, RuntimeError):

@@ -26,5 +26,6 @@ Role: TypeAlias = Literal["witness", "weights", "gap", "test"]
 Standardise: TypeAlias = bool | Literal["whiten"]
 Structure: TypeAlias = Literal["full", "diagonal"]
 Verdict: TypeAlias = Literal["rejected", "not rejected", "inconclusive"]
+ToleranceVerdict: TypeAlias = Literal["within", "beyond", "undecided"]
 #: Over how many rows the multipliers of a wild bootstrap stay dependent; "auto" estimates it.
 MultiplierLength: TypeAlias = float | Literal["auto"] | None

@@ -10,12 +10,12 @@ earlier commit, checked out elsewhere, on the same draws.
 """
 
 import argparse
-import sys
 import time
 from pathlib import Path
 
 from polystein.experiments.engine.cells import Replicate
 from polystein.experiments.engine.store import write_text
+from studies._command import ended
 from studies.chains_beyond import GROUP, PARTS, tables, true_ess
 from studies.chains_beyond.lines import Line
 from studies.chains_beyond.records import record
@@ -82,8 +82,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except KeyboardInterrupt:
-        print("stopped; the same command goes on from here", file=sys.stderr)
-        sys.exit(130)
+    ended(main)

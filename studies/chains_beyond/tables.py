@@ -4,6 +4,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from studies import _command
 from studies.chains_beyond import PARTS
 from studies.chains_beyond.judgements import judgements, power_kept
 from studies.chains_beyond.lines import Line, lines_of
@@ -168,11 +169,5 @@ assert set(TABLES) >= set(PARTS)
 
 def on_page(text: str, place: Place) -> str:
     """The page with the tables as they are now, each between its marks."""
-    for name, lines in TABLES.items():
-        start, end = f"<!-- table: {name} -->\n", f"<!-- end of table: {name} -->\n"
-        if (text.count(start), text.count(end)) != (1, 1):
-            raise ValueError(f"{PAGE.name} must hold {start.strip()} and {end.strip()} once each")
-        before, _, rest = text.partition(start)
-        _, _, after = rest.partition(end)
-        text = before + start + "\n".join(["", *lines(place), "", ""]) + end + after
-    return text
+    tables = {name: lines(place) for name, lines in TABLES.items()}
+    return _command.on_page(text, PAGE, tables)

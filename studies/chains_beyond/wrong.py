@@ -47,7 +47,7 @@ def sampled(rng: Generator, count: int, *, model: str) -> Drawn:
 def lines() -> Iterator[Line]:
     """Planted faults are AR(0.5), 4 x 1000, d=5; the others come from NUTS."""
     for name, fault in planted_faults():
-        yield Line(name, "wrong", partial(planted, fault=fault), PLANTED, replicates=100)
+        yield Line(name, "wrong", partial(planted, fault=fault), PLANTED)
     yield Line(
         "centred eight schools, NUTS as it comes, 4 x 1000, d=10",
         "wrong",
@@ -62,7 +62,7 @@ def lines() -> Iterator[Line]:
         "wrong",
         partial(sampled, model="regression"),
         frozenset({"doubted", "never bare"}),
-        replicates=20,
+        replicates=40,
         needs_jax=True,
         cost=3000.0,
     )

@@ -7,8 +7,9 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 import polystein as ps
 from polystein._lib.threads import one_blas_thread
-from polystein.data.passes import SERIAL, Executor, Threads, every_row, run_pass, visit_blocks
+from polystein.data.passes import SERIAL, Executor, every_row, run_pass, visit_blocks
 from polystein.data.source import Block
+from polystein.scale.threads import Threads
 from tests.data.blocks import Recorder
 from tests.rows import arbitrary_rows
 
@@ -61,7 +62,7 @@ class Noted(Recorder):
         return self
 
 
-@pytest.mark.parametrize("executor", [SERIAL, Threads(2)], ids=repr)
+@pytest.mark.parametrize("executor", [SERIAL, Threads(2, 1)], ids=repr)
 def test_passes_use_one_thread(executor: Executor, monkeypatch: pytest.MonkeyPatch) -> None:
     noted, sample = Noted(), ps.Sample(*arbitrary_rows(30, 2))
     monkeypatch.setattr("polystein.data.passes._WORTH_A_LIMIT", 60)

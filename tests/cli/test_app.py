@@ -185,7 +185,7 @@ def test_every_command_explains_itself(run: Run) -> None:
 def test_help_lists_the_exit_codes(run: Run, name: str) -> None:
     line = (
         "Exit codes: 0 not rejected, 1 rejected, 2 bad input, 3 internal error, 4 inconclusive, "
-        "130 interrupted."
+        "5 beyond tolerance, 6 undecided, 130 interrupted."
     )
     assert line == EXIT_CODES
     assert line in " ".join(run(name, "--help").out.split())
@@ -216,6 +216,21 @@ def test_check_does_not_take_chains_for_independent_rows(run: Run) -> None:
     assert (done.code, done.out) == (2, "")
     assert "`iid=True` is for independent rows" in done.err
     assert "draws.reshape(-1, 2)" in done.err
+
+
+def test_a_tolerance_decides_the_exit_code(run: Run) -> None:
+    for scale, name in ((1.0, "right"), (1.5, "wide")):
+        draws = np.random.default_rng(1).standard_normal((4000, 2)) * scale
+        np.savez(f"{name}.npz", draws=draws, scores=-draws)
+    done = run("check", "right.npz", "--iid", "--tolerance", "0.1")
+    assert (done.code, "within 0.1" in done.out) == (0, True)
+    done = run("check", "wide.npz", "--iid", "--tolerance", "0.1", "--json")
+    values = json.loads(done.out)
+    assert (done.code, values["tolerance"]) == (5, "beyond")
+    assert values["effects"]["rows"][0]["what"] == "sd"
+    assert run("check", "right.npz", "--iid", "--tolerance", "0.02").code == 6
+    done = run("check", "right.npz", "--tolerance", "2")
+    assert (done.code, "`--tolerance` must be" in done.err) == (2, True)
 
 
 def test_check_rejects_a_faulty_sampler(run: Run) -> None:

@@ -1,5 +1,6 @@
 """Where the draws and scores of a command come from."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -71,6 +72,16 @@ def test_parameters_and_rows_are_chosen(run: Run) -> None:
     )
 
 
+def test_parameters_and_rows_of_a_test_are_chosen(run: Run) -> None:
+    draws = np.random.default_rng(0).standard_normal((1000, 2))
+    draws[:, 1] += 1.0
+    draws[:100] += 5.0
+    np.savez("run.npz", draws=draws, scores=-draws, names=["mu", "tau"])
+    assert run("test", "run.npz").code == 1
+    chosen = ("--var-names", "m*", "--drop-first", "100", "--thin", "2")
+    assert run("test", "run.npz", *chosen).code == 0
+
+
 def test_scores_from_a_further_file(run: Run, bad: np.ndarray) -> None:
     np.save("bad.npy", bad)
     np.save("scores.npy", -bad)
@@ -79,6 +90,27 @@ def test_scores_from_a_further_file(run: Run, bad: np.ndarray) -> None:
 
 def test_completion_is_offered(run: Run) -> None:
     assert "--install-completion" in run("--help").out
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize(("typed", "offered"), [("ch", "check"), ("check --scores-f", "--scores-")])
+def test_the_shell_completes_commands_and_options(typed: str, offered: str) -> None:
+    """What Bash asks the program for, after the script of `--install-completion` is read."""
+    words = ["polystein", *typed.split(" ")]
+    asked = {
+        "_POLYSTEIN_COMPLETE": "complete_bash",
+        "COMP_WORDS": " ".join(words),
+        "COMP_CWORD": str(len(words) - 1),
+    }
+    program = "import sys; sys.argv = ['polystein']; from polystein.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={**os.environ, **asked},
+    )
+    assert offered in done.stdout
 
 
 @pytest.mark.processes

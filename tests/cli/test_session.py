@@ -13,12 +13,13 @@ from typer.testing import CliRunner
 
 import polystein
 from polystein.cli.app import app
-from polystein.cli.session import progress_bar
+from polystein.cli.session import ExitCode, progress_bar
 from polystein.errors import StudyError, TaskError
 from polystein.experiments.engine.cells import Row
 from polystein.experiments.paper import (
     reproduce,
 )
+from polystein.types import ToleranceVerdict, Verdict
 from tests.cli.files import Run, save_pair
 
 
@@ -153,3 +154,20 @@ def test_a_bar_on_a_terminal(run: Run, good: np.ndarray, monkeypatch: pytest.Mon
     assert "Bootstrap" in done.err
     assert "100%" in done.err
     assert "Bootstrap" not in done.out
+
+
+@pytest.mark.parametrize(
+    ("verdict", "tolerance", "code"),
+    [
+        ("rejected", None, 1),
+        ("rejected", "within", 0),
+        ("rejected", "beyond", 5),
+        ("not rejected", "undecided", 6),
+        ("inconclusive", "undecided", 4),
+        ("inconclusive", None, 4),
+    ],
+)
+def test_a_tolerance_comes_before_a_verdict_that_decides(
+    verdict: Verdict, tolerance: ToleranceVerdict | None, code: int
+) -> None:
+    assert ExitCode.of(verdict, tolerance) == code

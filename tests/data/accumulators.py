@@ -11,14 +11,29 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import polystein as ps
+from polystein.corrections.designs import (
+    CoordinateDesign,
+    JointDesign,
+    MeansDesign,
+    PairDesign,
+    ValueFunction,
+)
+from polystein.corrections.estimates import Rows
+from polystein.corrections.gram import Folds, GramPass
+from polystein.corrections.influence import Combination, InfluencePass
+from polystein.corrections.products import ProductSums
 from polystein.data.coordinates import RAW, DrawMoments
-from polystein.data.passes import WeightSums, every_row, run_pass
+from polystein.data.passes import Tick, WeightSums, every_row, run_pass
 from polystein.data.score_screen import ScreenedRows
 from polystein.data.screen import LargestDeviations, PositiveWeights, RowKeys
 from polystein.data.source import Source
 from polystein.data.split import TRAINING, ForRoles, Partition
+from polystein.explain.screening import ShapeLook
+from polystein.inference.batch_means import CellAccumulator
 from polystein.inference.columns import ColumnMoments
+from polystein.inference.longrun import IndependentStretches, Stretches
 from polystein.inference.lugsail import LugsailBatches, Stretch
+from polystein.inference.pareto import LargestValues
 from polystein.methods.check.agreement import AgreementSums, Bounds, ThinnedRows
 from polystein.methods.check.batch_sums import BatchSums
 from polystein.methods.check.batches import cut
@@ -27,6 +42,7 @@ from polystein.methods.discrepancy import _Products, _Stack
 from polystein.methods.first_look import RoleMoments
 from polystein.methods.split_sample import _Judged, _WithSum
 from polystein.stein.basis import Hermite, LinearAndBounded, Monomial
+from polystein.stein.dual import _Extent, _FeatureSum
 from polystein.stein.expanded_features import EntryVariances
 from polystein.stein.moments import SteinMoments, SteinSums
 from polystein.stein.operator import operator_for
@@ -79,10 +95,16 @@ def _sums(structure: Any, basis: Any, given: Given) -> SteinSums:
     return SteinSums(moments, given.source.log_scale)
 
 
+def _tails(given: Given) -> list[LargestValues]:
+    return [LargestValues(given.source.layout.total) for _ in range(2)]
+
+
 def _judged(variance: Any, given: Given) -> _Judged:
     columns = 2 + ORDER
     accumulator = variance.accumulator(given.source.layout.lengths, columns)
-    return _Judged(_WithSum(given.witness, np.arange(1.0, columns)), accumulator, slice(2))
+    return _Judged(
+        _WithSum(given.witness, np.arange(1.0, columns)), accumulator, _tails(given), True
+    )
 
 
 def _lugsail(halved: bool, given: Given) -> _Judged:
@@ -99,12 +121,22 @@ def _lugsail(halved: bool, given: Given) -> _Judged:
         stretches[0] = Stretch(0, given.source.layout.total, 4, 0)
     columns = 2 + ORDER
     accumulator = LugsailBatches(stretches, columns, halved=halved)
-    return _Judged(_WithSum(given.witness, np.arange(1.0, columns)), accumulator, slice(2))
+    return _Judged(
+        _WithSum(given.witness, np.arange(1.0, columns)), accumulator, _tails(given), True
+    )
 
 
 def _read_judged(judged: _Judged) -> list[Any]:
     """What is kept of the columns is a set of rows."""
-    return [*judged.variance.finalise(), np.sort(np.concatenate(judged.parts), axis=0)]
+    tails = [np.sort(np.concatenate(tail._kept))[-tail._count :] for tail in judged.tails]
+    return [*judged.variance.finalise(), np.sort(np.concatenate(judged.parts), axis=0), *tails]
+
+
+def _cells(given: Given) -> _Judged:
+    columns, lengths = 2 + ORDER, given.source.layout.lengths
+    accumulator = CellAccumulator(ps.BatchMeans(), lengths, columns, 3)
+    witness = _WithSum(given.witness, np.arange(1.0, columns))
+    return _Judged(witness, accumulator, _tails(given), True)
 
 
 def _batch_pass(given: Given) -> Any:
@@ -140,12 +172,46 @@ def _products(given: Given) -> _Products:
     return _Products(stack, np.full(size, 0.1), np.full(size, 2.0))
 
 
+_DESIGNS = (
+    MeansDesign(3),
+    CoordinateDesign(3, 1),
+    CoordinateDesign(3, 0, shape=True),
+    PairDesign(3, 0, 2),
+    JointDesign(3, (0,), (), (ValueFunction(np.sin, np.zeros(3), np.ones(3)),)),
+)
+
+
+def _gram(given: Given) -> GramPass:
+    return GramPass(_DESIGNS, given.witness.frame, Folds(given.source.layout))
+
+
+def _products_shared(given: Given) -> ProductSums:
+    designs = (_DESIGNS[1], _DESIGNS[3])
+    return ProductSums(designs, given.witness.frame, Folds(given.source.layout))
+
+
+def _influence(chains: bool, given: Given) -> InfluencePass:
+    lengths = given.source.layout.lengths
+    stretches = Stretches(lengths) if chains else IndependentStretches(lengths)
+    rows = Rows(given.source, given.source.layout.total, stretches, Tick())
+    fits = rows.fits(_DESIGNS[1:4], given.witness.frame)
+    combinations = [
+        Combination(fit, np.eye(fit.design.functions), np.eye(fit.design.functions)) for fit in fits
+    ]
+    return InfluencePass(combinations, given.witness.frame, stretches)
+
+
 def _agreement(given: Given) -> AgreementSums:
     bounds = Bounds(np.linspace(-1.0, 1.0, 6), np.linspace(0.5, 2.0, 6), 2.0, np.ones(6))
     return AgreementSums(given.source.layout, bounds)
 
 
 CASES: dict[str, Case] = {
+    "GramPass": Case(_gram, lambda a: list(a.matrices)),
+    "ProductSums": Case(_products_shared, lambda a: [a.scores, a.sums, a.own]),
+    "InfluencePass": Case(partial(_influence, False), lambda a: [a.sums]),
+    "InfluencePass chains": Case(partial(_influence, True), lambda a: [a.sums]),
+    "ShapeLook": Case(lambda g: ShapeLook(3, g.witness.frame), _moments),
     "AgreementSums": Case(_agreement, lambda a: [*a.finalise()[:3]]),
     "ScreenedRows": Case(lambda g: ScreenedRows(g.source.layout), lambda a: [*a.finalise()]),
     "ThinnedRows": Case(
@@ -191,15 +257,21 @@ CASES: dict[str, Case] = {
     "_Judged batches": Case(partial(_judged, ps.BatchMeans(length=3)), _read_judged),
     "_Judged lugsail": Case(partial(_lugsail, True), _read_judged),
     "_Judged whole chains": Case(partial(_lugsail, False), _read_judged),
+    "_Extent": Case(lambda g: _Extent(3), lambda a: [a.bounds]),
+    "_FeatureSum": Case(lambda g: _FeatureSum(g.witness), lambda a: [a.total, a.weight]),
+    "_Judged cells": Case(_cells, _read_judged),
     "BatchPass": Case(_batch_pass, _read_batches),
     "TrainingSums": Case(_training, _read_training),
     "_Products": Case(_products, lambda a: [a.products, a.squares, a.weight, a.weight_squares]),
 }
-#: These take columns or arrays instead of blocks, from accumulators above.
+#: These take columns or arrays instead of blocks, from accumulators above. The folds are not
+#: cut anywhere: a block lies in one of them.
 BEHIND_OTHERS = {
-    "_ChainAccumulator",
+    "CellAccumulator",
+    "ChainAccumulator",
     "_IIDAccumulator",
     "ColumnMoments",
+    "FoldedColumns",
     "LugsailBatches",
     "SteinMoments",
 }

@@ -1,5 +1,6 @@
 """Objects of other libraries at the door, by doubles of their types."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,10 @@ def double(module: str, name: str, **attributes: Any) -> Any:
         ("bridgestan.model", "StanModel", "Pass `ps.from_bridgestan"),
         ("pymc.model.core", "Model", r"Pass the draws first: `ps.check\(idata, model=model\)`"),
         ("pymc.backends.base", "MultiTrace", "return_inferencedata=True"),
+        ("pymc.variational.approximations", "MeanField", r"approximation\.sample\(4000\), model="),
+        ("nutpie.sample", "_BackgroundSampler", r"Pass the trace: `ps\.check\(sampler\."),
+        ("numpyro.infer.hmc", "NUTS", "Pass the MCMC after `run`"),
+        ("xarray.core.dataset", "Dataset", "or the whole InferenceData or DataTree"),
         ("bambi.models", "Model", "Pass the draws first"),
         ("cmdstanpy.stanfit.vb", "CmdStanVB", "save_latent_dynamics=True"),
         ("emcee.ensemble", "EnsembleSampler", "swapaxes"),
@@ -33,8 +38,9 @@ def test_objects_that_cannot_be_used_say_what_to_do(module: str, name: str, mess
 
 
 def test_a_path_is_pointed_to_the_reader() -> None:
-    with pytest.raises(ps.InputError, match=r"Pass `ps.from_file\('run.npz'\)`"):
-        ps.check("run.npz")
+    for path in ("run.npz", Path("run.npz")):
+        with pytest.raises(ps.InputError, match=r"Pass `ps.from_file\('run.npz'\)`"):
+            ps.check(path)
 
 
 def test_a_model_beside_arrays_is_refused() -> None:

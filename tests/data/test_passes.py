@@ -10,7 +10,6 @@ import polystein as ps
 from polystein.data.coordinates import DrawMoments
 from polystein.data.passes import (
     SERIAL,
-    Threads,
     Tick,
     WeightSums,
     block_rows,
@@ -22,6 +21,7 @@ from polystein.data.passes import (
     visit_blocks,
 )
 from polystein.data.source import Block, Rows
+from polystein.scale.threads import Threads
 from polystein.stein.basis import Monomial
 from polystein.stein.moments import SteinMoments, SteinSums, stein_moments
 from tests.data.blocks import Recorder, joined, runs, seen, small_blocks
@@ -29,7 +29,7 @@ from tests.rows import arbitrary_rows, arbitrary_weights
 from tests.sources import CountingSample
 
 pytestmark = pytest.mark.filterwarnings("ignore::polystein.HeavyTailWarning")
-EXECUTORS: list[Any] = [SERIAL, Threads(1), Threads(2), Threads(3)]
+EXECUTORS: list[Any] = [SERIAL, Threads(1, 1), Threads(2, 1), Threads(3, 1)]
 
 
 @pytest.mark.parametrize("dimension", [1, 2, 16, 100, 1024, 5000])
@@ -53,7 +53,7 @@ def test_every_row_comes_once_and_in_order(executor: Any) -> None:
 def test_more_threads_than_blocks_is_no_problem() -> None:
     draws, scores = arbitrary_rows(30, 2)
     sample = ps.Sample(draws, scores)
-    assert np.array_equal(joined(seen(sample, every_row(sample), executor=Threads(4))), draws)
+    assert np.array_equal(joined(seen(sample, every_row(sample), executor=Threads(4, 1))), draws)
 
 
 def test_chains_are_never_mixed_in_a_run() -> None:
@@ -206,7 +206,7 @@ def test_progress_is_told_by_one_thread_at_a_time() -> None:
 
     sample = ps.Sample(*arbitrary_rows(400, 2))
     tick = Tick(progress, 400)
-    run_pass(sample, every_row(sample), executor=Threads(8), tick=tick, most=4)
+    run_pass(sample, every_row(sample), executor=Threads(8, 1), tick=tick, most=4)
     assert told == list(range(4, 401, 4))
 
 

@@ -9,8 +9,9 @@ import pytest
 
 import polystein as ps
 from polystein.data.coordinates import working_frame
-from polystein.data.passes import SERIAL, Threads, every_row, run_pass
+from polystein.data.passes import SERIAL, every_row, run_pass
 from polystein.data.source import Block, Source
+from polystein.scale.threads import Threads
 from tests.data.accumulators import BEHIND_OTHERS, CASES, Given, accumulator_classes
 from tests.data.blocks import seen, small_blocks
 from tests.rows import arbitrary_rows
@@ -86,7 +87,7 @@ def test_threads_give_the_answer_of_one(
 ) -> None:
     small_blocks(monkeypatch, 40)
     on = given(kind)
-    assert_same(name, taken(name, on, executor=Threads(count)), taken(name, on, executor=SERIAL))
+    assert_same(name, taken(name, on, executor=Threads(count, 1)), taken(name, on, executor=SERIAL))
 
 
 @every_kind

@@ -8,8 +8,9 @@ import pytest
 
 import polystein as ps
 from polystein._lib import scratch
-from polystein.data.passes import SERIAL, Threads, every_row, run_pass, visit_blocks
+from polystein.data.passes import SERIAL, every_row, run_pass, visit_blocks
 from polystein.data.source import Block, Rows
+from polystein.scale.threads import Threads
 from tests.data.blocks import (
     GrainSource,
     Recorder,
@@ -23,7 +24,7 @@ from tests.data.blocks import (
 from tests.rows import Array, arbitrary_rows
 
 RAGGED = (5, 1, 40, 3, 3, 3, 17, 8, 100, 2)
-EXECUTORS: list[Any] = [SERIAL, Threads(2), Threads(3)]
+EXECUTORS: list[Any] = [SERIAL, Threads(2, 1), Threads(3, 1)]
 
 
 def numbered(*lengths: int, grain: int = 1) -> GrainSource:

@@ -316,3 +316,13 @@ def test_the_weight_of_a_draw_counts() -> None:
     squares = weights * (draws[:, 0] - np.average(draws[:, 0], weights=weights)) ** 2
     expected = f"{squares[7] / squares.sum():.0%} of the variance"
     assert expected in str(warning_of(draws, log_weights))
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_many_keys_are_sorted_in_halves(n_jobs: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("polystein.data.screen._MANY_KEYS", 100)
+    draws = np.random.default_rng(0).standard_normal((400, 2))
+    twice = np.concatenate([draws, draws[:200]])
+    with pytest.raises(ps.InputError, match="200 of 600 rows repeat another row"):
+        ps.psd_test(twice, -twice, order=1, rng=1, n_jobs=n_jobs)
+    ps.psd_test(draws, -draws, order=1, rng=1, n_jobs=n_jobs)

@@ -8,9 +8,10 @@ import pytest
 
 import polystein as ps
 from polystein.data.coordinates import DrawMoments
-from polystein.data.passes import SERIAL, Threads, every_row, run_pass
+from polystein.data.passes import SERIAL, every_row, run_pass
 from polystein.data.source import Source
 from polystein.data.split import ForRoles, Partition
+from polystein.scale.threads import Threads
 from polystein.types import Role
 from tests.data.blocks import GrainSource, Recorder, joined, numbered_chains, seen, small_blocks
 from tests.rows import Array
@@ -75,7 +76,7 @@ def test_every_row_has_one_role(split: str, layout: str) -> None:
 
 
 @every_case
-@pytest.mark.parametrize("executor", [SERIAL, Threads(3)], ids=repr)
+@pytest.mark.parametrize("executor", [SERIAL, Threads(3, 1)], ids=repr)
 @pytest.mark.parametrize("size", [1, 7, 1000])
 def test_an_accumulator_for_roles_takes_their_rows(
     split: str, layout: str, size: int, executor: Any, monkeypatch: pytest.MonkeyPatch

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from polystein.inference.pareto import (
     LARGEST_INDEX,
     SUSPICIOUS_PART,
+    LargestValues,
     heavy_tail_index,
     pareto_index,
 )
@@ -120,3 +121,20 @@ def test_an_index_within_its_error_of_one_half_is_not_heavy() -> None:
 @pytest.mark.parametrize("column", [np.zeros(1000), np.ones(1000), np.array([1e6, *[1.0] * 30])])
 def test_what_cannot_be_fitted_is_not_heavy(column: Any) -> None:
     assert heavy_tail_index(column) is None
+
+
+@pytest.mark.parametrize("size", [50, 1000, 50_000])
+def test_parts_of_a_column_give_the_index_of_the_whole(size: int) -> None:
+    column = np.random.default_rng(3).standard_t(1.5, size=size)
+    expected = heavy_tail_index(column)
+    first, second = LargestValues(size), LargestValues(size)
+    for number, part in enumerate(np.array_split(column, 17)):
+        (first if number % 3 else second).add(part)
+    assert first.merge(second).heavy_tail_index() == expected
+    # Some multiple of the root of the rows is kept.
+    assert first._held <= 2 * first._count + size // 17 + 1
+
+
+def test_columns_whose_squares_overflow_are_no_error() -> None:
+    column = np.random.default_rng(3).standard_normal(1000)
+    assert heavy_tail_index(1e200 * column) is None

@@ -63,14 +63,15 @@ WALKERS = "ensemble of 16 walkers, correlated Gaussian, 16 x 1000, d=4"
 POWER = ["AR(0.9), mean +0.1, 4 x 1000, d=8", "AR(0.9), all x 1.1, 4 x 1000, d=8"]
 # Every line of every table with its replicates: the study is not there where only tests are.
 REPLICATES: dict[str, dict[str, int]] = {
-    "correct": dict.fromkeys(CHAINS, 200),
-    "wrong": {**dict.fromkeys(PLANTED, 100), SCHOOLS: 40, REGRESSION: 20},
+    "correct": dict.fromkeys(CHAINS, 1000),
+    "wrong": {**dict.fromkeys(PLANTED, 1000), SCHOOLS: 40, REGRESSION: 40},
     "independent": {
-        "N(0, I), n=1000, d=16": 2000,
-        **dict.fromkeys((f"N(0, I), {n}" for n in ("n=50, d=2", "n=50, d=16")), 2000),
-        "log Gamma(0.3), n=1000, d=16": 1000,
+        **dict.fromkeys(
+            (f"N(0, I), {n}" for n in ("n=1000, d=16", "n=50, d=2", "n=50, d=16")), 10_000
+        ),
+        "log Gamma(0.3), n=1000, d=16": 2000,
     },
-    "power": dict.fromkeys(POWER, 500),
+    "power": dict.fromkeys(POWER, 1000),
     "axes": {
         f"(draw, chain, d) of {name}": 100
         for name in ("AR(0.5), 4 x 1000, d=8", "AR(0.9), 4 x 1000, d=8", WALKERS)
@@ -88,7 +89,6 @@ SHORT_OF = {
         "AR(0.9), 1000 x 20, d=4",
     )
 }
-SHORT_OF_POWER = POWER[0]
 # Replicates that one test runs.
 TOGETHER = 50
 AGAIN = [
@@ -161,12 +161,12 @@ def test_what_is_asked_of_the_line_holds(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", POWER)
-def test_the_power_beside_the_earlier_commit_is_as_the_page_says(name: str) -> None:
-    """At most 0.05 below it, but for the line that the page reports as short of that."""
+def test_the_power_is_at_most_a_little_below_that_of_the_earlier_commit(name: str) -> None:
+    """By 0.05 at the most."""
     place = study("runs").Place()
     earlier = study("tables").earlier_place(place).stored("power")[name]
     assert earlier["commit"].startswith("1d7e08b")
-    assert study("judgements").power_kept(row_of(name), earlier) == (name != SHORT_OF_POWER)
+    assert study("judgements").power_kept(row_of(name), earlier)
 
 
 @pytest.mark.parametrize("name", [SCHOOLS, REGRESSION])

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 import polystein as ps
-from polystein.data.passes import SERIAL, Threads, block_rows, every_row, run_pass
+from polystein.data.passes import SERIAL, block_rows, every_row, run_pass
 from polystein.data.source import Block
 from polystein.errors import InputError
+from polystein.scale.threads import Threads
 from polystein.stein.basis import Hermite, Monomial
 from polystein.stein.moments import SteinMean, SteinMoments, SteinSums, merge_all, stein_moments
 from tests.reference import exact, stein
@@ -91,7 +92,7 @@ def test_two_threads_give_the_moments_of_one(structure: Any) -> None:
         run_pass(sample, every_row(sample), sums, executor=executor)
         return sums.moments.finalise()
 
-    one, two = summed(SERIAL), summed(Threads(2))
+    one, two = summed(SERIAL), summed(Threads(2, 1))
     assert two.norm() == pytest.approx(one.norm(), rel=1e-12)
     assert two.unbiased_square() == pytest.approx(one.unbiased_square(), rel=1e-11)
     for first, second in zip(one.matrices, two.matrices, strict=True):

@@ -11,11 +11,10 @@ from polystein.data.coordinates import RAW, Frame
 from polystein.data.passes import every_row
 from polystein.errors import DegenerateError, ScaleError
 from polystein.stein.basis import Hermite, Monomial
+from polystein.stein.dual import DualWitness, dual_is_cheaper
 from polystein.stein.witness import (
-    DualWitness,
     PrimalWitness,
     PulledBackWitness,
-    dual_is_cheaper,
     feature_moments,
     fit_matrices,
     fit_witness,

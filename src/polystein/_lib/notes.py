@@ -30,6 +30,10 @@ class Notes:
         """The messages, in the order in which they were added."""
         return (*self._earlier, *(str(item) for item in self._items))
 
+    def of_kind(self, kind: type[PolysteinWarning]) -> tuple[str, ...]:
+        """The messages of warnings of one kind, without those that came earlier."""
+        return tuple(str(item) for item in self._items if isinstance(item, kind))
+
     def emit(self) -> None:
         """Emit everything."""
         for item in self._items:

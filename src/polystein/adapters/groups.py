@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,6 +22,12 @@ ArvizData = Any
 STATISTICS = "sample_stats"
 POSTERIOR = "posterior"
 UNCONSTRAINED = "unconstrained_posterior"
+#: How samplers mark draws of the warm-up.
+_WARM_UP = ("tuning", "tune", "in_warmup")
+#: PyMC's Zarr traces put the number of the sampler before the names of its statistics.
+_SAMPLER = re.compile(r"^sampler_\d+__")
+#: Where such a trace keeps the state of the sampler.
+_STATE_OF_PYMC = "_sampling_state"
 
 
 class Groups:
@@ -64,19 +71,22 @@ class Groups:
     def statistics(self, selection: Selection) -> dict[str, Array]:
         """The sampler's statistics of the kept draws, each of shape (chain, draw)."""
         found = {
-            name: np.asarray(variable.values)
+            _SAMPLER.sub("", name): _numbers(variable)
             for name, variable in self.variables(STATISTICS).items()
-            if variable.ndim == 2 and variable.dtype.kind in "biuf"
+            if variable.ndim == 2
         }
-        return {name: selection.rows(values) for name, values in found.items()}
+        return {
+            name: selection.rows(values) for name, values in found.items() if values is not None
+        }
 
     def without_warm_up(self, selection: Selection) -> Selection:
         """The selection that also drops draws which the sampler marked as tuning."""
         stored = self.variables(STATISTICS)
-        tuning = stored.get("tuning", stored.get("tune"))
+        tuning = next((stored[name] for name in _WARM_UP if name in stored), None)
         if tuning is None:
             return selection
-        marked = np.asarray(tuning.values, dtype=bool).any(axis=0)
+        values = _numbers(tuning)
+        marked = np.zeros(1) if values is None else np.asarray(values, dtype=bool).any(axis=0)
         last = int(np.flatnonzero(marked).max(initial=-1)) + 1
         return Selection(selection.var_names, selection.thin, selection.drop_first + last)
 
@@ -108,12 +118,30 @@ def _file(path: Path) -> Any:
         raise InputError(f"`data` must be a file that exists; got {path}")
     xarray = imported("xarray", "arviz")
     engine = "zarr" if path.is_dir() or path.suffix == ".zarr" else None
+    if (path / _STATE_OF_PYMC).is_dir():
+        raise InputError(
+            f"`data` must be a netCDF file or a Zarr store of ArviZ; got {path}, a trace of PyMC's "
+            "with pickled parts, which are never read. Pass what `pm.sample` returned."
+        )
     try:
         return xarray.open_datatree(path, engine=engine)
     except (OSError, ValueError, KeyError) as error:
         raise InputError(
             f"`data` must be a netCDF file or a Zarr store; got {path}: {error}"
         ) from error
+
+
+def _numbers(variable: Any) -> Array | None:
+    """The values of a statistic; None if they are not numbers.
+
+    xarray takes False for a missing value in Zarr stores, so that truth values become True and NaN.
+    """
+    values = np.asarray(variable.values)
+    if values.dtype.kind != "O":
+        return values if values.dtype.kind in "biuf" else None
+    if not all(isinstance(one, bool | np.bool_ | float) for one in values.flat):
+        return None
+    return np.equal(values, True).astype(bool)
 
 
 def complete_chains(array: Array, what: str) -> Array:

@@ -27,7 +27,6 @@ from polystein.types import Array
 GRADIENT, DRAW, LABELS = "gradient", "unconstrained_draw", "unconstrained_parameter"
 #: What to pass to the sampler, by library and version: each takes other arguments.
 _HOW_TO_STORE = {
-    "nutpie": "With nutpie: `nutpie.sample(..., store_gradient=True, store_unconstrained=True)`",
     "pymc 6": (
         'With PyMC 6: `pm.sample(..., nuts={"store_gradient": True}, '
         'idata_kwargs={"include_transformed": True})`'
@@ -36,21 +35,30 @@ _HOW_TO_STORE = {
         'With PyMC 5: `pm.sample(..., nuts_sampler="nutpie", nuts_sampler_kwargs='
         '{"store_gradient": True, "store_unconstrained": True})`'
     ),
+    "nutpie": "With nutpie: `nutpie.sample(..., store_gradient=True, store_unconstrained=True)`",
+    "numpyro": "With NumPyro, pass the MCMC itself: `ps.check(mcmc)`",
+    "cmdstan": (
+        "With CmdStanPy, pass the fit itself, of `model.sample(..., save_latent_dynamics=True, "
+        "sig_figs=18)`"
+    ),
+    "stan": "With PyStan: `ps.from_pystan(posterior, fit)`",
+    "pyro": "With Pyro: `ps.from_torch(log_prob, draws)`, with unconstrained draws",
+    "blackjax": "With BlackJAX, pass the states themselves: `ps.check(states)`",
 }
+#: What is said if the data do not tell what sampled them.
+_COMMON = ("nutpie", "pymc 6", "pymc 5", "cmdstan")
 
 
 def how_to_store(groups: Groups) -> str:
-    """What to pass to the sampler that made the data; to all samplers if it is not known."""
+    """What to pass to the sampler that made the data; to the common ones if it is not known."""
     attributes = [groups.attributes(name) for name in groups.names]
     made = [f"{one.get('inference_library')} {one.get('inference_library_version')}"
             for one in attributes]  # fmt: skip
-    # nutpie signs what it samples for PyMC, which signs the other groups.
-    for known in ("pymc 6", "pymc 5", "nutpie"):
-        if any(one.startswith(known) for one in made):
-            advice = _HOW_TO_STORE[known]
-            break
-    else:
-        advice = ". ".join(_HOW_TO_STORE.values())
+    # nutpie signs what it samples for PyMC, which signs the other groups: PyMC comes first.
+    known = [key for key in _HOW_TO_STORE if any(one.lower().startswith(key) for one in made)]
+    advice = ". ".join(_HOW_TO_STORE[key] for key in known[:1] or _COMMON)
+    if known and known[0] not in ("pymc 6", "pymc 5", "nutpie"):
+        return advice
     return f"{advice}. With a PyMC model at hand, pass `model=model`, or `ps.from_pymc`"
 
 

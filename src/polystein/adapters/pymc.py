@@ -33,6 +33,10 @@ from polystein.types import Array, FloatArray, Progress
 
 #: A point's log-density and gradient, as PyMC compiles them.
 LogDensityGradient = Callable[[FloatArray], tuple[Any, Any]]
+#: Parts of the rows for each process, after each of which progress is told.
+_PARTS = 8
+#: In a process that computes gradients: the function that was sent to it.
+_LOADED: list[LogDensityGradient] = []
 
 
 def from_pymc(
@@ -230,9 +234,10 @@ def _scores(
     if np.asarray(first).dtype == np.float32:
         remedy = 'Set `pytensor.config.floatX = "float64"` before the model is made.'
         notes.append(note_single_precision("PyMC's gradients", remedy))
-    gradients = _in_processes(function, rows, cores) if cores > 1 else _gradients(
-        function, rows, progress
-    )  # fmt: skip
+    if cores > 1:
+        gradients = _in_processes(function, rows, cores, progress)
+    else:
+        gradients = _gradients(function, rows, progress)
     return gradients.reshape(draws.shape), notes
 
 
@@ -243,17 +248,28 @@ def _gradients(
     return np.asarray(found, dtype=np.float64)
 
 
-def _in_processes(function: LogDensityGradient, rows: FloatArray, cores: int) -> FloatArray:
-    """Gradients of equal parts of the rows, each in a process of its own."""
+def _in_processes(
+    function: LogDensityGradient, rows: FloatArray, cores: int, progress: Progress | None
+) -> FloatArray:
+    """Gradients of parts of the rows, computed in processes that load the function once."""
     pickled = imported("cloudpickle", "pymc").dumps(function)
-    parts = np.array_split(rows, cores)
-    with ProcessPoolExecutor(cores) as pool:
-        found = list(pool.map(_gradients_of_pickled, [pickled] * cores, parts))
+    parts = np.array_split(rows, min(len(rows), _PARTS * cores))
+    found: list[FloatArray] = []
+    with ProcessPoolExecutor(cores, initializer=_load, initargs=(pickled,)) as pool:
+        for part in pool.map(_gradients_of_loaded, parts):
+            found.append(part)
+            if progress is not None:
+                progress(sum(map(len, found)), len(rows))
     return np.concatenate(found)
 
 
-def _gradients_of_pickled(pickled: bytes, rows: FloatArray) -> FloatArray:
-    return _gradients(imported("cloudpickle", "pymc").loads(pickled), rows)
+def _load(pickled: bytes) -> None:
+    """In a process of its own: keep the function for all parts to come."""
+    _LOADED.append(imported("cloudpickle", "pymc").loads(pickled))
+
+
+def _gradients_of_loaded(rows: FloatArray) -> FloatArray:
+    return _gradients(_LOADED[-1], rows)
 
 
 class _Constrained:

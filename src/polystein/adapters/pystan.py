@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from polystein._lib.arguments import integer
 from polystein.adapters.assemble import assemble, pointwise
 from polystein.adapters.labels import coordinate_labels
 from polystein.data.sample import Sample
@@ -30,6 +31,7 @@ def from_pystan(
     var_names: str | Sequence[str] | None = None,
     thin: int = 1,
     drop_first: int = 0,
+    max_depth: int = 10,
     progress: Progress | None = None,
 ) -> Sample:
     """Compute the gradients of a PyStan posterior at the draws of its fit, as a `Sample`.
@@ -42,14 +44,17 @@ def from_pystan(
         What ``posterior.sample`` returned.
     var_names, thin, drop_first
         As for `Sample.select`.
+    max_depth : int
+        The largest depth of trees that the sampler was given; 10 is that of Stan. PyStan keeps the
+        depth of every tree, but not the largest one that was allowed.
     progress : callable, optional
         Called as ``progress(done, total)`` while gradients are computed.
 
     Returns
     -------
     Sample
-        With the model's log-density and the sampler's statistics among its facts. Draws of the
-        warm-up are not included.
+        With the model's log-density, its transform and the sampler's statistics among its facts.
+        Draws of the warm-up are not included.
 
     Notes
     -----
@@ -74,8 +79,9 @@ def from_pystan(
         gradients.reshape(shape),
         _names(parameters, own, rows.shape[1]),
         selection,
-        statistics=_statistics(fit, selection),
+        statistics=_statistics(fit, selection, integer(max_depth, "max_depth", least=1)),
         log_density=lambda points: np.array([posterior.log_prob(one.tolist()) for one in points]),
+        transform=lambda points: _constrained_values(posterior, parameters, points),
     )
 
 
@@ -154,7 +160,26 @@ def _free_shape(kind: str, shape: tuple[int, ...]) -> tuple[int, ...] | None:
     return (*shape[:-2], size * (size + 1) // 2) if kind == "cov_matrix" else None
 
 
-def _statistics(fit: Any, selection: Selection) -> dict[str, Array]:
+def _constrained_values(
+    posterior: Any, parameters: Mapping[str, str], points: FloatArray
+) -> dict[str, Array]:
+    """The declared parameters of (n, d) points; Stan writes arrays with the first index fastest."""
+    own = np.array([posterior.constrain_pars(one.tolist(), False, False) for one in points])
+    dims = dict(zip(posterior.param_names, posterior.dims, strict=True))
+    found, low = {}, 0
+    for name in parameters:
+        high = low + int(np.prod(dims[name], dtype=int))
+        found[name] = np.stack([row[low:high].reshape(dims[name], order="F") for row in own])
+        low = high
+    return found
+
+
+def _statistics(fit: Any, selection: Selection, max_depth: int) -> dict[str, Array]:
     known = getattr(fit, "sample_and_sampler_param_names", ())
-    found = {name: _by_chain(fit, name) for name in ("divergent__", "energy__") if name in known}
-    return {name: selection.rows(values) for name, values in found.items()}
+    kept = ("divergent__", "energy__", "treedepth__")
+    found: dict[str, Array] = {
+        name: selection.rows(_by_chain(fit, name)) for name in kept if name in known
+    }
+    if "treedepth__" in found:
+        found["reached_max_treedepth"] = found.pop("treedepth__") >= max_depth
+    return found

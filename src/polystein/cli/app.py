@@ -13,13 +13,16 @@ from rich.console import Console
 from rich.table import Table
 
 import polystein
+from polystein.cli.estimate import announce
 from polystein.cli.inputs import Input
 from polystein.cli.reproduce import run_reproduce
 from polystein.cli.session import EXIT_CODES, ExitCode, progress_bar, session, writing
-from polystein.data.sample import Sample
+from polystein.data.source import Source
 from polystein.errors import InputError
 from polystein.experiments import demo as demonstration
+from polystein.explain.tolerance import checked_tolerance
 from polystein.report import plots
+from polystein.report.effects import effect_facts
 from polystein.report.html import write_page
 from polystein.report.text import p_words, render
 from polystein.results.result import DEFAULT_LEVEL, GofResult
@@ -50,7 +53,9 @@ class Alternative(StrEnum):
 
 DRAWS_HELP = (
     "Draws: .npz (keys draws, scores and perhaps names and log_weights), .npy, .csv, .parquet; "
-    ".nc or .zarr of ArviZ, with stored gradients; or a diagnostic CSV file of CmdStan."
+    ".nc or .zarr of ArviZ, with stored gradients; or a diagnostic CSV file of CmdStan. Large .npy "
+    "and .parquet files, folders of .parquet files, and .zarr or .h5 with arrays draws and scores "
+    "are read in blocks."
 )
 Draws = Annotated[Path, typer.Argument(help=DRAWS_HELP)]
 DrawsIfAny = Annotated[Path | None, typer.Argument(help=DRAWS_HELP)]
@@ -70,6 +75,11 @@ Target = Annotated[
     str | None,
     typer.Option(help="Score function, module:function, from (n, d) draws to (n, d) scores."),
 ]
+Cache = Annotated[
+    Path | None,
+    typer.Option(help="Folder for scores of --target, which are then evaluated once a draw."),
+]
+Jobs = Annotated[int, typer.Option(help="Number of threads; -1 for all cores.")]
 VarNames = Annotated[
     list[str] | None,
     typer.Option(help="Parameters to check, by name or pattern ('theta*'); may be repeated."),
@@ -105,6 +115,9 @@ def _options(
 def run_test(
     draws: Draws,
     scores: Scores = None,
+    var_names: VarNames = None,
+    thin: Thin = 1,
+    drop_first: DropFirst = 0,
     order: Annotated[int, typer.Option(help="Highest power in the test function.")] = 4,
     method: Annotated[Method, typer.Option(help="Which test to run.")] = Method.LAMBDA_PSD,
     alpha: Alpha = DEFAULT_LEVEL,
@@ -127,7 +140,8 @@ def run_test(
     with session(debug):
         _check_level_and_seed(alpha, seed)
         _check_options(method, alternative, standardise)
-        sample = Input(draws, scores).load()
+        names = tuple(var_names or ())
+        sample = Input(draws, scores, var_names=names, thin=thin, drop_first=drop_first).load()
         result = _run(sample, method, order, alternative, standardise, seed)
         _conclude(result, alpha, seed, as_json, html)
 
@@ -139,12 +153,21 @@ def run_check(
     scores_from: ScoresFrom = None,
     cmdstan: CmdStan = None,
     target: Target = None,
+    cache: Cache = None,
+    jobs: Jobs = 1,
     var_names: VarNames = None,
     thin: Thin = 1,
     drop_first: DropFirst = 0,
     iid: Annotated[
         bool, typer.Option("--iid", help="Rows are independent draws, not a chain in time order.")
     ] = False,
+    tolerance: Annotated[
+        float | None,
+        typer.Option(
+            help="How far off the draws may be: means by so many sd, sds by this part. Exit codes "
+            "then say whether they are within it."
+        ),
+    ] = None,
     alpha: Alpha = DEFAULT_LEVEL,
     seed: Seed = 0,
     as_json: Json = False,
@@ -157,11 +180,15 @@ def run_check(
     """
     with session(debug):
         _check_level_and_seed(alpha, seed)
+        checked_tolerance(tolerance, "--tolerance")
         names = tuple(var_names or ())
-        chosen = Input(draws, scores, scores_from, cmdstan, target, names, thin, drop_first)
+        chosen = Input(draws, scores, scores_from, cmdstan, target, names, thin, drop_first, cache)
         sample = chosen.load()
+        announce(sample, iid=iid)
         with progress_bar("Checking") as progress:
-            result = polystein.check(sample, iid=iid, rng=seed, progress=progress)
+            result = polystein.check(
+                sample, iid=iid, tolerance=tolerance, n_jobs=jobs, rng=seed, progress=progress
+            )
         _conclude(result, alpha, seed, as_json, html)
 
 
@@ -197,7 +224,7 @@ def _conclude(result: GofResult, alpha: float, seed: int, as_json: bool, html: P
         with writing("--html", html):
             write_page(result, html, alpha)
     print(_as_json(result, alpha, seed) if as_json else render(result, alpha))
-    raise typer.Exit(int(ExitCode.of(result.verdict_at(alpha))))
+    raise typer.Exit(int(ExitCode.of(result.verdict_at(alpha), result.tolerance)))
 
 
 def _check_level_and_seed(alpha: float, seed: int) -> None:
@@ -217,7 +244,7 @@ def _check_options(method: Method, alternative: Alternative | None, standardise:
 
 
 def _run(
-    sample: Sample,
+    sample: Source,
     method: Method,
     order: int,
     alternative: Alternative | None,
@@ -228,17 +255,21 @@ def _run(
         with progress_bar("Bootstrap") as progress:
             return polystein.psd_bootstrap_test(sample, order=order, rng=seed, progress=progress)
     test = polystein.psd_test if method is Method.PSD else polystein.lambda_psd_test
-    return test(
-        sample,
-        order=order,
-        alternative="greater" if alternative is Alternative.GREATER else "two-sided",
-        standardise=standardise,
-        rng=seed,
-    )
+    with progress_bar("Testing") as progress:
+        return test(
+            sample,
+            order=order,
+            alternative="greater" if alternative is Alternative.GREATER else "two-sided",
+            standardise=standardise,
+            rng=seed,
+            progress=progress,
+        )
 
 
 def _as_json(result: GofResult, alpha: float, seed: int) -> str:
     """All of the result, and what only the command line knows."""
+    if result.rejected(alpha) and result.can_tell_effects:
+        effect_facts(result, alpha)  # computes the effects, which `to_dict` then holds
     values = {
         **result.to_dict(),
         "verdict": result.verdict_at(alpha),

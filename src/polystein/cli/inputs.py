@@ -11,8 +11,12 @@ from typing import Any
 
 from polystein.adapters.cmdstan import from_cmdstan
 from polystein.adapters.file import from_file
-from polystein.data.sample import Sample
+from polystein.data.source import Source
 from polystein.errors import InputError
+from polystein.scale.door import from_store
+
+#: Tables of more bytes than this are not read into memory.
+LARGE_FILE = 2**28
 
 
 @dataclass(frozen=True)
@@ -27,9 +31,10 @@ class Input:
     var_names: tuple[str, ...] = ()
     thin: int = 1
     drop_first: int = 0
+    cache: Path | None = None
 
-    def load(self) -> Sample:
-        """Read everything."""
+    def load(self) -> Source:
+        """Read everything, or open what is to be read in blocks."""
         selection: dict[str, Any] = {
             "var_names": list(self.var_names) or None,
             "thin": self.thin,
@@ -40,7 +45,23 @@ class Input:
             return from_cmdstan(self.cmdstan, **selection)
         if self.draws is None:
             raise InputError("DRAWS must be given: a file, or `--cmdstan` with CmdStan's files")
+        if self._stays_in_file(self.draws):
+            return from_store(self.draws, self._scores(), cache=self.cache)
+        if self.cache is not None:
+            raise InputError("`--cache` is for draws that are read in blocks; these are in memory")
         return from_file(self.draws, self._scores(), **selection)
+
+    def _stays_in_file(self, draws: Path) -> bool:
+        """Whether rows are read in blocks: a large table, a folder of them, a store of arrays."""
+        if self.var_names or self.thin != 1 or self.drop_first or self.scores_from is not None:
+            return False
+        suffix = draws.suffix.lower()
+        if draws.is_dir():
+            parquet = any(file.suffix.lower() == ".parquet" for file in draws.iterdir())
+            return (draws / "draws").is_dir() if suffix == ".zarr" else parquet
+        if suffix in (".h5", ".hdf5"):
+            return _holds_draws(draws)
+        return suffix in (".npy", ".parquet") and _size(draws) > LARGE_FILE
 
     def _check(self) -> None:
         """Refuse more than one source of scores."""
@@ -63,6 +84,20 @@ class Input:
         if self.target is not None:
             return score_function(self.target)
         return self.scores if self.scores is not None else self.scores_from
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.is_file() else 0
+
+
+def _holds_draws(path: Path) -> bool:
+    """Whether an HDF5 file has an array `draws`, and is none of ArviZ's."""
+    try:
+        h5py: Any = importlib.import_module("h5py")
+        with h5py.File(path, "r") as file:
+            return "draws" in file and hasattr(file["draws"], "shape")
+    except (ImportError, OSError):
+        return False
 
 
 def score_function(target: str) -> Callable[[Any], Any]:

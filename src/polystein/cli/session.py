@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.progress import Progress as Bar
 
 from polystein.errors import InputError, PolysteinError, PolysteinWarning, StudyError, TaskError
-from polystein.types import Progress, Verdict
+from polystein.types import Progress, ToleranceVerdict, Verdict
 
 
 class ExitCode(IntEnum):
@@ -27,12 +27,24 @@ class ExitCode(IntEnum):
     BAD_INPUT = 2
     INTERNAL_ERROR = 3
     INCONCLUSIVE = 4
+    BEYOND_TOLERANCE = 5
+    UNDECIDED = 6
     INTERRUPTED = 130
 
     @classmethod
-    def of(cls, verdict: Verdict) -> ExitCode:
-        """The exit code of a verdict."""
-        return cls[verdict.upper().replace(" ", "_")]
+    def of(cls, verdict: Verdict, tolerance: ToleranceVerdict | None = None) -> ExitCode:
+        """The exit code of a verdict; with a tolerance, whether the draws are within it.
+
+        Draws within the tolerance are good enough, also if they are rejected. A verdict that is
+        inconclusive leaves the tolerance open, too.
+        """
+        if tolerance is None or verdict == "inconclusive":
+            return cls[verdict.upper().replace(" ", "_")]
+        return {
+            "within": cls.NOT_REJECTED,
+            "beyond": cls.BEYOND_TOLERANCE,
+            "undecided": cls.UNDECIDED,
+        }[tolerance]
 
     @property
     def words(self) -> str:

@@ -20,9 +20,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from polystein._lib.arguments import boolean
 from polystein._lib.numerics import EPSILON
 from polystein.data.passes import gathered
-from polystein.data.source import Layout, Rows, Source, costs_little
+from polystein.data.source import Layout, Rows, Source, costs_little, in_time_order
 from polystein.errors import InputError
 from polystein.types import FloatArray
 
@@ -80,6 +81,14 @@ def require_independent_rows(source: Source) -> None:
             "If every row is independent of all others, pass `draws.reshape(-1, "
             f"{dimension})` and the scores likewise."
         )
+
+
+def rows_or_chains(source: Source, iid: bool) -> Source:
+    """The source as independent rows if ``iid`` says so, otherwise as chains in time order."""
+    if not boolean(iid, "iid"):
+        return in_time_order(source)
+    require_independent_rows(source)
+    return source
 
 
 def rearranged(argument: str, shape: tuple[int, ...], expected: tuple[int, ...]) -> str:

@@ -7,7 +7,11 @@ adapters are imported when such an object is met.
 from __future__ import annotations
 
 import importlib
+import os
+from collections.abc import Iterable, Mapping
 from typing import Any
+
+import numpy as np
 
 from polystein._lib.arrays import is_array
 from polystein.errors import InputError
@@ -20,6 +24,14 @@ ADAPTERS = {
     "blackjax.": "polystein.adapters.blackjax:from_blackjax",
     "cmdstanpy.stanfit.mcmc.CmdStanMCMC": "polystein.adapters.cmdstan:from_cmdstan",
 }
+#: Libraries whose arrays stay in a file until rows are asked for, and what makes sources of them.
+STORES = ("zarr.", "h5py.", "netCDF4.")
+FROM_STORE = "polystein.scale.door:from_store"
+#: How the names of files end whose rows are read in blocks.
+STORED_FILES = (".npy", ".parquet", ".zarr", ".h5", ".hdf5")
+#: Arrays of Dask, whose chunks are summed where they are.
+DASK_ARRAY = "dask.array.core.Array"
+FROM_DASK = "polystein.scale.dask:from_dask"
 #: Objects that do not carry all that is needed, and what to do.
 REMEDIES = {
     "stan.fit.Fit": "Pass `ps.from_pystan(posterior, fit)`: gradients need the posterior, too",
@@ -30,6 +42,13 @@ REMEDIES = {
     "bambi.": "Pass the draws first: `ps.check(idata, model=model)`",
     "pymc.backends": (
         "Pass an InferenceData or a DataTree (`return_inferencedata=True`) with `model=model`"
+    ),
+    "pymc.variational.": ("Pass draws of it: `ps.check(approximation.sample(4000), model=model)`"),
+    "nutpie.sample.": "Pass the trace: `ps.check(sampler.wait())`",
+    "numpyro.infer.": "Pass the MCMC after `run`, or `ps.from_jax(logdensity, draws)`",
+    "xarray.core.dataset.Dataset": (
+        "Pass one of its variables with its scores, or the whole InferenceData or DataTree that "
+        "it is a group of"
     ),
     "pyro.infer": (
         "Pass `ps.from_torch(log_prob, draws)` with the log-density of the unconstrained draws"
@@ -51,7 +70,13 @@ def type_name(value: object) -> str:
 
 
 def adapted(draws: Any, scores: Any, model: object) -> Any:
-    """A `Sample` of an object that an adapter takes; None for anything else."""
+    """A source of an object that an adapter takes; None for anything else."""
+    if type_name(draws) == DASK_ARRAY:
+        _refuse_model(model, draws)
+        return _of_dask(draws, scores)
+    if is_stored(draws) or (is_array(draws) and is_stored(scores)):
+        _refuse_model(model, draws)
+        return _stored(draws, scores)
     if is_array(draws):
         _refuse_model(model, draws)
         return None
@@ -63,9 +88,56 @@ def adapted(draws: Any, scores: Any, model: object) -> Any:
         return _call(entry, draws, scores, model)
     if (remedy := _entry(REMEDIES, name)) is not None:
         raise InputError(f"`draws` must carry draws and scores; got a {name}. {remedy}.")
-    if isinstance(draws, str):
-        raise InputError(f"`draws` must be an array; got a str. Pass `ps.from_file({draws!r})`.")
+    if isinstance(draws, str | os.PathLike):
+        raise InputError(
+            f"`draws` must be an array; got a {name}. Pass `ps.from_file({os.fspath(draws)!r})`."
+        )
+    if _is_blocks(draws, scores):
+        return _stored(draws, scores)
     return None
+
+
+def is_stored(value: Any) -> bool:
+    """Whether rows stay in a file, or with Dask, until they are asked for."""
+    if isinstance(value, np.memmap):
+        return value.ndim > 1
+    if isinstance(value, str | os.PathLike):
+        path = os.fspath(value)
+        return path.lower().endswith(STORED_FILES) or os.path.isdir(path)
+    name = type_name(value)
+    if name.startswith("xarray.") and name.endswith((".DataArray", ".Dataset")):
+        return bool(getattr(value, "chunks", None))
+    return name.startswith(STORES) and hasattr(value, "shape")
+
+
+def _is_blocks(draws: Any, scores: Any) -> bool:
+    """Whether blocks are walked over: an iterable that is no array, or a function that makes one.
+
+    Lists and tuples are arrays to NumPy, unless they hold pairs and come without scores.
+    """
+    if scores is not None and (not callable(scores) or is_array(scores)):
+        return False
+    if any(hasattr(draws, name) for name in ("layout", "__array__", "__dlpack__", "read")):
+        return False
+    if isinstance(draws, str | bytes | Mapping) or draws is None:
+        return False
+    if isinstance(draws, list | tuple):
+        return scores is None and bool(draws) and all(_is_pair(block) for block in draws)
+    return isinstance(draws, Iterable) or (callable(draws) and scores is None)
+
+
+def _is_pair(block: Any) -> bool:
+    return isinstance(block, tuple) and len(block) == 2 and all(map(is_array, block))
+
+
+def _stored(draws: Any, scores: Any) -> Any:
+    module, _, function = FROM_STORE.partition(":")
+    return getattr(importlib.import_module(module), function)(draws, scores)
+
+
+def _of_dask(draws: Any, scores: Any) -> Any:
+    module, _, function = FROM_DASK.partition(":")
+    return getattr(importlib.import_module(module), function)(draws, scores)
 
 
 def _call(entry: str, draws: Any, scores: Any, model: object) -> Any:

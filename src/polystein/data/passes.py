@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import ContextVar
 from dataclasses import dataclass
 from itertools import pairwise
 from threading import Lock
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 
@@ -32,6 +33,10 @@ ROWS_PER_COLUMN = 2
 _WORTH_A_LIMIT = 2**17
 # Up to so many blocks it does not matter how full they are.
 _FEW_BLOCKS = 16
+# Blocks of many columns take at most so many numbers, 16 MiB of draws and as much of scores.
+MOST_NUMBERS = 2**21
+# Where work on a block holds dozens of its size, and columns are more than this, it is 2 MiB.
+MANY_DIMENSIONS, FEW_NUMBERS = 512, 2**18
 # Longer blocks of few columns gain nothing: the fixed cost of a block is negligible by then.
 MOST_ROWS = 8_192
 
@@ -61,7 +66,7 @@ class Executor(Protocol):
         source: Source,
         rows: Sequence[Rows],
         accumulators: Sequence[Accumulator],
-        tick: Tick,
+        tick: Callable[[int], None],
         size: int,
     ) -> None:
         """Feed every block, of at most `size` rows, to every accumulator."""
@@ -96,7 +101,7 @@ class Serial:
         source: Source,
         rows: Sequence[Rows],
         accumulators: Sequence[Accumulator],
-        tick: Tick,
+        tick: Callable[[int], None],
         size: int,
     ) -> None:
         """Feed every block, of at most `size` rows, to every accumulator."""
@@ -108,44 +113,34 @@ class Serial:
         _visit(_read_blocks(source, rows, size), feed, tick)
 
 
-@dataclass(frozen=True)
-class Threads:
-    """Contiguous ranges of rows on threads of their own, merged in time order."""
-
-    count: int
-
-    def run(
-        self,
-        source: Source,
-        rows: Sequence[Rows],
-        accumulators: Sequence[Accumulator],
-        tick: Tick,
-        size: int,
-    ) -> None:
-        """Feed every block, of at most `size` rows, to every accumulator."""
-
-        def fold(part: list[Rows]) -> list[Accumulator]:
-            own = [accumulator.zero() for accumulator in accumulators]
-            Serial().run(source, part, own, tick, size)
-            return own
-
-        spans = list(_spans(rows, size, source.grain))
-        bounds = np.linspace(0, len(spans), self.count + 1).astype(int)
-        parts = [spans[low:high] for low, high in pairwise(bounds)]
-        with ThreadPoolExecutor(self.count) as pool:
-            for folded in pool.map(fold, parts):
-                for accumulator, other in zip(accumulators, folded, strict=True):
-                    accumulator.merge(other)
-
-
 SERIAL = Serial()
+_EXECUTOR: ContextVar[Executor] = ContextVar("executor", default=SERIAL)
+_TICK: ContextVar[Tick | None] = ContextVar("tick", default=None)
+
+
+@contextmanager
+def executed_by(executor: Executor, tick: Tick | None = None) -> Iterator[None]:
+    """A context whose passes are run by an executor, and are counted if they are not already."""
+    tokens = _EXECUTOR.set(executor), _TICK.set(tick)
+    try:
+        yield
+    finally:
+        _EXECUTOR.reset(tokens[0])
+        _TICK.reset(tokens[1])
+
+
+def on_threads(work: Callable[[Any], object], parts: Sequence[Any]) -> None:
+    """Work on parts of an array, on as many threads as passes have."""
+    count = getattr(_EXECUTOR.get(), "count", 1)
+    with ThreadPoolExecutor(count) as pool:
+        list(pool.map(work, parts))
 
 
 def run_pass(
     source: Source,
     rows: Iterable[Rows],
     *accumulators: Accumulator,
-    executor: Executor = SERIAL,
+    executor: Executor | None = None,
     tick: Tick | None = None,
     most: int | None = None,
 ) -> None:
@@ -157,9 +152,11 @@ def run_pass(
     wait for each other where other programs are at work.
     """
     # What can only be read from the first row to the last cannot be read by several threads.
-    executor = SERIAL if source.sequential else executor
+    given = executor or getattr(source, "executor", None) or _EXECUTOR.get()
+    executor = SERIAL if source.sequential else given
+    tick = tick or _TICK.get() or Tick()
     with _few_blas_threads(source):
-        executor.run(source, list(rows), accumulators, tick or Tick(), _size(source, most))
+        executor.run(source, list(rows), accumulators, tick, _size(source, most))
 
 
 def visit_blocks(
@@ -171,8 +168,9 @@ def visit_blocks(
     most: int | None = None,
 ) -> None:
     """Hand over the blocks of the chosen rows in time order, to what cannot be merged."""
+    tick = tick or _TICK.get() or Tick()
     with _few_blas_threads(source):
-        _visit(_read_blocks(source, rows, _size(source, most)), visit, tick or Tick())
+        _visit(_read_blocks(source, rows, _size(source, most)), visit, tick)
 
 
 def _few_blas_threads(source: Source) -> AbstractContextManager[None]:
@@ -181,7 +179,9 @@ def _few_blas_threads(source: Source) -> AbstractContextManager[None]:
     return one_blas_thread() if numbers >= _WORTH_A_LIMIT else nullcontext()
 
 
-def _visit(blocks: Iterable[Block], visit: Callable[[Block], object], tick: Tick) -> None:
+def _visit(
+    blocks: Iterable[Block], visit: Callable[[Block], object], tick: Callable[[int], None]
+) -> None:
     """Hand over one block after the other; the memory of the last one is used again."""
     # Overflow becomes infinity, which is reported where sums are used.
     with np.errstate(over="ignore", invalid="ignore"), scratch.reused():
@@ -193,7 +193,13 @@ def _visit(blocks: Iterable[Block], visit: Callable[[Block], object], tick: Tick
 
 def block_rows(dimension: int) -> int:
     """Rows of a block that stays in cache but still fills a matrix product."""
-    return min(MOST_ROWS, max(BLOCK_ELEMENTS // dimension, ROWS_PER_COLUMN * dimension))
+    full = min(ROWS_PER_COLUMN * dimension, max(1, MOST_NUMBERS // dimension))
+    return min(MOST_ROWS, max(BLOCK_ELEMENTS // dimension, full))
+
+
+def rows_of_many_arrays(dimension: int) -> int | None:
+    """Most rows of a block in many dimensions, for work that holds dozens of arrays of a block."""
+    return None if dimension <= MANY_DIMENSIONS else max(1, FEW_NUMBERS // dimension)
 
 
 def every_row(source: Source) -> Iterator[Rows]:
@@ -302,7 +308,7 @@ class WeightSums:
 
 def _consecutive_blocks(source: Source, stretch: Rows, size: int) -> Iterator[Block]:
     """Blocks of at most `size` rows of one chain; what is stored together is read at once."""
-    for span in _spans([stretch], size, source.grain):
+    for span in spans([stretch], size, read_at_once(source)):
         block = source.read(span.chain, span.start, span.stop)
         for low in range(0, block.rows, size):
             yield block if block.rows <= size else block.part(low, min(low + size, block.rows))
@@ -314,7 +320,9 @@ def _gathered_blocks(source: Source, stretch: Rows, size: int) -> Iterator[Block
     Each is gathered when it is asked for, in memory that the block before it had.
     """
     short = stretch.stop - stretch.start <= size
-    for chain, start, stop, mask in [stretch] if short else _spans([stretch], size, source.grain):
+    for chain, start, stop, mask in (
+        [stretch] if short else spans([stretch], size, read_at_once(source))
+    ):
         if mask is None or not mask.any():
             continue
         block, index = source.read(chain, start, stop), np.flatnonzero(mask)
@@ -323,7 +331,12 @@ def _gathered_blocks(source: Source, stretch: Rows, size: int) -> Iterator[Block
             yield block.take(chosen)._replace(start=start + int(chosen[0]))
 
 
-def _spans(rows: Iterable[Rows], size: int, grain: int = 1) -> Iterator[Rows]:
+def read_at_once(source: Source) -> int:
+    """Rows that a read should not divide: one if the source keeps what it has decoded."""
+    return 1 if getattr(source, "keeps_decoded", False) else source.grain
+
+
+def spans(rows: Iterable[Rows], size: int, grain: int = 1) -> Iterator[Rows]:
     """Cut stretches into ones of which about `size` rows are chosen, between groups of rows."""
     for chain, start, stop, mask in rows:
         step = size

@@ -190,8 +190,8 @@ def as_source(
         return draws if isinstance(draws, Sample) else complete(draws)
     if scores is None:
         raise InputError(
-            "`scores` must be an array of the shape of `draws` or a callable; got None. "
-            "Only a `Sample` may come without them."
+            "`scores` must be an array of the shape of `draws` or a callable; got None beside a "
+            f"{type_name(draws)}, which carries none. A `Sample` does, and an adapter makes one."
         )
     return Sample(draws, scores)
 
@@ -340,7 +340,9 @@ def _stretches(total: int, size: int) -> Iterator[slice]:
 def _require_finite(array: Array, argument: str) -> None:
     """A sum is finite only if every term is; look closer only when it is not."""
     rows = array if type(array) is np.ndarray else as_rows(array)
-    step = len(rows) if type(array) is np.ndarray else ROWS_AT_ONCE
+    # What is not in double precision is converted to be looked at.
+    plain = type(array) is np.ndarray and array.dtype == np.float64
+    step = len(rows) if plain else ROWS_AT_ONCE
     for stretch in _stretches(int(rows.shape[0]), step):
         block = to_numpy(rows[stretch, ...])
         with np.errstate(over="ignore", invalid="ignore"):

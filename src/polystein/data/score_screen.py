@@ -27,6 +27,8 @@ Mask = NDArray[np.bool_]
 
 #: Most rows that are looked at, and about how many chains and stretches they come from.
 MOST_ROWS = 4096
+#: At most so many numbers, 8 MiB, of draws and of scores, but at least so many rows.
+MOST_NUMBERS, _FEWEST_OF_MANY = 2**20, 256
 _CHAINS, _STRETCHES = 16, 8
 #: Fewer rows than this say nothing.
 _LEAST_ROWS = 50
@@ -77,7 +79,7 @@ class ScreenedRows:
     @cached_property
     def _stretches(self) -> dict[int, list[Rows]]:
         found: dict[int, list[Rows]] = {}
-        for stretch in stretches(self._layout.lengths):
+        for stretch in stretches(self._layout):
             found.setdefault(stretch.chain, []).append(stretch)
         return found
 
@@ -133,7 +135,7 @@ def score_warnings(source: Source, rows: ScreenedRows | None = None) -> Iterator
     """
     if rows is None:
         rows = ScreenedRows(source.layout)
-        run_pass(source, list(stretches(source.layout.lengths)), rows)
+        run_pass(source, list(stretches(source.layout)), rows)
     draws, scores = rows.finalise()
     names = coordinate_names(source)
     if len(draws) == 0:
@@ -169,10 +171,12 @@ def _by_weight(weights: FloatArray) -> NDArray[np.intp]:
     return np.minimum(np.searchsorted(shares, levels), weights.size - 1)
 
 
-def stretches(lengths: tuple[int, ...]) -> Iterator[Rows]:
-    """Stretches of some chains, `MOST_ROWS` rows at the most."""
+def stretches(layout: Layout) -> Iterator[Rows]:
+    """Stretches of some chains, `MOST_ROWS` rows at the most, and fewer of many coordinates."""
+    lengths = layout.lengths
+    most = min(MOST_ROWS, max(_FEWEST_OF_MANY, MOST_NUMBERS // layout.dimension))
     shown = range(0, len(lengths), max(1, len(lengths) // _CHAINS))
-    size = max(1, MOST_ROWS // (len(shown) * _STRETCHES))
+    size = max(1, most // (len(shown) * _STRETCHES))
     for chain in shown:
         for start in _starts(lengths[chain], size):
             yield Rows(chain, start, min(start + size, lengths[chain]))

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polystein.data.coordinates import Frame
-from polystein.data.passes import effective_weights, every_row, run_pass
+from polystein.data.passes import effective_weights, every_row, on_threads, run_pass
 from polystein.data.source import Block, Source, chosen_rows
 from polystein.data.split import LEAST_ROWS, Partition
 from polystein.errors import DegenerateError, HeavyTailWarning, InputError
@@ -23,6 +23,8 @@ MOST_REPEATS_IN_ONE_DIMENSION = 0.1
 LEAST_PAIR_WEIGHT = 1e-12
 # If one draw makes up more than this part of a variance, the others look alike beside it.
 MOST_OF_A_VARIANCE = 0.5
+# More keys than this are sorted in two halves.
+_MANY_KEYS = 2**20
 # 2^64 divided by the golden ratio: its multiples are spread evenly.
 _FIRST_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
@@ -83,7 +85,12 @@ class RowKeys:
     def repeats(self) -> int:
         """How many rows have the key of another row before them."""
         keys = np.concatenate(self._keys)
-        keys.sort()
+        if keys.size > _MANY_KEYS:
+            # Halves are sorted on threads of their own; a stable sort then merges them.
+            on_threads(np.ndarray.sort, np.array_split(keys, 2))
+            keys.sort(kind="stable")
+        else:
+            keys.sort()
         return int(np.count_nonzero(keys[1:] == keys[:-1]))
 
 

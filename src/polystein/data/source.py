@@ -177,7 +177,7 @@ class Source(Protocol):
 
 
 _REQUIRED = ("layout", "read")
-_OPTIONAL = ("names", "weighted", "log_scale", "grain", "sequential", "facts")
+OPTIONAL = ("names", "weighted", "log_scale", "grain", "sequential", "facts")
 
 
 def is_source(value: object) -> bool:
@@ -186,8 +186,9 @@ def is_source(value: object) -> bool:
 
 
 def complete(source: Source) -> Source:
-    """A source of somebody else's with every attribute there, whose blocks are validated."""
-    return source if isinstance(source, CheckedSource) else CheckedSource(source)
+    """A source with every attribute there, whose blocks are validated."""
+    own = isinstance(source, CheckedSource) or getattr(source, "validated", False)
+    return source if own else CheckedSource(source)
 
 
 def in_time_order(source: Source) -> Source:
@@ -215,7 +216,7 @@ class CheckedSource:
 
     def __init__(self, source: Source) -> None:
         self.source, self.layout = source, _validated_layout(source.layout)
-        for name in _OPTIONAL:
+        for name in OPTIONAL:
             setattr(self, name, getattr(source, name, getattr(Source, name)))
 
     def read(self, chain: int, start: int, stop: int) -> Block:

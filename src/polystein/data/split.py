@@ -222,17 +222,23 @@ class ChainSplit:
                 "`draws` must have at least 2 chains, (chain, draw, d), for ChainSplit; got 1 chain"
             )
         training = min(count - 1, max(1, count_of(self.train, count)))
-        chains: list[Stretches] = []
-        for chain, length in enumerate(layout.lengths):
-            witness = length - count_of(self.weights, length)
-            chains.append(
-                {"witness": (0, witness), "weights": (witness, length)}
-                if chain < training
-                else {"test": (0, length)}
+        trained = {length: self._trained(length) for length in set(layout.lengths[:training])}
+        tested: dict[int, Stretches] = {
+            length: {"test": (0, length)} for length in set(layout.lengths[training:])
+        }
+        result = StretchPartition(
+            tuple(
+                (trained if chain < training else tested)[length]
+                for chain, length in enumerate(layout.lengths)
             )
-        result = StretchPartition(tuple(chains))
+        )
         require_rows(result, layout.total, self)
         return result
+
+    def _trained(self, length: int) -> Stretches:
+        """The roles of a chain that trains."""
+        witness = length - count_of(self.weights, length)
+        return {"witness": (0, witness), "weights": (witness, length)}
 
 
 @dataclass(frozen=True, eq=False)

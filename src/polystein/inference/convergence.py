@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.fft import irfft, next_fast_len, rfft
 from scipy.special import ndtri
 
-from polystein.inference.memory import group_starts
+from polystein.inference.memory import chain_borders, group_starts
 from polystein.types import FloatArray
 
 #: With fewer draws in a chain, half of it has no variance.
@@ -309,7 +309,7 @@ def _lengthening(chains: NDArray[np.intp]) -> Iterator[NDArray[np.intp]]:
 
     Whole chains come last if there are several: they are few, but independent.
     """
-    size, whole = 1, np.unique(chains).size
+    size, whole = 1, chain_borders(chains).size
     while (starts := group_starts(chains, size)).size >= FEWEST_BATCHES or size == 1:
         yield starts
         if starts.size <= whole:
@@ -321,6 +321,6 @@ def _lengthening(chains: NDArray[np.intp]) -> Iterator[NDArray[np.intp]]:
 
 def _half_starts(chains: NDArray[np.intp]) -> NDArray[np.intp]:
     """Where the halves of every chain start; a chain of one batch has no halves."""
-    borders = np.flatnonzero(np.diff(chains, prepend=-1))
+    borders = chain_borders(chains)
     lengths = np.diff(borders, append=chains.size)
     return np.unique(np.concatenate([borders, borders + lengths // 2]))

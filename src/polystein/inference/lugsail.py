@@ -11,12 +11,14 @@ has no such bias (Vats and Flegal, 2022, Lugsail lag windows, Biometrika 109).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from polystein._lib.numerics import TINY, kish_size
+from polystein._lib.segments import Cuts
+from polystein.inference.columns import segment_sums
 from polystein.inference.variance import LongRun, effective_size, require_effective_rows
 from polystein.types import FloatArray
 
@@ -42,6 +44,7 @@ class LugsailBatches:
 
     def __init__(self, stretches: Mapping[int, Stretch], columns: int, *, halved: bool) -> None:
         self._stretches, self._halved = stretches, halved
+        self._cuts = _halves(stretches)
         count = max(stretch.first + stretch.halves for stretch in stretches.values())
         self._sums, self._weights = np.zeros((count, columns)), np.zeros(count)
         # Sum of the squared columns and of the squared weights.
@@ -55,14 +58,21 @@ class LugsailBatches:
         self, columns: FloatArray, weights: FloatArray | None, chain: int, start: int
     ) -> None:
         """Take the columns of one block, which begins at row ``start`` of a chain."""
-        stretch = self._stretches[chain]
+        self.update_runs(columns, weights, [(chain, start, 0, len(columns))])
+
+    def update_runs(
+        self,
+        columns: FloatArray,
+        weights: FloatArray | None,
+        runs: Sequence[tuple[int, int, int, int]],
+    ) -> None:
+        """Take the columns of a block of rows of several chains, as in `Cuts.segments`."""
         own = np.ones(len(columns)) if weights is None else weights
         weighted = columns if weights is None else columns * weights[:, None]
-        place = np.arange(start, start + len(columns)) - stretch.start
-        half = stretch.first + place * stretch.halves // (stretch.stop - stretch.start)
-        cuts = np.flatnonzero(np.diff(half, prepend=-1))
-        self._sums[half[cuts]] += np.add.reduceat(weighted, cuts)
-        self._weights[half[cuts]] += np.add.reduceat(own, cuts)
+        low, high, half = self._cuts.segments(runs)
+        # Short chains share a half.
+        np.add.at(self._sums, half, segment_sums(weighted, low, high))
+        np.add.at(self._weights, half, segment_sums(own, low, high))
         self._squares += np.einsum("ij,ij->j", weighted, columns)
         self._squared_weights += float(own @ own)
 
@@ -104,3 +114,16 @@ class LugsailBatches:
         deviations = sums - weights[:, None] * mean
         covariance = deviations.T @ deviations / weights.sum() ** 2
         return covariance * count / max(count - 1.0, TINY), count
+
+
+def _halves(stretches: Mapping[int, Stretch]) -> Cuts:
+    """The parts of every stretch: row i of n is in part i * halves // n."""
+    numbers = sorted(stretches)
+    table = np.array([stretches[chain] for chain in numbers], dtype=np.intp)
+    start, stop, halves, first = np.repeat(table, table[:, 2], axis=0).T
+    part = np.arange(halves.size) - np.repeat(np.cumsum(table[:, 2]) - table[:, 2], table[:, 2])
+    # The smallest row i with i * halves >= part * n.
+    low = start + -(-part * (stop - start) // halves)
+    high = start + -(-(part + 1) * (stop - start) // halves)
+    chains = np.repeat(np.array(numbers, dtype=np.intp), table[:, 2])
+    return Cuts(chains, low, high, first + part)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -31,7 +32,7 @@ FLAT = 0.10
 MOST_INDEPENDENT = 8
 #: V is taken larger by so many standard errors: what is too small counts for more than what is
 #: too large, for the tails of a statistic grow faster than they shrink.
-LUGSAIL_ERRORS = 0.25
+LUGSAIL_ERRORS = 0.1
 #: Where one is careful, V_L has stopped growing if no longer batches have more by FLAT and so many
 #: standard errors.
 CAREFUL_ERRORS = 0.5
@@ -57,7 +58,29 @@ class Joining:
     @property
     def freedom(self) -> int:
         """Degrees of freedom of a variance within chains."""
-        return self.count - np.unique(self.chains).size
+        return self.count - self.borders.size
+
+    @cached_property
+    def borders(self) -> NDArray[np.intp]:
+        """Where each chain's batches begin."""
+        return chain_borders(self.chains)
+
+    @cached_property
+    def own_chain(self) -> NDArray[np.intp]:
+        """The place of each batch's chain among the borders."""
+        return np.repeat(np.arange(self.borders.size), np.diff(self.borders, append=self.count))
+
+    @cached_property
+    def chain_rows(self) -> FloatArray:
+        """How many rows each chain has."""
+        result: FloatArray = np.maximum(np.add.reduceat(self.rows, self.borders), TINY)
+        return result
+
+    @cached_property
+    def expected(self) -> float:
+        """The squared deviations from the chains' means that rows of variance 1 would have."""
+        shares = self.rows / self.chain_rows[self.own_chain]
+        return max(float(np.sum(self.rows * (1.0 - shares))), TINY)
 
     def joined(self, sums: FloatArray) -> FloatArray:
         """Sums over the longer batches, of sums over the original ones."""
@@ -95,15 +118,11 @@ def _summed(sums: FloatArray, starts: NDArray[np.intp]) -> FloatArray:
 
 def _variances(joined: FloatArray, level: Joining) -> FloatArray:
     """Squared deviations from the chains' means, over what independent rows would have."""
-    borders = np.flatnonzero(np.diff(level.chains, prepend=-1))
-    lengths = np.add.reduceat(level.rows, borders)
-    means = np.add.reduceat(joined, borders) / np.maximum(lengths, TINY)[:, None]
-    own = np.searchsorted(borders, np.arange(level.count), "right") - 1
-    deviations = means[own]
+    means = np.add.reduceat(joined, level.borders) / level.chain_rows[:, None]
+    deviations = means[level.own_chain]
     deviations *= level.rows[:, None]
     np.subtract(joined, deviations, out=deviations)
-    expected = float(np.sum(level.rows * (1.0 - level.rows / np.maximum(lengths, TINY)[own])))
-    result: FloatArray = np.einsum("bj,bj->j", deviations, deviations) / max(expected, TINY)
+    result: FloatArray = np.einsum("bj,bj->j", deviations, deviations) / level.expected
     return result
 
 
@@ -113,8 +132,7 @@ def joinings(rows: FloatArray, chains: NDArray[np.intp]) -> list[Joining]:
     What is left over at the end of a chain joins the batch before it. The first is the batches
     as they are.
     """
-    borders = np.flatnonzero(np.diff(chains, prepend=-1))
-    typical = float(np.median(np.diff(borders, append=chains.size)))
+    typical = float(np.median(np.diff(chain_borders(chains), append=chains.size)))
     found: list[Joining] = []
     together = 1
     while not found or typical // together >= FEWEST_A_CHAIN:
@@ -129,11 +147,17 @@ def group_starts(chains: NDArray[np.intp], together: int) -> NDArray[np.intp]:
 
     What is left over at the end of a chain joins the group before it.
     """
-    borders = np.flatnonzero(np.diff(chains, prepend=-1))
-    own = np.arange(chains.size) - np.repeat(borders, np.diff(borders, append=chains.size))
-    left = np.repeat(np.append(borders[1:], chains.size), np.diff(borders, append=chains.size))
-    whole = own + together <= left - (np.arange(chains.size) - own)
-    return np.flatnonzero((own % together == 0) & (whole | (own == 0)))
+    borders = chain_borders(chains)
+    groups = np.maximum(np.diff(borders, append=chains.size) // together, 1)
+    # The first group of a chain begins at its border, the others follow at equal distances.
+    first = np.repeat(borders - together * (np.cumsum(groups) - groups), groups)
+    starts: NDArray[np.intp] = first + together * np.arange(first.size)
+    return starts
+
+
+def chain_borders(chains: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Where the batches of each chain begin; ``chains`` has the chain of every batch, in order."""
+    return np.flatnonzero(np.append(True, chains[1:] != chains[:-1]))
 
 
 class Memory(NamedTuple):

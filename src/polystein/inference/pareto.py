@@ -20,11 +20,67 @@ def heavy_tail_index(column: FloatArray) -> float | None:
     The index has to exceed 1/2 by one standard error: a polynomial of a few hundred
     Gaussian draws looks heavy too.
     """
-    squares = column**2
-    if float(squares.max()) <= SUSPICIOUS_PART * float(squares.sum()):
-        return None
-    index, error = pareto_index(np.abs(column))
-    return index if index - error > LARGEST_INDEX else None
+    return LargestValues(column.size).add(column).heavy_tail_index()
+
+
+class LargestValues:
+    """The largest absolute values of a column that comes in parts: all that a tail is fitted to.
+
+    ``rows`` is how many values there will be; about 6 sqrt(rows) of them are kept at a time.
+    """
+
+    def __init__(self, rows: int) -> None:
+        self._rows, self._squares = rows, 0.0
+        # One more is the threshold.
+        self._count = exceedance_count(rows) + 1
+        self._kept: list[FloatArray] = []
+        self._held, self._least = 0, -np.inf
+
+    def zero(self) -> LargestValues:
+        """The same for as many values, of which none has come."""
+        return LargestValues(self._rows)
+
+    def add(self, column: FloatArray) -> LargestValues:
+        """Take further values."""
+        with np.errstate(over="ignore"):  # beside an infinite sum no value stands out
+            self._squares += float(column @ column)
+        values = np.abs(column)
+        self._keep(values if self._least < 0.0 else values[values > self._least])
+        return self
+
+    def merge(self, other: LargestValues) -> LargestValues:
+        """Take the values of another part of the column."""
+        self._squares += other._squares
+        for values in other._kept:
+            self._keep(values)
+        return self
+
+    def _keep(self, values: FloatArray) -> None:
+        self._kept.append(values)
+        self._held += values.size
+        if self._held > 2 * self._count and len(self._kept) > 1:
+            self._shrink()
+
+    def _shrink(self) -> None:
+        """Drop what cannot be among the largest any more."""
+        values = np.concatenate(self._kept)
+        values = values[np.argpartition(values, values.size - self._count)[-self._count :]]
+        self._kept, self._held, self._least = [values], values.size, float(values.min())
+
+    def heavy_tail_index(self) -> float | None:
+        """The Pareto index if it is too large, None otherwise."""
+        values = np.concatenate(self._kept)
+        largest = float(values.max())
+        # A product of floats is infinite where it overflows; a power would be an error.
+        if largest * largest <= SUSPICIOUS_PART * self._squares:
+            return None
+        index, error = _tail_fit(values, self._count - 1)
+        return index if index - error > LARGEST_INDEX else None
+
+
+def exceedance_count(rows: int) -> int:
+    """How many of the largest values a tail is fitted to."""
+    return int(min(0.2 * rows, 3.0 * np.sqrt(rows)))
 
 
 def pareto_index(values: FloatArray) -> tuple[float, float]:
@@ -36,7 +92,11 @@ def pareto_index(values: FloatArray) -> tuple[float, float]:
     -inf if there are too few of them for a fit; the standard error is
     (1 + k)/sqrt(m) for m exceedances.
     """
-    count = int(min(0.2 * values.size, 3.0 * np.sqrt(values.size)))
+    return _tail_fit(values, exceedance_count(values.size))
+
+
+def _tail_fit(values: FloatArray, count: int) -> tuple[float, float]:
+    """Index and error by the largest `count` of the values."""
     if count < _FEWEST_EXCEEDANCES:
         return -np.inf, 0.0
     ordered = np.partition(values, values.size - count - 1)[values.size - count - 1 :]

@@ -121,14 +121,10 @@ def spread_curve(products: FloatArray, levels: Sequence[Joining]) -> tuple[Float
 
 def _within_chains(products: FloatArray, level: Joining) -> FloatArray:
     """Products of deviations from the chains' means, over what independent rows would have."""
-    joined = joined_products(products, level)
-    borders = np.flatnonzero(np.diff(level.chains, prepend=-1))
-    own = np.searchsorted(borders, np.arange(level.count), "right") - 1
-    lengths = np.maximum(np.add.reduceat(level.rows, borders), TINY)
-    shares = level.rows / lengths[own]
+    joined, own = joined_products(products, level), level.own_chain
+    shares = level.rows / level.chain_rows[own]
     # A batch's share of the sum over its chain is taken off, on either side of the products.
-    left = joined - shares[:, None] * np.add.reduceat(joined, borders, axis=0)[own]
-    both = left - shares * np.add.reduceat(left, borders, axis=1)[:, own]
-    expected = float(np.sum(level.rows * (1.0 - shares)))
-    result: FloatArray = both / max(expected, TINY)
+    left = joined - shares[:, None] * np.add.reduceat(joined, level.borders, axis=0)[own]
+    both = left - shares * np.add.reduceat(left, level.borders, axis=1)[:, own]
+    result: FloatArray = both / level.expected
     return result

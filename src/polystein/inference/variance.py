@@ -9,9 +9,8 @@ from typing import NamedTuple, Protocol, Self
 
 import numpy as np
 
-from polystein._lib.arguments import is_integer
-from polystein._lib.numerics import TINY, kish_size
-from polystein.errors import DegenerateError, InputError
+from polystein._lib.numerics import kish_size
+from polystein.errors import DegenerateError
 from polystein.inference.autocorrelation import autocovariances, initial_monotone_sums
 from polystein.inference.columns import ColumnMoments
 from polystein.types import FloatArray
@@ -115,9 +114,9 @@ class InitialSequence:
 
     def accumulator(self, lengths: Sequence[int], columns: int) -> ColumnAccumulator:
         """Columns are kept whole, chain by chain."""
-        return _ChainAccumulator(self)
+        return ChainAccumulator(self)
 
-    def long_run(self, influence: _Influence) -> LongRun:
+    def long_run(self, influence: Influence) -> LongRun:
         """Variance of the mean from the sums of autocovariances."""
         variance, lags = initial_monotone_sums(autocovariances(influence.chains))
         total = influence.total
@@ -133,76 +132,7 @@ class InitialSequence:
         return LongRun(influence.mean, covariance, np.maximum(1.0, ess / 4.0), ess)
 
 
-@dataclass(frozen=True)
-class BatchMeans:
-    """Means of long batches, for chains that need not be reversible.
-
-    Each chain is cut into batches of at least ten autocorrelation times (rows that
-    do not fill a batch are left out at its beginning), and the variance is that of
-    the batches' means. The reference is Student's t with one degree of freedom
-    less than there are batches.
-
-    Parameters
-    ----------
-    length : int or "auto"
-        Rows in a batch; "auto" takes ten autocorrelation times of the slowest
-        column, but leaves at least eight batches.
-
-    Examples
-    --------
-    >>> import polystein as ps
-    >>> ps.BatchMeans(length=50)
-    BatchMeans(length=50)
-    """
-
-    length: int | str = "auto"
-
-    least_ess = 100.0
-    respects_time = True
-    # Means of shorter batches are correlated with their neighbours, which makes the error too
-    # small ...
-    _autocorrelation_times = 10.0
-    # ... and fewer batches leave too few degrees of freedom.
-    _fewest_batches = 8
-
-    def __post_init__(self) -> None:
-        if self.length != "auto" and not is_integer(self.length, least=1):
-            raise InputError(f"`length` must be a positive integer or 'auto'; got {self.length!r}")
-
-    def accumulator(self, lengths: Sequence[int], columns: int) -> ColumnAccumulator:
-        """Columns are kept whole, chain by chain."""
-        return _ChainAccumulator(self)
-
-    def long_run(self, influence: _Influence) -> LongRun:
-        """Variance of the mean from the spread of the batches' means."""
-        length = self._length(influence)
-        batches = np.concatenate([_batched(chain, length) for chain in influence.chains])
-        count = batches.shape[0]
-        if count < 2:
-            raise InputError(
-                f"`length` must leave at least 2 batches of the test rows; {length} leaves {count}"
-            )
-        deviations = batches - batches.mean(axis=0)
-        covariance = deviations.T @ deviations / (count - 1) * length / influence.total
-        ess = np.minimum(
-            effective_size(influence.marginal, np.diagonal(covariance)), influence.kish
-        )
-        df = np.full(ess.shape, min(count, influence.kish) - 1.0)
-        return LongRun(influence.mean, covariance, df, ess)
-
-    def _length(self, influence: _Influence) -> int:
-        if isinstance(self.length, int | np.integer):
-            return int(self.length)
-        variance, _ = initial_monotone_sums(autocovariances(influence.chains))
-        marginal = np.maximum(influence.marginal, TINY)
-        time = max(1.0, float(np.max(variance / marginal)))
-        wanted = math.ceil(self._autocorrelation_times * time)
-        shortest = min(int(chain.shape[0]) for chain in influence.chains)
-        batches_a_chain = math.ceil(self._fewest_batches / len(influence.chains))
-        return max(1, min(wanted, shortest // batches_a_chain))
-
-
-class _Influence(NamedTuple):
+class Influence(NamedTuple):
     """Columns centred at their pooled mean, times their weights over the mean weight.
 
     The mean of these is 0 and its variance is that of the (weighted) mean itself.
@@ -220,6 +150,13 @@ class _Influence(NamedTuple):
         return sum(chain.shape[0] for chain in self.chains)
 
 
+class LongRunRule(Protocol):
+    """Estimates the variance of the mean from whole chains."""
+
+    def long_run(self, influence: Influence) -> LongRun:
+        """Mean, covariance of the mean, degrees of freedom, effective size."""
+
+
 class _Piece(NamedTuple):
     """Columns of one block, in the order in which blocks are joined again."""
 
@@ -229,26 +166,30 @@ class _Piece(NamedTuple):
     weights: FloatArray | None
 
 
-class _ChainAccumulator:
+class ChainAccumulator:
     """Keeps all columns; blocks may come, and accumulators merge, in any order."""
 
-    def __init__(self, rule: InitialSequence | BatchMeans) -> None:
+    def __init__(self, rule: LongRunRule) -> None:
         self._rule = rule
         self._pieces: list[_Piece] = []
 
     def update(
         self, columns: FloatArray, weights: FloatArray | None, chain: int, start: int
     ) -> None:
+        """Take the columns of one block, which begins at row ``start`` of a chain."""
         self._pieces.append(_Piece(chain, start, columns, weights))
 
-    def zero(self) -> _ChainAccumulator:
-        return _ChainAccumulator(self._rule)
+    def zero(self) -> ChainAccumulator:
+        """An accumulator of the same kind without rows."""
+        return ChainAccumulator(self._rule)
 
-    def merge(self, other: _ChainAccumulator) -> _ChainAccumulator:
+    def merge(self, other: ChainAccumulator) -> ChainAccumulator:
+        """Add another accumulator's rows."""
         self._pieces += other._pieces
         return self
 
     def finalise(self) -> LongRun:
+        """What the rule makes of the columns."""
         return self._rule.long_run(self._influence())
 
     def _joined(self) -> tuple[list[FloatArray], list[FloatArray]]:
@@ -264,14 +205,14 @@ class _ChainAccumulator:
         ]
         return columns, weights
 
-    def _influence(self) -> _Influence:
+    def _influence(self) -> Influence:
         chains, weights = self._joined()
         total = sum(chain.shape[0] for chain in chains)
         if not weights:
             mean = sum(chain.sum(axis=0) for chain in chains) / total
             centred = [chain - mean for chain in chains]
             marginal = sum((c**2).sum(axis=0) for c in centred) / total
-            return _Influence(centred, mean, marginal, float(total))
+            return Influence(centred, mean, marginal, float(total))
         scale = total / sum(float(weight.sum()) for weight in weights)
         pairs = [(w * scale, chain) for w, chain in zip(weights, chains, strict=True)]
         mean = sum(w @ chain for w, chain in pairs) / total
@@ -279,7 +220,7 @@ class _ChainAccumulator:
         kish = kish_size(total, sum(float(w @ w) for w, _ in pairs))
         require_effective_rows(kish)
         influence = [w[:, None] * (chain - mean) for w, chain in pairs]
-        return _Influence(influence, mean, marginal, kish)
+        return Influence(influence, mean, marginal, kish)
 
 
 class _IIDAccumulator:
@@ -371,11 +312,3 @@ def _with_diagonal(covariance: FloatArray, variance: FloatArray) -> FloatArray:
     result: FloatArray = positive * np.outer(scale, scale)
     np.fill_diagonal(result, variance)
     return result
-
-
-def _batched(chain: FloatArray, length: int) -> FloatArray:
-    """Means of consecutive batches; rows that do not fill one are left out at the start."""
-    count = chain.shape[0] // length
-    kept = chain[chain.shape[0] - count * length :]
-    means: FloatArray = kept.reshape(count, length, chain.shape[1]).mean(axis=1)
-    return means

@@ -13,11 +13,12 @@ from polystein.data.passes import block_rows, every_row, first_block, run_pass
 from polystein.data.sample import as_source
 from polystein.data.source import Block, Source
 from polystein.errors import DegenerateError, InputError
+from polystein.scale.threads import working
 from polystein.stein.basis import Monomial
 from polystein.stein.moments import stein_moments
 from polystein.stein.operator import Operator, operator_for
 from polystein.stein.witness import feature_moments, fit_witness, projected_moments
-from polystein.types import Array, Estimator, FloatArray, ScoreFunction, Structure
+from polystein.types import Array, Estimator, FloatArray, Progress, ScoreFunction, Structure
 from polystein.weights.rules import ClosedForm, varying
 
 # Above this many parameters o-PSD's covariance is taken to be diagonal: 4096^2 numbers are 134 MB.
@@ -39,6 +40,8 @@ def psd(
     order: int,
     structure: Structure = "full",
     estimator: Estimator = "v",
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
 ) -> float:
     """Polynomial Stein discrepancy (not power spectral density).
 
@@ -57,6 +60,11 @@ def psd(
     estimator : {"v", "u"}
         "v" gives Z, which is positive even for perfect draws; "u" gives the
         unbiased estimate of Z^2 (not its root), which may be negative.
+    n_jobs : int, optional
+        Number of threads; -1 takes all cores. The value is the same for any number; without
+        it, all is done on this thread and rounds differently.
+    progress : callable, optional
+        Called as ``progress(done, total)`` as rows are read.
 
     Returns
     -------
@@ -77,7 +85,8 @@ def psd(
     unbiased = estimator == "u"
     if unbiased:
         _require_draws(source, 2)
-    mean = stein_moments(source, every_row(source), basis, structure, norms=unbiased).finalise()
+    with working(source, n_jobs, progress):
+        mean = stein_moments(source, every_row(source), basis, structure, norms=unbiased).finalise()
     return mean.unbiased_square() if unbiased else mean.norm()
 
 
@@ -89,6 +98,8 @@ def lambda_psd(
     order: int,
     structure: Structure = "full",
     ridge: float = 0.0,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
 ) -> float:
     """lambda-PSD: the largest signal-to-noise ratio of reweighted features.
 
@@ -102,6 +113,8 @@ def lambda_psd(
         As for `psd`.
     ridge : float
         Added to the features' correlation matrix.
+    n_jobs, progress
+        As for `psd`.
 
     Returns
     -------
@@ -127,8 +140,10 @@ def lambda_psd(
     basis = Monomial(order)
     source = as_source(draws, scores)
     _require_draws(source, 2)
-    witness = fit_witness(source, every_row(source), basis, structure, count=source.layout.total)
-    moments = feature_moments(source, every_row(source), witness)
+    rows, total = list(every_row(source)), source.layout.total
+    with working(source, n_jobs, progress, reads=2.0):
+        witness = fit_witness(source, rows, basis, structure, count=total)
+        moments = feature_moments(source, rows, witness)
     kept = varying(moments)
     dropped = np.delete(moments.mean, kept)
     if np.any(dropped != 0.0):
@@ -146,6 +161,8 @@ def o_psd(
     order: int,
     structure: Structure = "full",
     shrinkage: float | None = None,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
 ) -> float:
     """o-PSD: the squared signal-to-noise ratio of the best test function of all.
 
@@ -161,6 +178,8 @@ def o_psd(
         one with the smallest expected squared error (Schaefer and Strimmer,
         2005), so that the value is defined even if there are more parameters than
         draws; 0 is the plain plug-in.
+    n_jobs, progress
+        As for `psd`.
 
     Returns
     -------
@@ -184,17 +203,18 @@ def o_psd(
     source = as_source(draws, scores)
     _require_draws(source, 2)
     # Without shrinkage the value does not depend on the coordinates, so take tame ones.
-    working = working_frame(first_block(source).draws) if shrinkage == 0.0 else RAW
+    tame = working_frame(first_block(source).draws) if shrinkage == 0.0 else RAW
     operator = operator_for(structure)
-    stack = _Stack(basis, operator, working)
+    stack = _Stack(basis, operator, tame)
     parameters = basis.order * operator.parameters(source.layout.dimension)
     parameters += source.layout.dimension
     joint = parameters <= MOST_PARAMETERS and shrinkage != 1.0
-    mean, spread = _mean_and_spread(source, stack, parameters)
-    standardised = mean / spread
-    if not joint:
-        return float(standardised @ standardised)
-    correlation, estimated = _correlation(source, stack, mean, spread)
+    with working(source, n_jobs, progress, reads=2.0 if joint else 1.0):
+        mean, spread = _mean_and_spread(source, stack, parameters)
+        standardised = mean / spread
+        if not joint:
+            return float(standardised @ standardised)
+        correlation, estimated = _correlation(source, stack, mean, spread)
     off_diagonal = (1.0 - (estimated if shrinkage is None else shrinkage)) * correlation
     np.fill_diagonal(off_diagonal, 1.0)
     return _quadratic_form(standardised, off_diagonal, 0.0)

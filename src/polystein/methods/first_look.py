@@ -10,7 +10,14 @@ import numpy as np
 
 from polystein._lib.numerics import kish_size
 from polystein.data.coordinates import RAW, DrawMoments, Frame
-from polystein.data.passes import Accumulator, Tick, WeightSums, every_row, run_pass
+from polystein.data.passes import (
+    Accumulator,
+    Tick,
+    WeightSums,
+    every_row,
+    rows_of_many_arrays,
+    run_pass,
+)
 from polystein.data.screen import PositiveWeights, RowKeys, refuse_repeats
 from polystein.data.source import Block, Source
 from polystein.data.split import TRAINING, Partition
@@ -34,13 +41,14 @@ class FirstLook:
         self._weights = WeightSums() if source.weighted else None
         self._partition = partition
 
-    def take(self, tick: Tick, beside: Sequence[Accumulator] = ()) -> None:
+    def take(self, tick: Tick | None, beside: Sequence[Accumulator] = ()) -> None:
         """Read all rows once, if anything is to be looked at."""
         wanted: list[Accumulator] = [*beside, *([self._by_role] if self._moments else [])]
         further = (self._keys, self._positive, self._weights)
         wanted += [part for part in further if part is not None]
         if wanted:
-            run_pass(self._source, every_row(self._source), *wanted, tick=tick)
+            most = rows_of_many_arrays(self._source.layout.dimension)
+            run_pass(self._source, every_row(self._source), *wanted, tick=tick, most=most)
         if self._keys is not None:
             refuse_repeats(self._source, self._keys)
         if self._positive is not None:

@@ -15,6 +15,7 @@ from polystein.inference.variance import IID, Variance
 from polystein.methods.contributions import largest_coordinates, largest_entries, mean_parts
 from polystein.methods.split_sample import SplitRound, SplitSampleTest, concluded
 from polystein.results.result import GofResult
+from polystein.scale.threads import working
 from polystein.stein.basis import basis_for
 from polystein.stein.witness import feature_moments, fit_matrices
 from polystein.types import (
@@ -22,6 +23,7 @@ from polystein.types import (
     Alternative,
     Array,
     BasisName,
+    Progress,
     Resolution,
     ScoreFunction,
     Standardise,
@@ -44,7 +46,9 @@ def psd_test(
     alternative: Alternative = "two-sided",
     standardise: Standardise = False,
     repeats: int = 1,
+    n_jobs: int | None = None,
     rng: RNG = None,
+    progress: Progress | None = None,
 ) -> GofResult:
     """Polynomial Stein discrepancy z-test (Algorithm 1).
 
@@ -85,8 +89,13 @@ def psd_test(
         into min over k of 2/k (p_1 + ... + p_k), which is valid for exchangeable
         p-values (Gasparin, Wang and Ramdas, 2025, Combining exchangeable p-values);
         all else is reported for the split of the median statistic.
+    n_jobs : int, optional
+        Number of threads; -1 takes all cores. Results are the same for any number; without
+        it, all is done on this thread and rounds differently.
     rng : int, SeedSequence, Generator or None
         An int or SeedSequence reproduces the result.
+    progress : callable, optional
+        Called as ``progress(done, total)`` as rows are read.
 
     Returns
     -------
@@ -116,12 +125,13 @@ def psd_test(
         split, variance, alternative, standardise,
     )  # fmt: skip
     results, notes = [], test.notes()
-    for rows in test.rounds(repeats, rng, notes):
-        # Training
-        witness = rows.fit("witness", "weights")
+    with working(test.source, n_jobs, progress, test.reads(repeats)):
+        for rows in test.rounds(repeats, rng, notes):
+            # Training
+            witness = rows.fit("witness", "weights")
 
-        # Testing
-        results.append(rows.verdict(witness, np.ones(order + 1), method="psd", weights=None))
+            # Testing
+            results.append(rows.verdict(witness, np.ones(order + 1), method="psd", weights=None))
     return concluded(results, notes)
 
 
@@ -140,7 +150,9 @@ def lambda_psd_test(
     alternative: Alternative = "two-sided",
     standardise: Standardise = False,
     repeats: int = 1,
+    n_jobs: int | None = None,
     rng: RNG = None,
+    progress: Progress | None = None,
 ) -> GofResult:
     """lambda-PSD z-test (Algorithm 3).
 
@@ -166,7 +178,7 @@ def lambda_psd_test(
         Finer weights find a discrepancy in few of many coordinates. All but "order"
         need ``standardise=True``, and rules that need covariances, `CrossEntropy`
         and `ClosedForm`, take at most 1024 weights.
-    structure, basis, split, variance, alternative, standardise, repeats, rng
+    structure, basis, split, variance, alternative, standardise, repeats, n_jobs, rng, progress
         As for `psd_test`.
 
     Returns
@@ -219,23 +231,29 @@ def lambda_psd_test(
     if rule is None:
         rule = default_rule(resolution, test.basis, structure, test.source.layout.dimension)
     results, notes = [], test.notes()
-    for rows in test.rounds(repeats, rng, notes):
-        if resolution != "order":
-            results.append(_finer_verdict(rows, resolution, rule))
-        elif order == 0:
-            witness = rows.fit("witness", "weights")
-            results.append(rows.verdict(witness, np.ones(1), method="lambda-psd", weights=rule))
-        else:
-            # Training (stage 1)
-            witness = rows.fit("witness")
-
-            # Training (stage 2)
-            moments = feature_moments(test.source, rows.partition.rows("weights"), witness)
-            chosen = rule.solve(moments, rows.streams.weights)
-
-            # Testing
-            results.append(rows.verdict(witness, chosen, method="lambda-psd", weights=rule))
+    with working(test.source, n_jobs, progress, test.reads(repeats)):
+        for rows in test.rounds(repeats, rng, notes):
+            results.append(_weighed_verdict(rows, resolution, rule))
     return concluded(results, notes)
+
+
+def _weighed_verdict(rows: SplitRound, resolution: Resolution, rule: Weights) -> GofResult:
+    """Algorithm 3 on one split of the rows."""
+    if resolution != "order":
+        return _finer_verdict(rows, resolution, rule)
+    if rows.test.basis.order == 0:
+        witness = rows.fit("witness", "weights")
+        return rows.verdict(witness, np.ones(1), method="lambda-psd", weights=rule)
+
+    # Training (stage 1)
+    witness = rows.fit("witness")
+
+    # Training (stage 2)
+    moments = feature_moments(rows.test.source, rows.partition.rows("weights"), witness)
+    chosen = rule.solve(moments, rows.streams.weights)
+
+    # Testing
+    return rows.verdict(witness, chosen, method="lambda-psd", weights=rule)
 
 
 def _finer_verdict(rows: SplitRound, resolution: Resolution, rule: Weights) -> GofResult:

@@ -26,7 +26,8 @@ from polystein.errors import (
     LowESSWarning,
 )
 from polystein.inference.autocorrelation import autocorrelation_times
-from polystein.inference.pareto import LARGEST_INDEX, heavy_tail_index
+from polystein.inference.lugsail import LugsailBatches
+from polystein.inference.pareto import LARGEST_INDEX, LargestValues
 from polystein.inference.pvalues import exchangeable_pvalue, tail_probability
 from polystein.inference.variance import ColumnAccumulator, LongRun, Variance
 from polystein.methods.first_look import FirstLook
@@ -82,7 +83,13 @@ class SplitSampleTest:
         seed = seed_sequence(rng)
         for number, child in enumerate([seed] if repeats == 1 else seed.spawn(repeats)):
             first = number == 0
-            yield self._round(Streams.of(child), notes, tick or Tick(), beside, first=first)
+            yield self._round(Streams.of(child), notes, tick, beside, first=first)
+
+    def reads(self, repeats: int) -> float:
+        """About how often a row is read: for a first look if there is one, to train or to test."""
+        self._validate_repeats(repeats)
+        looks = self.standardise or self.source.weighted or not self.split.respects_time
+        return repeats * (1.0 + float(looks))
 
     def notes(self) -> Notes:
         """A collection for warnings, which holds those that came with the draws."""
@@ -92,7 +99,7 @@ class SplitSampleTest:
         self,
         streams: Streams,
         notes: Notes,
-        tick: Tick,
+        tick: Tick | None,
         beside: Sequence[Accumulator],
         *,
         first: bool,
@@ -174,10 +181,10 @@ class SplitRound:
         """z-test (or t-test) of u = features lambda on the test rows."""
         partition = self.with_gap(witness).partition
         columns = _WithSum(witness, chosen)
-        tested = judged_columns(self.test, partition, columns, 1 + chosen.size, kept=slice(1))
+        tested = judged_columns(self.test, partition, columns, 1 + chosen.size, tails=1)
         statistic = z_statistics(tested.long_run, judged=slice(1))
         self.note_ess(float(tested.long_run.ess[0]))
-        self.note_tails(tested.weighted[:, 0])
+        self.note_tails(tested.tails[0])
         named = dict(zip(witness.names, chosen.tolist(), strict=True))
         df = float(tested.long_run.df[0])
         return GofResult(
@@ -217,9 +224,9 @@ class SplitRound:
                 )
             )
 
-    def note_tails(self, column: FloatArray) -> None:
+    def note_tails(self, values: LargestValues) -> None:
         """Warn if the p-value rests on a column with heavy tails."""
-        index = heavy_tail_index(column)
+        index = values.heavy_tail_index()
         if index is not None:
             self.notes.add(
                 HeavyTailWarning(
@@ -246,11 +253,13 @@ class _WithSum(NamedTuple):
 class JudgedColumns(NamedTuple):
     """Long-run mean and covariance of columns over the test rows.
 
-    ``weighted`` holds the columns that were kept, every row times its importance weight.
+    ``tails`` has the largest values of the first columns, and ``weighted`` the columns
+    themselves if they were kept; every row times its importance weight.
     """
 
     long_run: LongRun
-    weighted: FloatArray
+    tails: list[LargestValues]
+    weighted: FloatArray | None
 
 
 def judged_columns(
@@ -259,9 +268,11 @@ def judged_columns(
     projection: Projection,
     columns: int,
     *,
-    kept: slice = slice(None),
+    tails: int,
+    kept: bool = False,
     accumulator: ColumnAccumulator | None = None,
     tick: Tick | None = None,
+    most: int | None = None,
 ) -> JudgedColumns:
     """Project the test rows and estimate the long-run variance of every column.
 
@@ -269,32 +280,53 @@ def judged_columns(
     """
     if accumulator is None:
         accumulator = test.variance.accumulator(test.source.layout.lengths, columns)
-    judged = _Judged(projection, accumulator, kept)
-    run_pass(test.source, partition.rows("test"), judged, tick=tick)
-    return JudgedColumns(judged.variance.finalise(), np.concatenate(judged.parts))
+    count = partition.count("test")
+    judged = _Judged(projection, accumulator, [LargestValues(count) for _ in range(tails)], kept)
+    run_pass(test.source, partition.rows("test"), judged, tick=tick, most=most)
+    whole = np.concatenate(judged.parts) if kept else None
+    return JudgedColumns(judged.variance.finalise(), judged.tails, whole)
 
 
 class _Judged:
-    """Columns of a projection in the long-run variance's accumulator, and some of them kept."""
+    """Columns of a projection in the long-run variance's accumulator, with their largest values."""
 
-    def __init__(self, projection: Projection, variance: ColumnAccumulator, kept: slice) -> None:
-        self._projection, self.variance, self._kept = projection, variance, kept
+    def __init__(
+        self,
+        projection: Projection,
+        variance: ColumnAccumulator,
+        tails: list[LargestValues],
+        kept: bool,
+    ) -> None:
+        self._projection, self.variance, self.tails, self._kept = projection, variance, tails, kept
         self.parts: list[FloatArray] = []
 
     def zero(self) -> _Judged:
-        return _Judged(self._projection, self.variance.zero(), self._kept)
+        tails = [tail.zero() for tail in self.tails]
+        return _Judged(self._projection, self.variance.zero(), tails, self._kept)
 
     def update(self, block: Block) -> None:
         values = project(self._projection, block)
+        if isinstance(self.variance, LugsailBatches):
+            # Short chains are many: all of a block's are taken at once.
+            self.variance.update_runs(values, block.weights, block.runs)
+        else:
+            self._update_each(values, block)
+        weighted = values if block.weights is None else block.weights[:, None] * values
+        for tail, column in zip(self.tails, weighted.T, strict=False):
+            tail.add(column)
+        if self._kept:
+            self.parts.append(weighted.copy())
+
+    def _update_each(self, values: FloatArray, block: Block) -> None:
         for run in block.runs:
             part = slice(run.low, run.high)
             weights = None if block.weights is None else block.weights[part]
             self.variance.update(values[part], weights, run.chain, run.start)
-        kept = values[:, self._kept]
-        self.parts.append(kept.copy() if block.weights is None else block.weights[:, None] * kept)
 
     def merge(self, other: _Judged) -> _Judged:
         self.variance.merge(other.variance)
+        for tail, further in zip(self.tails, other.tails, strict=True):
+            tail.merge(further)
         self.parts += other.parts
         return self
 

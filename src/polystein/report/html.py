@@ -9,6 +9,7 @@ from pathlib import Path
 
 from polystein._lib.files import write_whole
 from polystein._version import __version__
+from polystein.report.effects import effect_facts, label_of_parts
 from polystein.report.text import (
     abstentions_beside,
     chains_words,
@@ -87,10 +88,12 @@ def _body(result: GofResult, alpha: float, heading: str) -> str:
 def _facts(result: GofResult, alpha: float) -> list[tuple[str, str]]:
     """What there is to know about the test, label by label."""
     reasons = result.reasons if result.verdict_at(alpha) == "inconclusive" else ()
+    effects = effect_facts(result, alpha)
     facts = [
+        *effects,
         ("Test", name_of_test(result)),
         ("Statistic", statistic_words(result)),
-        ("Found", found_words(result, alpha)),
+        (label_of_parts(effects), found_words(result, alpha)),
         ("Chains", chains_words(result)),
         ("Abstained", abstentions_beside(result, reasons)),
         ("Draws", draws_words(result)),

@@ -6,6 +6,7 @@ import math
 import textwrap
 from collections.abc import Iterable, Iterator
 
+from polystein.report.effects import effect_facts, label_of_parts
 from polystein.results.diagnostics import sampler_words
 from polystein.results.evidence import Explanation
 from polystein.results.result import DEFAULT_LEVEL, GofResult
@@ -198,6 +199,9 @@ def _head(result: GofResult, alpha: float) -> Iterator[str]:
 
 
 def _facts(result: GofResult, alpha: float) -> Iterator[str]:
+    effects = effect_facts(result, alpha)
+    for label, text in effects:
+        yield from _labelled(label, text)
     reasons: list[str] = []
     if result.verdict_at(alpha) == "inconclusive":
         reasons = _reason_lines(result.reasons)
@@ -206,7 +210,7 @@ def _facts(result: GofResult, alpha: float) -> Iterator[str]:
         yield from _labelled("Meaning", meaning(result, alpha))
     yield from _labelled("Statistic", statistic_words(result))
     if found := found_words(result, alpha):
-        yield from _labelled("Found", found)
+        yield from _labelled(label_of_parts(effects), found)
     if chains := chains_words(result):
         yield from _labelled("Chains", chains)
     if abstained := abstentions_beside(result, reasons):

@@ -13,18 +13,20 @@ import numpy as np
 from polystein._lib.arguments import is_finite_number
 from polystein.errors import InputError
 from polystein.results.diagnostics import Diagnostics
+from polystein.results.effects import EffectTable, WithEffects
 from polystein.results.evidence import Component, Evidence, Explanation, evidence_shares
-from polystein.types import Alternative, Verdict
+from polystein.types import Alternative, ToleranceVerdict, Verdict
 
 SCHEMA_VERSION = 3
-#: Version 2 has neither reasons nor diagnostics.
+#: Version 2 has neither reasons, diagnostics nor effects.
 _READABLE = (2, 3)
+_LATER = {"reasons": (), "diagnostics": None, "tolerance": None, "effects": None}
 #: The level of a verdict if no other level is given.
 DEFAULT_LEVEL = 0.05
 
 
 @dataclass(frozen=True, repr=False)
-class GofResult:
+class GofResult(WithEffects):
     """Verdict of a goodness-of-fit test of H0: the draws come from the target.
 
     Attributes
@@ -61,6 +63,12 @@ class GofResult:
         `check` gives any.
     diagnostics : Diagnostics or None
         R-hat and ESS of draws and scores, of the chains that `check` was given.
+    tolerance : str or None
+        Whether every mean and sd is ``"within"`` the tolerance that `check` was given, one is
+        ``"beyond"`` it, or that is ``"undecided"``; None if it was given none.
+    effects : EffectTable
+        Of `check`: which property of which parameter is off, by how much. Computed when it is
+        asked for; ``effect_table`` is None before that.
 
     Examples
     --------
@@ -91,6 +99,8 @@ class GofResult:
     warnings: tuple[str, ...] = ()
     reasons: tuple[str, ...] = ()
     diagnostics: Diagnostics | None = None
+    tolerance: ToleranceVerdict | None = None
+    effect_table: EffectTable | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         """Refuse a p-value that is none: NaN must never pass for "not rejected"."""
@@ -138,6 +148,8 @@ class GofResult:
         values["components"] = [part._asdict() for part in self.components]
         values["evidence"] = self.evidence.to_dict()
         values["diagnostics"] = None if self.diagnostics is None else self.diagnostics.to_dict()
+        table = values.pop("effect_table")
+        values["effects"] = None if table is None else table.to_dict()
         values["verdict"] = self.verdict
         plain: dict[str, Any] = _plain({"schema_version": SCHEMA_VERSION, **values})
         return plain
@@ -152,9 +164,10 @@ class GofResult:
                 f"{_READABLE[0]}; got schema_version {version!r}. Run the test again with this "
                 "version."
             )
-        later = {"reasons": (), "diagnostics": None} if version < SCHEMA_VERSION else {}
-        values = {**later, **values}
-        known = {one.name: values[one.name] for one in fields(cls)}
+        values = {**_LATER, **values} if version < SCHEMA_VERSION else values
+        known = {one.name: values[one.name] for one in fields(cls) if one.name != "effect_table"}
+        table = values["effects"]
+        known["effect_table"] = None if table is None else EffectTable.from_dict(table)
         known["components"] = tuple(Component(**one) for one in values["components"])
         known["evidence"] = Evidence.from_dict(values["evidence"])
         known["warnings"], known["reasons"] = tuple(values["warnings"]), tuple(values["reasons"])

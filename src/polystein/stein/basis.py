@@ -262,3 +262,19 @@ def feature_names(basis: Basis) -> tuple[str, ...]:
 def feature_words(basis: Basis) -> tuple[str, ...]:
     """What the features look at, in everyday words; the score comes last."""
     return (*basis.words, MOMENT_WORDS[0])
+
+
+class NamedFeatures:
+    """One feature for each function of the basis, and the score's."""
+
+    basis: Basis
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the features; the score's comes last."""
+        return feature_names(self.basis)
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """What each feature looks at, in everyday words."""
+        return feature_words(self.basis)

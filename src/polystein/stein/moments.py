@@ -262,6 +262,10 @@ class SteinMoments:
         with np.errstate(over="ignore", invalid="ignore"):
             return path.moments(self._operator, self._score, matrices)
 
+    def __getstate__(self) -> dict[str, object]:
+        # Ones for the rows of the last block would be most of what travels to other processes.
+        return {**self.__dict__, "_ones": np.ones(0)}
+
     def zero(self) -> Self:
         """An accumulator of the same kind without rows."""
         norms = self._norms is not None
@@ -277,11 +281,25 @@ class SteinMoments:
         """Total weight of the rows so far, in units of the largest."""
         return self._weight
 
+    @property
+    def structure(self) -> Structure:
+        """Whether each A_i is d x d or diagonal."""
+        return self._structure
+
+    def mean_in(self, frame: Frame) -> SteinMean:
+        """Averages of raw powers as they are in another frame; nothing is summed again."""
+        if not self._basis.closed_under_shifts:
+            raise InputError(f"`frame` must be that of the sums for {self._basis}")
+        return self._averages(frame)
+
     def finalise(self) -> SteinMean:
         """Averages over all rows so far, in the frame of the answer."""
+        return self._averages(self._answer)
+
+    def _averages(self, frame: Frame) -> SteinMean:
         if not self._weight > 0.0:
             raise InputError("there must be draws of positive weight to average; got none")
-        score, matrices = self._sums_in(self._answer)
+        score, matrices = self._sums_in(frame)
         return SteinMean(
             [matrix / self._weight for matrix in matrices],
             score / self._weight,

@@ -10,15 +10,16 @@ from typing import Protocol
 import numpy as np
 
 from polystein._lib.numerics import finite
-from polystein.data.coordinates import RAW, Frame, working_frame
-from polystein.data.passes import gathered, run_pass
+from polystein.data.coordinates import RAW, Frame
+from polystein.data.passes import run_pass
 from polystein.data.source import Block, Rows, Source
 from polystein.errors import DegenerateError
 from polystein.inference.columns import ColumnMoments, MeanAndCovariance
-from polystein.stein.basis import Basis, Term, feature_names, feature_words
+from polystein.stein.basis import Basis, NamedFeatures, Term
 from polystein.stein.change import change
+from polystein.stein.dual import dual_is_cheaper, fit_dual
 from polystein.stein.moments import SteinMean, stein_moments
-from polystein.stein.operator import Operator, derivative_dot, derivative_sum, operator_for
+from polystein.stein.operator import Operator, operator_for
 from polystein.types import FloatArray, Structure
 
 
@@ -41,24 +42,8 @@ class Witness(Projection, Protocol):
         """What each feature looks at, in everyday words."""
 
 
-class _OfBasis:
-    """One feature for each function of the basis, and the score's."""
-
-    basis: Basis
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the features; the score's comes last."""
-        return feature_names(self.basis)
-
-    @property
-    def words(self) -> tuple[str, ...]:
-        """What each feature looks at, in everyday words."""
-        return feature_words(self.basis)
-
-
 @dataclass(frozen=True, eq=False)
-class PrimalWitness(_OfBasis):
+class PrimalWitness(NamedFeatures):
     """Features <A_i, Phi_i(x)> and b's(x), with x and s seen in a frame."""
 
     basis: Basis
@@ -100,7 +85,7 @@ class PrimalWitness(_OfBasis):
 
 
 @dataclass(frozen=True, eq=False)
-class PulledBackWitness(_OfBasis):
+class PulledBackWitness(NamedFeatures):
     """The features of a witness of raw powers, computed in a frame where powers are safe.
 
     A raw feature is a combination of the terms there: ``parts[i][k]`` is the matrix by which
@@ -138,58 +123,6 @@ class PulledBackWitness(_OfBasis):
         return cls(witness.basis, witness.operator, working, parts, np.stack(vectors, axis=1))
 
 
-@dataclass(frozen=True, eq=False)
-class DualWitness(_OfBasis):
-    """The same features by products with the m training rows, for m below d.
-
-    As A_i is an average over training rows,
-
-        <A_i, Phi_i(x)> = sum_j w_j (s's_j)(phi'phi_j) + (s phi)'g + phi'' diag(A_i),
-
-    with g the mean derivative of the training rows and phi'' the derivative of the
-    row's own: products of length d with m columns instead of d.
-    """
-
-    basis: Basis
-    frame: Frame
-    weighted_scores: FloatArray
-    terms: list[FloatArray]
-    derivatives: list[FloatArray]
-    diagonals: list[FloatArray]
-    score: FloatArray
-
-    def project(self, draws: FloatArray, scores: FloatArray) -> FloatArray:
-        """Features of every row."""
-        draws, scores = self.frame.apply(draws, scores)
-        score_products = scores @ self.weighted_scores.T
-        columns = []
-        for i, term in enumerate(self.basis.terms(draws)):
-            pairs = np.vecdot(score_products, term.values @ self.terms[i].T)
-            own = (scores * term.values) @ self.derivatives[i]
-            columns.append(pairs + own + derivative_dot(term, self.diagonals[i]))
-        return np.stack([*columns, scores @ self.score], axis=1)
-
-    @classmethod
-    def fit(
-        cls,
-        draws: FloatArray,
-        scores: FloatArray,
-        weights: FloatArray,
-        basis: Basis,
-        frame: Frame,
-    ) -> DualWitness:
-        """The maximiser up to a common factor; the weights sum to 1."""
-        draws, scores = frame.apply(draws, scores)
-        weighted = scores * weights[:, None]
-        terms, derivatives, diagonals = [], [], []
-        for term in basis.terms(draws):
-            derivative = derivative_sum(term, weights)
-            terms.append(term.values)
-            derivatives.append(derivative)
-            diagonals.append(np.sum(weighted * term.values, axis=0) + derivative)
-        return cls(basis, frame, weighted, terms, derivatives, diagonals, weights @ scores)
-
-
 def fit_witness(
     source: Source,
     rows: Iterable[Rows],
@@ -206,9 +139,9 @@ def fit_witness(
     """
     rows = list(rows)
     if structure == "full" and dual_is_cheaper(count, source.layout.dimension, basis.order):
-        draws, scores, weights = gathered(source, rows)
-        if frame is not RAW or working_frame(draws) is RAW:
-            return DualWitness.fit(draws, scores, weights, basis, frame)
+        dual = fit_dual(source, rows, basis, frame, count)
+        if dual is not None:
+            return dual
     moments = stein_moments(source, rows, basis, structure, answer=frame)
     witness = maximiser(moments.finalise(), basis, structure, frame)
     return witness if moments.working is frame else PulledBackWitness.of(witness, moments.working)
@@ -225,11 +158,6 @@ def fit_matrices(
     """The same maximiser in the primal form, with matrices, in a standardised frame."""
     moments = stein_moments(source, rows, basis, structure, answer=frame)
     return maximiser(moments.finalise(), basis, structure, frame)
-
-
-def dual_is_cheaper(count: int, dimension: int, order: int) -> bool:
-    """Compare multiplications for a projected row: (Q+1) d m against Q d^2."""
-    return (order + 1) * count < order * dimension
 
 
 def maximiser(mean: SteinMean, basis: Basis, structure: Structure, frame: Frame) -> PrimalWitness:

@@ -1,4 +1,5 @@
 """Several samples or runs together: comparing samplers, checking many fits, watching a sampler.
 
-Every verdict is one of `methods`. The room is still empty.
+`monitor` takes draws as they come and looks at them at times fixed in advance. Nothing here has
+formulas of its own: sums, test functions and p-values are those of the rooms before.
 """

@@ -68,6 +68,7 @@ class GivenSums:
         #: Score coordinates of pairs that come at once; all of them if it is None.
         self.at_once: int | None = None
         self._diagonal, self._pairs = diagonal, pairs
+        self.judges_pairs = diagonal.shape[2] > 1
         self.tails = diagonal[:, 2:4] if tails is None else tails
         self.score_products = diagonal[:, 0].T @ diagonal[:, 0] + np.diag(
             np.sum(diagonal[:, 0] ** 2, axis=0)

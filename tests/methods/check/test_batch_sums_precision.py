@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import polystein as ps
+from polystein._lib.segments import Segments
 from polystein.data.source import Block
 from polystein.methods.check import batch_sums
 from polystein.methods.check.batch_sums import PairJob, PairSums
-from polystein.methods.check.batches import Segments
 from tests.rows import Array, arbitrary_rows
 
 D, ROWS, BATCHES = 3, 24, 4

@@ -221,7 +221,7 @@ def test_segments_are_the_rows_of_the_batches(
 def test_a_block_between_batches_has_no_segment() -> None:
     batches = Batches((Stretch(0, 0, 10, 0), Stretch(0, 30, 40, 1)))
     rows = np.zeros((20, 1))
-    assert batches.segments(Block(rows, rows, None, 0, 10)).batch.size == 0
+    assert batches.segments(Block(rows, rows, None, 0, 10)).number.size == 0
     assert labels_of(batches, Block(rows, rows, None, 0, 11)) == [-1] * 19 + [1]
 
 

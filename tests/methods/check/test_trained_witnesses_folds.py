@@ -11,8 +11,10 @@ from polystein.data import passes
 from polystein.data.coordinates import Frame
 from polystein.data.source import Rows
 from polystein.data.split import TRAINING
-from polystein.methods.check import trained_witnesses as witnesses
-from polystein.methods.check.trained_witnesses import FOLDS, MANY_STRETCHES, TrainingSums, folds
+from polystein.methods.check import cross_fitting
+from polystein.methods.check.cross_fitting import FOLDS, MANY_STRETCHES, folds
+from polystein.methods.check.trained_witnesses import TrainingSums
+from polystein.scale.threads import Threads
 from polystein.stein.basis import LinearAndBounded
 from polystein.stein.moments import SteinMoments
 from tests.conftest import arbitrary_rows, arbitrary_weights
@@ -27,7 +29,7 @@ ORDER = 3
 def test_folds_share_no_rows_and_leave_none_out(
     count: int, masked: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(witnesses, "FOLDS", count)
+    monkeypatch.setattr(cross_fitting, "FOLDS", count)
     mask = np.random.default_rng(0).random(23) < 0.5 if masked else None
     rows = [Rows(0, 0, 23, mask), Rows(1, 5, 41), Rows(2, 0, 3)]
     every, seen = chosen(rows), []
@@ -54,7 +56,7 @@ def test_folds_are_of_nearly_equal_size() -> None:
 def test_of_many_stretches_each_fold_has_some(
     stretches_count: int, count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(witnesses, "FOLDS", count)
+    monkeypatch.setattr(cross_fitting, "FOLDS", count)
     rows = [Rows(chain, 1, 4 + chain % 3) for chain in range(stretches_count)]
     parts = folds(rows)
     assert list(itertools.chain(*parts)) == rows
@@ -144,7 +146,7 @@ def test_sums_of_parts_merge_to_those_of_all_rows(
     case = Case(3, 41, split, weighted=True)
     sums = TrainingSums(case.sample, case.partition, LinearAndBounded(ORDER), case.frame)
     every = passes.every_row(case.sample)
-    passes.run_pass(case.sample, every, sums, executor=passes.Threads(3))
+    passes.run_pass(case.sample, every, sums, executor=Threads(3, 1))
     by_hand = folds_by_hand(list(case.partition.rows(*TRAINING)))
     for own, places in zip(sums.folds, by_hand, strict=True):
         case.assert_moments(own, places)

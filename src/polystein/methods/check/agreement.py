@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from polystein._lib.numerics import TINY
 from polystein._lib.scratch import empty_like
-from polystein.data.source import Block, Layout, Run, Source
+from polystein._lib.segments import Cuts
+from polystein.data.source import Block, Layout, Source
 from polystein.inference.agreement import (
     ALL_STARTS,
     CHAINS,
@@ -45,8 +46,11 @@ BOUND, BOUND_OF_MANY = 5.0, 2.5
 #: Rows from which medians and spreads are taken. The number is a prime: rows are then spread
 #: evenly over the chains and over the times of chains of any length.
 MOST_ROWS = 1_021
-#: Numbers kept at the most, 256 MiB, of rows and of sums.
+#: Numbers kept at the most of sums, 256 MiB, and of rows, 32 MiB.
 MOST_NUMBERS = 2**25
+MOST_NUMBERS_OF_ROWS = 2**22
+# Columns whose bounds are found at a time.
+_COLUMNS_AT_ONCE = 2_048
 #: Why the arm abstains where late halves are too short.
 TOO_SLOW = (
     "the chains move so slowly that their late halves are too short to be compared: run the "
@@ -70,7 +74,7 @@ class ThinnedRows:
 
     def __init__(self, layout: Layout) -> None:
         self._layout, total = layout, layout.total
-        count = min(total, MOST_ROWS, max(2, MOST_NUMBERS // (2 * layout.dimension)))
+        count = min(total, MOST_ROWS, max(2, MOST_NUMBERS_OF_ROWS // (2 * layout.dimension)))
         # Rows to keep, counted over all chains, and how many rows come before each chain.
         self._places = np.arange(count) * total // count
         self._offsets = np.cumsum([0, *layout.lengths])
@@ -109,12 +113,17 @@ class ThinnedRows:
 
     def bounds(self) -> Bounds:
         """Median, spread and variance of every column of draws and scores."""
-        columns = np.ascontiguousarray(self._values[self._held].T)
-        centre, spread = _centre_and_spread(columns)
         bound = BOUND if len(self._layout.lengths) < MANY_CHAINS else BOUND_OF_MANY
-        with np.errstate(over="ignore"):
-            bounded = np.clip((columns - centre[:, None]) / spread[:, None], -bound, bound)
-        return Bounds(centre, spread, bound, self._late_variance(bounded))
+        parts = []
+        for low in range(0, self._values.shape[1], _COLUMNS_AT_ONCE):
+            some = self._values[:, low : low + _COLUMNS_AT_ONCE]
+            columns = np.ascontiguousarray(some[self._held].T)
+            centre, spread = _centre_and_spread(columns)
+            with np.errstate(over="ignore"):
+                bounded = np.clip((columns - centre[:, None]) / spread[:, None], -bound, bound)
+            parts.append((centre, spread, self._late_variance(bounded)))
+        centre, spread, late = (np.concatenate(part) for part in zip(*parts, strict=True))
+        return Bounds(centre, spread, bound, late)
 
     def _late_variance(self, columns: FloatArray) -> FloatArray:
         """Variance of the rows of the late halves, within chains unless there are many."""
@@ -176,7 +185,8 @@ class AgreementSums:
         #: The first row of each stretch that was met, and where any other row differs from it.
         self._reference = np.full(shape, np.nan)
         self._moved = np.zeros(shape, dtype=np.bool_)
-        self._cuts = {length: _Cuts.of(length) for length in set(layout.lengths)}
+        self._edges = _edges(layout)
+        self._cuts = _stretches(self._edges)
 
     def zero(self) -> AgreementSums:
         """An accumulator of the same kind without rows."""
@@ -184,9 +194,7 @@ class AgreementSums:
 
     def update(self, block: Block) -> None:
         """Take the rows of a block."""
-        places = [self._cuts[self.layout.lengths[run.chain]].within(run) for run in block.runs]
-        low = np.concatenate([low for low, _ in places])
-        stretch = np.concatenate([stretch for _, stretch in places])
+        low, _, stretch = self._cuts.segments(block.runs)
         # Two runs of a block may be of one chain, and meet within a stretch.
         apart = np.append(True, stretch[1:] != stretch[:-1])
         low, stretch, dimension = low[apart], stretch[apart], self.layout.dimension
@@ -235,7 +243,7 @@ class AgreementSums:
     def finalise(self) -> StretchSums:
         """The sums, and where draws do not change."""
         shape = (len(self.layout.lengths), STRETCHES, -1)
-        rows = np.array([self._cuts[length].rows for length in self.layout.lengths])
+        rows = np.diff(self._edges, axis=1).astype(np.float64)
         still = (~self._moved).reshape(shape) & (rows > 1.0)[:, :, None]
         dimension = self.layout.dimension
         return StretchSums(
@@ -247,26 +255,17 @@ class AgreementSums:
         )
 
 
-class _Cuts(NamedTuple):
-    """Where chains of one length are cut: starts of stretches that are not empty."""
+def _edges(layout: Layout) -> NDArray[np.intp]:
+    """Where the stretches of each chain begin and end, of shape (chain, stretch + 1)."""
+    of_length = {length: cuts(length) for length in set(layout.lengths)}
+    return np.array([of_length[length] for length in layout.lengths])
 
-    starts: NDArray[np.intp]
-    numbers: NDArray[np.intp]
-    rows: FloatArray
 
-    @classmethod
-    def of(cls, length: int) -> _Cuts:
-        edges = cuts(length)
-        rows = np.diff(edges)
-        numbers = np.flatnonzero(rows)
-        return cls(edges[numbers], numbers, rows.astype(np.float64))
-
-    def within(self, run: Run) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Where stretches start in the rows of a run, and which they are."""
-        first = np.searchsorted(self.starts, run.start, "right") - 1
-        last = np.searchsorted(self.starts, run.start + run.high - run.low)
-        low = np.maximum(self.starts[first:last], run.start) + (run.low - run.start)
-        return low, run.chain * STRETCHES + self.numbers[first:last]
+def _stretches(edges: NDArray[np.intp]) -> Cuts:
+    """The stretches that have rows, numbered through all chains."""
+    starts, stops = edges[:, :-1], edges[:, 1:]
+    filled = stops > starts
+    return Cuts(np.nonzero(filled)[0], starts[filled], stops[filled], np.flatnonzero(filled))
 
 
 def agreement_abstention(source: Source) -> Abstention | None:

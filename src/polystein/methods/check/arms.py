@@ -10,6 +10,8 @@ from polystein.results.evidence import Abstention, Arm
 FLIPS, ALL_ROWS = "sign flips", "all rows"
 TRAINED, TEST_ROWS = "trained witnesses", "the test rows"
 AGREEMENT = "agreement of chains"
+#: What sign flips do not look at in many dimensions.
+PAIRS = "sign flips of pairs of coordinates"
 
 #: Shares of the level. They were chosen on seeds that appear in no table. Independent rows have no
 #: chains that could agree.

@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 
 from polystein._lib.numerics import TINY, kish_size
 from polystein._lib.scratch import empty_like
+from polystein._lib.segments import Segments
 from polystein.data.coordinates import Frame
-from polystein.data.passes import Accumulator, Tick, every_row, run_pass
+from polystein.data.passes import Accumulator, Tick, every_row, rows_of_many_arrays, run_pass
 from polystein.data.screen import LargestDeviations
 from polystein.data.source import Block, Source
 from polystein.inference.columns import segment_sums
 from polystein.inference.memory import Joining, joinings
-from polystein.methods.check.batches import Batches, Segments, chains_are_batches
+from polystein.methods.check.batches import Batches, chains_are_batches
 from polystein.stein.basis import Basis, Term
 from polystein.stein.operator import diagonal_entries
 from polystein.types import FloatArray
@@ -26,6 +27,9 @@ from polystein.types import FloatArray
 #: Sums over pairs of coordinates take at most this many numbers at once, 256 MiB. What does not
 #: fit is summed in further passes.
 PAIR_NUMBERS = 2**25
+#: In more dimensions than this pairs of coordinates are not looked at: there are d^2 of them. Up to
+#: it the sums of two orders over 256 batches fit, and no row is read once more for them.
+MOST_PAIRED_DIMENSIONS = 256
 #: Products of all pairs of scores are summed for no more coordinates than this.
 MOST_COORDINATES = 1_000
 # More sums over pairs than this are kept in single precision ...
@@ -61,7 +65,8 @@ class BatchSums:
     ) -> None:
         self.source, self.basis, self.batches, self.frame = source, basis, batches, frame
         self.deviations = LargestDeviations(frame, source.layout.dimension)
-        self._jobs = self._pair_jobs(orders if source.layout.dimension > 1 else ())
+        self.judges_pairs = 1 < source.layout.dimension <= MOST_PAIRED_DIMENSIONS
+        self._jobs = self._pair_jobs(orders if self.judges_pairs else ())
         fitting = self._fitting(self._jobs)
         dimension = source.layout.dimension
         self._pass = BatchPass(frame, basis, batches, dimension, fitting, self.deviations, tails)
@@ -69,7 +74,8 @@ class BatchSums:
 
     def take(self, *others: Accumulator, tick: Tick | None = None) -> BatchSums:
         """Read all rows once, for these sums and for other accumulators."""
-        run_pass(self.source, every_row(self.source), self._pass, *others, tick=tick)
+        most = rows_of_many_arrays(self.source.layout.dimension)
+        run_pass(self.source, every_row(self.source), self._pass, *others, tick=tick, most=most)
         return self
 
     @property
@@ -230,7 +236,7 @@ class BatchPass:
         if self.deviations is not None:
             # Rows between batches count, too.
             self.deviations.update_seen(seen.draws, seen.weights)
-        if segments.batch.size == 0:
+        if segments.number.size == 0:
             return
         terms = list(self._basis.terms(seen.draws))
         if self.deviations is not None:
@@ -242,7 +248,7 @@ class BatchPass:
         if seen.weights is not None:
             _add(
                 self.weights,
-                segments.batch,
+                segments.number,
                 segment_sums(seen.weights, segments.low, segments.high),
             )
             self.squared_weights += float(seen.weights @ seen.weights)
@@ -250,12 +256,12 @@ class BatchPass:
         for values in (seen.draws, seen.scores):
             squares = np.multiply(values, values, out=empty_like(values))
             parts.append(_weighted_sums(squares, seen.weights, segments))
-        _add(self.squares, segments.batch, np.concatenate(parts, axis=1))
-        _add(self.draws, segments.batch, _weighted_sums(seen.draws, seen.weights, segments))
+        _add(self.squares, segments.number, np.concatenate(parts, axis=1))
+        _add(self.draws, segments.number, _weighted_sums(seen.draws, seen.weights, segments))
         parts = []
         for entry in diagonal_entries(seen.scores, terms):
             parts.append(_weighted_sums(entry, seen.weights, segments))
-        _add(self.diagonal, segments.batch, np.concatenate(parts, axis=1))
+        _add(self.diagonal, segments.number, np.concatenate(parts, axis=1))
         self._add_tails(seen, segments)
         self._add_score_products(seen)
 
@@ -265,7 +271,7 @@ class BatchPass:
         entries = diagonal_entries(seen.scores, self._tails.terms(seen.draws))
         next(entries)  # the scores have been summed
         parts = [_weighted_sums(entry, seen.weights, segments) for entry in entries]
-        _add(self.tails, segments.batch, np.concatenate(parts, axis=1))
+        _add(self.tails, segments.number, np.concatenate(parts, axis=1))
 
     def _add_score_products(self, seen: Block) -> None:
         """Add s s' of all rows."""

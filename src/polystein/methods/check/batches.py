@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from polystein._lib.segments import Cuts, Segments
 from polystein.data.source import Block, Layout
 
 #: Batches have at least so many rows, so that sums are less skewed.
@@ -34,14 +35,6 @@ class Stretch(NamedTuple):
     batch: int
 
 
-class Segments(NamedTuple):
-    """Rows ``low:high`` of a block that belong to a batch, one entry for each segment."""
-
-    low: NDArray[np.intp]
-    high: NDArray[np.intp]
-    batch: NDArray[np.intp]
-
-
 def cut(layout: Layout, *, chains: bool) -> Batches:
     """Cut every chain into stretches of nearly equal length, one after the other.
 
@@ -50,11 +43,13 @@ def cut(layout: Layout, *, chains: bool) -> Batches:
     """
     whole = chains and chains_are_batches(layout)
     most = MOST_BATCHES_OF_CHAINS if chains else MOST_BATCHES
-    stretches: list[tuple[int, int, int]] = []
-    for chain, rows in enumerate(layout.lengths):
-        count = 1 if whole else max(1, min(rows // FEWEST_ROWS, most * rows // layout.total))
-        bounds = np.linspace(0, rows, count + 1).astype(int).tolist()
-        stretches += [(chain, low, high) for low, high in pairwise(bounds)]
+    total, bounds = layout.total, {}
+    for rows in set(layout.lengths):
+        count = 1 if whole else max(1, min(rows // FEWEST_ROWS, most * rows // total))
+        bounds[rows] = list(pairwise(np.linspace(0, rows, count + 1).astype(int).tolist()))
+    stretches = [
+        (chain, *bound) for chain, rows in enumerate(layout.lengths) for bound in bounds[rows]
+    ]
     total = len(stretches)
     batches = min(total, most)
     return Batches(
@@ -83,44 +78,32 @@ class Batches:
     @cached_property
     def chain_of(self) -> NDArray[np.intp]:
         """The chain of each batch; the first one, if a batch has several."""
-        table = np.array(self.stretches, dtype=np.intp)
-        firsts = np.searchsorted(table[:, 3], np.arange(self.count))
-        chains: NDArray[np.intp] = table[firsts, 0]
+        firsts = np.searchsorted(self._table[:, 3], np.arange(self.count))
+        chains: NDArray[np.intp] = self._table[firsts, 0]
         return chains
 
     @cached_property
     def rows(self) -> NDArray[np.intp]:
         """How many rows each batch has."""
-        table = np.array(self.stretches, dtype=np.intp)
-        lengths = (table[:, 2] - table[:, 1]).astype(np.float64)
-        return np.bincount(table[:, 3], lengths).astype(np.intp)
+        _, starts, stops, batches = self._table.T
+        return np.bincount(batches, (stops - starts).astype(np.float64)).astype(np.intp)
 
     def before(self, stops: Sequence[int]) -> NDArray[np.intp]:
         """The batches whose rows all lie before a row of their chain, one for each chain."""
+        chains, _, last, batches = self._table.T
         early = np.ones(self.count, dtype=np.bool_)
-        for stretch in self.stretches:
-            early[stretch.batch] &= stretch.stop <= stops[stretch.chain]
+        early[batches[last > np.asarray(stops)[chains]]] = False
         return np.flatnonzero(early)
 
     def segments(self, block: Block) -> Segments:
         """Which rows of a block belong to which batch."""
-        low, high, batch = [], [], []
-        for run in block.runs:
-            starts, stops, batches = self._of_chain[run.chain]
-            end = run.start + run.high - run.low
-            first, last = np.searchsorted(stops, run.start, "right"), np.searchsorted(starts, end)
-            offset = run.low - run.start
-            low.append(np.maximum(starts[first:last], run.start) + offset)
-            high.append(np.minimum(stops[first:last], end) + offset)
-            batch.append(batches[first:last])
-        return Segments(np.concatenate(low), np.concatenate(high), np.concatenate(batch))
+        return self._cuts.segments(block.runs)
 
     @cached_property
-    def _of_chain(self) -> list[tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]]:
-        """Starts, stops and batches of the stretches of each chain."""
-        table = np.array(self.stretches, dtype=np.intp)
-        borders = np.searchsorted(table[:, 0], np.arange(table[-1, 0] + 2))
-        return [
-            (table[low:high, 1], table[low:high, 2], table[low:high, 3])
-            for low, high in pairwise(borders)
-        ]
+    def _cuts(self) -> Cuts:
+        return Cuts(*self._table.T)
+
+    @cached_property
+    def _table(self) -> NDArray[np.intp]:
+        """The stretches as rows of numbers."""
+        return np.array(self.stretches, dtype=np.intp)

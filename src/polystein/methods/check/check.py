@@ -9,19 +9,21 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from polystein._lib.arguments import boolean
 from polystein._lib.notes import Notes, first_of
 from polystein._lib.threads import one_blas_thread
-from polystein.data.axes import require_independent_rows
+from polystein.data.axes import rows_or_chains
 from polystein.data.passes import Accumulator, Tick
 from polystein.data.sample import as_source
 from polystein.data.score_screen import ScreenedRows, screen_scores
-from polystein.data.source import Source, coordinate_names, in_time_order
+from polystein.data.source import Source, coordinate_names
 from polystein.data.split import TRAINING, BlockSplit, ChainSplit, RandomSplit, Split
 from polystein.data.stuck import refuse_absurd_chains
-from polystein.errors import LowESSWarning
+from polystein.errors import LowESSWarning, ScoreWarning
+from polystein.explain.hints import Circumstances
+from polystein.explain.tolerance import checked_tolerance, with_effects
+from polystein.inference.batch_means import BatchMeans
 from polystein.inference.pvalues import upper_normal
-from polystein.inference.variance import IID, BatchMeans, Variance
+from polystein.inference.variance import IID, Variance
 from polystein.methods.check.agreement import (
     AgreementSums,
     ThinnedRows,
@@ -31,11 +33,12 @@ from polystein.methods.check.agreement import (
 from polystein.methods.check.arms import (
     AGREEMENT,
     FLIPS,
+    PAIRS,
     SHARES_OF_CHAINS,
     SHARES_OF_ROWS,
     combined,
 )
-from polystein.methods.check.batch_sums import BatchSums
+from polystein.methods.check.batch_sums import MOST_PAIRED_DIMENSIONS, BatchSums
 from polystein.methods.check.batches import chains_are_batches, cut
 from polystein.methods.check.chain_convergence import ChainConvergence, chain_convergence
 from polystein.methods.check.families import BASIS, PAIR_ORDERS, TAILS, order_of
@@ -51,7 +54,8 @@ from polystein.methods.check.verdict import diagnosed, doubts
 from polystein.methods.split_sample import SplitRound, SplitSampleTest
 from polystein.results.diagnostics import Diagnostics
 from polystein.results.evidence import Abstention, Arm, Evidence
-from polystein.results.result import GofResult
+from polystein.results.result import DEFAULT_LEVEL, GofResult
+from polystein.scale.threads import working
 from polystein.types import RNG, Array, Progress, ScoreFunction
 
 #: Levels that people use. Where a p-value is near one of them, it is worth more flips.
@@ -65,6 +69,8 @@ def check(
     *,
     model: object = None,
     iid: bool = False,
+    tolerance: float | None = None,
+    n_jobs: int | None = None,
     rng: RNG = 0,
     progress: Progress | None = None,
 ) -> GofResult:
@@ -91,6 +97,13 @@ def check(
     iid : bool
         Whether the rows of (n, d) draws are independent. They are then split at random.
         Do not set it for shuffled or thinned chains.
+    tolerance : float, optional
+        How far off the draws may be: every mean by so many standard deviations of the target, every
+        sd by this part. ``result.tolerance`` then says whether they are "within" it, "beyond" it,
+        or whether that is "undecided", beside the verdict and the p-value.
+    n_jobs : int, optional
+        Number of threads; -1 takes all cores. Results are the same for any number; without
+        it, all is done on this thread and rounds differently.
     rng : int, SeedSequence, Generator or None
         Signs are flipped at random, and with ``iid=True`` rows are split at random. The
         default, 0, gives the same result for the same draws. None gives another one every
@@ -116,8 +129,13 @@ def check(
     refined, to 1/20,000 at the most, where it is near 0.05, 0.01, 0.005 or 0.001.
 
     Sign flips judge each family of features on batches that are longer than its memory, and
-    leave out coordinates that are worth fewer than 100 draws. Trained witnesses abstain if
-    test rows would depend on training rows.
+    leave out coordinates that are worth fewer than 100 draws. In more than 256 dimensions they
+    do not look at pairs of coordinates, which ``evidence.abstained`` says. Trained witnesses
+    abstain if test rows would depend on training rows.
+
+    ``result.effects`` says which property of which parameter is off; see `effects`. It is
+    computed when it is asked for, and for a report of a rejected result: until then the result
+    holds on to the draws. A stored or pickled result has what was computed before.
 
     A small p-value is evidence that the draws do not come from the target. A large one
     means that this test found no such evidence. Scores are local: no score-based method
@@ -138,11 +156,8 @@ def check(
     >>> result.pvalue < 0.01
     True
     """
-    source = as_source(draws, scores, model)
-    if boolean(iid, "iid"):
-        require_independent_rows(source)
-    else:
-        source = in_time_order(source)
+    bound = checked_tolerance(tolerance)
+    source = rows_or_chains(as_source(draws, scores, model), iid)
     refuse_absurd_chains(source)
     test = SplitSampleTest(source, BASIS, "full", *_rules(source, iid), "greater", True)
     # Rows are read for a first look, for sums, to train and to test.
@@ -150,13 +165,15 @@ def check(
     screened = ScreenedRows(source.layout)
     thinned = ThinnedRows(source.layout) if agreement_abstention(source) is None else None
     beside: list[Accumulator] = [screened, *([] if thinned is None else [thinned])]
-    with one_blas_thread():
+    with one_blas_thread(), working(source, n_jobs):
         (rows,) = test.rounds(1, rng, notes, tick, beside)
         screen_scores(source, screened, notes)
+        del beside, screened  # rows are kept there
         found = _judged(rows, thinned, tick)
         tick.finish()
     notes.emit()
-    return _result(rows, found, iid=iid)
+    known = _circumstances(found, notes)
+    return with_effects(_result(rows, found, iid=iid), source, bound, known)
 
 
 def _rules(source: Source, iid: bool) -> tuple[Split, Variance]:
@@ -193,10 +210,18 @@ def _judged(rows: SplitRound, thinned: ThinnedRows | None, tick: Tick) -> _Found
     left_out = _left_out(rows, convergence)
     names, rng = coordinate_names(source), rows.streams.resampling
     found += flip_signs(sums, names, rng, left_out=left_out, levels=levels)
+    if not sums.judges_pairs and source.layout.dimension > 1:
+        found.append(Abstention(PAIRS, _MANY_PAIRS))
     diagnostics = None
     if convergence is not None:
         diagnostics = diagnosed(source, convergence.draws, convergence.scores, thinned)
     return _Found(*combined(found, shares), trained, diagnostics)
+
+
+_MANY_PAIRS = (
+    f"there are more than {MOST_PAIRED_DIMENSIONS} coordinates. The trained witnesses look at "
+    "pairs nevertheless"
+)
 
 
 def _summed(
@@ -225,6 +250,17 @@ def _agreement(source: Source, sums: AgreementSums | None) -> list[Arm | Abstent
     return [] if abstention is None else [abstention]
 
 
+def _circumstances(found: _Found, notes: Notes) -> Circumstances:
+    """What a hint rests on beside the effects: suspect scores, and chains that do not agree."""
+    scores = " ".join(notes.of_kind(ScoreWarning))
+    for arm in found.arms:
+        if arm.name == AGREEMENT and arm.pvalue <= DEFAULT_LEVEL:
+            where = arm.leading.words.rpartition(":")[0]
+            one = where.startswith("chain ")
+            return Circumstances(scores, where if one else "", "" if one else where)
+    return Circumstances(scores)
+
+
 def _left_out(rows: SplitRound, convergence: ChainConvergence | None) -> NDArray[np.bool_]:
     """Which coordinates move too slowly beside the others to be judged by sign flips."""
     names = coordinate_names(rows.test.source)
@@ -251,7 +287,7 @@ def _result(rows: SplitRound, found: _Found, *, iid: bool) -> GofResult:
     pvalue = found.arms[0].pvalue if found.arms else 1.0
     estimates = rows.look.estimates()
     independent = estimates.get("weights_ess", float(layout.total) if iid else math.inf)
-    missing = [one for one in found.abstained if one.name != AGREEMENT]
+    missing = [one for one in found.abstained if one.name not in (AGREEMENT, PAIRS)]
     return GofResult(
         statistic=max(0.0, float(upper_normal(pvalue))),
         pvalue=pvalue,

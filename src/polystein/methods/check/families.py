@@ -95,6 +95,7 @@ def families(sums: BatchSums, left_out: NDArray[np.bool_]) -> Iterator[Family]:
         share, fewest = share_of_trace(0.24, diagonal.shape[2]), FEWEST_FOR_TRACES
         part = partial(_one, trace)
         yield Family("trace", "overall spread", (x,), part, share, 0.0, fewest, of_all=True)
+    if sums.judges_pairs:
         for name, words in PAIR_ORDERS.items():
             pairs = partial(_pairs, sums, order_of(sums.basis, name))
             shares = _PAIR_SHARES[name]

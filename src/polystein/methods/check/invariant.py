@@ -59,6 +59,8 @@ def forms(sums: BatchSums, left_out: NDArray[np.bool_]) -> Iterator[Form]:
         return
     if has_metric(sums, left_out):
         yield _hotelling(sums, kept)
+    if not sums.judges_pairs:
+        return
     whole = next(sums.pairs(order_of(BASIS, "x")))
     if whole.shape[1] == left_out.size:
         yield _trace_of_square(sums, whole, kept)

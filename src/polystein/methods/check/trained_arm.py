@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import stdtr
 
 from polystein._lib.numerics import TINY
-from polystein.data.passes import Tick
+from polystein.data.passes import Tick, rows_of_many_arrays
 from polystein.data.source import coordinate_names
 from polystein.data.split import Partition
 from polystein.inference.lugsail import LugsailBatches, Stretch
@@ -190,17 +190,25 @@ def _judged(
 ) -> Trained:
     """Judge the witnesses on the test rows."""
     members, names = witnesses.members, coordinate_names(rows.test.source)
-    tested, columns = judged_columns(
-        rows.test, partition, witnesses, len(members), accumulator=accumulator, tick=tick
+    tested, tails, columns = judged_columns(
+        rows.test,
+        partition,
+        witnesses,
+        len(members),
+        tails=len(members),
+        kept=accumulator is None,
+        accumulator=accumulator,
+        tick=tick,
+        most=rows_of_many_arrays(rows.test.source.layout.dimension),
     )
     statistics = z_statistics(tested, judged=slice(None))
-    if accumulator is None:  # few independent rows show their skewness; sums of batches less
+    if columns is not None:  # few independent rows show their skewness; sums of batches less
         statistics = cautious_for_skewness(statistics, skewness(columns), len(columns))
     # The variance of a handful of independent rows is uncertain, too.
     freedom = np.clip(tested.ess - 1.0, 1.0, tested.df)
     pvalues = np.maximum(stdtr(freedom, -statistics), TINY)
     leading = int(np.argmin(pvalues))
-    rows.note_tails(columns[:, leading])
+    rows.note_tails(tails[leading])
     parts = tuple(
         Part(
             member.name,

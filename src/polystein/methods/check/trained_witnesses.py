@@ -14,12 +14,12 @@ that other training rows made, so that no rows need be set aside for them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice, pairwise
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -27,22 +27,29 @@ from numpy.typing import NDArray
 from scipy.optimize import nnls
 
 from polystein.data.coordinates import Frame
-from polystein.data.passes import Tick, run_pass
-from polystein.data.source import Block, Rows, Source, chosen_rows
+from polystein.data.passes import Tick
+from polystein.data.source import Block, Source, chosen_rows
 from polystein.data.split import TRAINING, Partition
 from polystein.errors import DegenerateError
 from polystein.inference.columns import ColumnMoments, MeanAndCovariance
+from polystein.methods.check.cross_fitting import (
+    FOLDS,
+    cross_fitted_moments,
+    fitted_by_rows,
+    fold_bounds,
+    folds,
+    witness_of,
+)
 from polystein.stein.basis import Basis, Term
-from polystein.stein.moments import SteinMoments, merge_all
+from polystein.stein.dual import DualWitness, dual_is_cheaper
+from polystein.stein.moments import SteinMoments
 from polystein.stein.operator import diagonal_columns, diagonal_entries
-from polystein.stein.witness import PrimalWitness, ProjectedColumns, maximiser
+from polystein.stein.witness import (
+    PrimalWitness,
+)
 from polystein.types import FloatArray
 from polystein.weights.rules import SoftThreshold, varying
 
-#: Training rows are cut into this many parts; each is projected on a witness of the others.
-FOLDS = 4
-#: From so many chains on, a fold has chains of its own instead of a part of every chain.
-MANY_STRETCHES = 16
 #: Added to the correlations of the orders' features.
 RIDGE = 0.1
 #: How many witnesses there are.
@@ -75,7 +82,7 @@ class TrainedWitnesses:
 
     basis: Basis
     frame: Frame
-    orders: PrimalWitness
+    orders: PrimalWitness | DualWitness
     combination: FloatArray
     entries: FloatArray
 
@@ -162,9 +169,13 @@ class TrainingSums:
     def __init__(self, source: Source, partition: Partition, basis: Basis, frame: Frame) -> None:
         self._partition, self._frame, self._log_scale = partition, frame, source.log_scale
         self.basis, self.rows = basis, list(partition.rows(*TRAINING))
-        self._bounds = _fold_bounds(self.rows)
-        self.folds = [SteinMoments.empty(basis, "full", answer=frame) for _ in range(FOLDS)]
-        size = (1 + basis.order) * source.layout.dimension
+        self._bounds = fold_bounds(self.rows)
+        count, dimension = partition.count(*TRAINING), source.layout.dimension
+        #: Whether witnesses are products with the training rows: no d x d sums are taken then.
+        self.dual = dual_is_cheaper(count, dimension, basis.order)
+        kept = 0 if self.dual else FOLDS
+        self.folds = [SteinMoments.empty(basis, "full", answer=frame) for _ in range(kept)]
+        size = (1 + basis.order) * dimension
         self.entries = ColumnMoments(size, joint=False)
 
     def zero(self) -> TrainingSums:
@@ -187,7 +198,8 @@ class TrainingSums:
 
     def _add(self, seen: Block, fold: int) -> None:
         terms = list(self.basis.terms(seen.draws))
-        self.folds[fold].add_terms(seen, terms, self._log_scale)
+        if not self.dual:
+            self.folds[fold].add_terms(seen, terms, self._log_scale)
         self.entries.update(diagonal_columns(seen.scores, terms), seen.weights)
 
     def _fold_of(self, block: Block) -> NDArray[np.intp]:
@@ -216,21 +228,19 @@ def fit_witnesses(
     uniform = np.zeros(basis.order + 1)
     uniform[[0, -1]] = 1.0
     parts = folds(sums.rows)
-    moments = cross_fitted_moments(source, parts, sums.folds, frame, tick)
+    if sums.dual:
+        trained, moments = fitted_by_rows(source, parts, basis, frame, tick)
+    else:
+        trained = witness_of(sums.folds, frame)
+        moments = cross_fitted_moments(source, parts, sums.folds, frame, tick)
     stacked = np.ones(basis.order + 1) if moments is None else nonnegative_weights(moments)
     return TrainedWitnesses(
         basis,
         frame,
-        witness_of(sums.folds, frame),
+        trained,
         np.stack([uniform, stacked], axis=1),
         _entry_weights(sums.entries.finalise(), source.layout.dimension, time),
     )
-
-
-def witness_of(sums: Sequence[SteinMoments], frame: Frame) -> PrimalWitness:
-    """The maximiser of Proposition 3.2 on the rows of several sums together."""
-    together = merge_all(sums)
-    return maximiser(together.finalise(), together.basis, "full", frame)
 
 
 def _entry_weights(moments: MeanAndCovariance, dimension: int, time: float) -> FloatArray:
@@ -249,27 +259,6 @@ def _entry_weights(moments: MeanAndCovariance, dimension: int, time: float) -> F
     return weights
 
 
-def cross_fitted_moments(
-    source: Source,
-    parts: list[list[Rows]],
-    sums: list[SteinMoments],
-    frame: Frame,
-    tick: Tick | None = None,
-) -> MeanAndCovariance | None:
-    """Mean and covariance of the orders' features, each row's by a witness of other rows.
-
-    None if all the importance weight is in one fold, which leaves no other rows.
-    """
-    moments = ColumnMoments(sums[0].basis.order + 1)
-    for k, part in enumerate(parts):
-        others = sums[:k] + sums[k + 1 :]
-        if not any(other.weight > 0.0 for other in others):
-            continue
-        projected = ProjectedColumns(witness_of(others, frame), moments)
-        run_pass(source, part, projected, tick=tick)
-    return None if moments.weight == 0.0 else moments.finalise()
-
-
 def nonnegative_weights(moments: MeanAndCovariance) -> FloatArray:
     """The ridged maximiser of SNR^2 among weights that are not negative.
 
@@ -284,32 +273,3 @@ def nonnegative_weights(moments: MeanAndCovariance) -> FloatArray:
     weights = np.zeros(moments.mean.size)
     weights[kept] = (solution if solution.any() else np.ones(kept.size)) / spread
     return weights / np.sqrt(weights @ weights)
-
-
-def folds(rows: list[Rows]) -> list[list[Rows]]:
-    """Contiguous parts of the rows: of many stretches some each, else a part of every stretch."""
-    if len(rows) >= MANY_STRETCHES:
-        bounds = [k * len(rows) // FOLDS for k in range(FOLDS + 1)]
-        return [rows[low:high] for low, high in pairwise(bounds)]
-    return [[_part(stretch, k) for stretch in rows] for k in range(FOLDS)]
-
-
-def _part(rows: Rows, k: int) -> Rows:
-    """The k-th of the equal parts of a stretch."""
-    length = rows.stop - rows.start
-    low, high = k * length // FOLDS, (k + 1) * length // FOLDS
-    mask = None if rows.mask is None else rows.mask[low:high]
-    return Rows(rows.chain, rows.start + low, rows.start + high, mask)
-
-
-def _fold_bounds(rows: list[Rows]) -> dict[int, list[int]]:
-    """For each chain, the rows from which on the second, third, ... fold begins."""
-    bounds: dict[int, list[int]] = {}
-    for part in folds(rows)[1:]:
-        starts = {stretch.chain: stretch.start for stretch in part}
-        for stretch in rows:
-            # A chain that this fold has no part of lies before or after it as a whole.
-            outside = stretch.stop if stretch.chain < part[0].chain else stretch.start
-            start = starts.get(stretch.chain, outside)
-            bounds.setdefault(stretch.chain, []).append(start)
-    return bounds

@@ -1,0 +1,161 @@
+"""Many rows, many coordinates, several threads: time and memory against size, in one run."""
+
+import os
+import statistics
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+import polystein as ps
+from benchmarks.harness import (
+    Case,
+    Side,
+    Target,
+    compared,
+    in_subprocess,
+    milliseconds,
+    ratio_cell,
+    seconds_per_call,
+)
+
+Line = Iterator[list[str]]
+ORDER = 4
+#: Time of work whose cost is linear grows with this power of the rows.
+EXPONENTS = (0.95, 1.05)
+#: Coordinates of the generated rows.
+DIMENSION = 4
+#: Pairs of runs of two threads and of one.
+PAIRS = 2
+MOST_RESIDENT = 500 * 2**20
+MOST_BEYOND, MOST_SECONDS = 300 * 2**20, 30.0
+#: No more than so many times the time of the trend between neighbours.
+MOST_CLIFF = 3.0
+
+
+class Measured(NamedTuple):
+    """Seconds, those of the CPU, bytes beyond the input, and bytes of the whole process."""
+
+    seconds: float
+    cpu: float
+    beyond: float
+    resident: float
+
+
+def measured(name: str, rows: int, dimension: int) -> Measured:
+    words = in_subprocess("benchmarks.scale_work", name, str(rows), str(dimension)).split()
+    return Measured(*map(float, words))
+
+
+def load() -> str:
+    """What else the machine is doing, without which a speed-up says little."""
+    return f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores"
+
+
+def threads(quick: bool) -> Line:
+    """Two threads against one, d = 16."""
+    rows = 10**6 if quick else 10**7
+    draws = np.empty((rows, 16))
+    np.random.default_rng(0).standard_normal(out=draws)
+    sample = ps.Sample(draws, np.negative(draws))
+
+    def weighted(jobs: int) -> Side:
+        return lambda seed: ps.lambda_psd_test(sample, order=ORDER, rng=seed, n_jobs=jobs)
+
+    def checked(jobs: int) -> Side:
+        return lambda seed: ps.check(sample, rng=seed, n_jobs=jobs)
+
+    for name, side in (("lambda_psd_test", weighted), ("check", checked)):
+        title = f"{name}, n={rows:,}, d=16, two threads ({load()})"
+        yield taken_in_turn(title, side(2), side(1), Target("at least", 1.7))
+
+
+def taken_in_turn(title: str, ours: Side, theirs: Side, target: Target) -> list[str]:
+    """One line of a few pairs without a warm-up, for work that takes many seconds."""
+    pairs = [(seconds_per_call(ours, range(1)), seconds_per_call(theirs, range(1)))
+             for _ in range(PAIRS)]  # fmt: skip
+    ratios = [target.ratio(*pair) for pair in pairs]
+    sides = [milliseconds(statistics.median(side)) for side in zip(*pairs, strict=True)]
+    met = yes(target.met(statistics.median(ratios)))
+    return [title, *sides, ratio_cell(ratios), str(target), met]
+
+
+def rows(quick: bool) -> Line:
+    """Time against rows that are generated on the fly, and memory that stays where it is."""
+    most = {"psd": 8, "lambda_psd_test": 8, "check": 7}
+    for name, exponent in most.items():
+        sizes = [10**power for power in range(4, exponent + (0 if quick else 1))]
+        found = [measured(name, size, DIMENSION) for size in sizes]
+        for size, one in zip(sizes, found, strict=True):
+            memory = f"{one.resident / 2**20:.0f} MB resident"
+            met, wall = yes(one.resident <= MOST_RESIDENT), milliseconds(one.seconds)
+            yield [f"{name}, n={size:,}", wall, on_cpu(one), memory, "≤ 500 MB", met]
+        for least in (10**4, 10**5):
+            wall, cpu = fitted_powers(sizes, found, least)
+            title = f"{name}, time ~ n^k from n={least:,}"
+            inside = EXPONENTS[0] <= wall <= EXPONENTS[1]
+            yield [title, f"k = {wall:.3f}", f"CPU k = {cpu:.3f}", "", "0.95 to 1.05", yes(inside)]
+
+
+def fitted_powers(sizes: list[int], found: list[Measured], least: int) -> tuple[float, float]:
+    """Slopes of log time, of the wall and of the CPU, against log rows from so many rows on."""
+    kept = [
+        (size, one.seconds, one.cpu)
+        for size, one in zip(sizes, found, strict=True)
+        if size >= least
+    ]
+    logs = np.log(np.array(kept))
+    wall, cpu = (float(np.polyfit(logs[:, 0], logs[:, k], 1)[0]) for k in (1, 2))
+    return wall, cpu
+
+
+def dimensions(quick: bool) -> Line:
+    """Time against dimension at n = 1000, and both bounds at their ends."""
+    sizes = [16, 64, 256, 512, 1000, 2000, 5000]
+    found = [measured("check, many dimensions", 1000, size) for size in sizes]
+    for size, one in zip(sizes, found, strict=True):
+        yield bounded(f"check, n=1000, d={size:,}", one)
+    steps = [
+        (later.seconds / earlier.seconds) / (sizes[k + 1] / sizes[k]) ** 2
+        for k, (earlier, later) in enumerate(pairwise(found))
+    ]
+    cliff = max(steps)
+    yield ["check, worst step against d^2", "", "", f"{cliff:.2f}×", f"≤ {MOST_CLIFF:g}×",
+           yes(cliff <= MOST_CLIFF)]  # fmt: skip
+    many = 10_000 if quick else 100_000
+    one = measured("lambda_psd_test, many dimensions", 1000, many)
+    yield bounded(f"lambda_psd_test, order 3, n=1000, d={many:,} ({load()})", one)
+
+
+def bounded(title: str, one: Measured) -> list[str]:
+    memory = f"{one.beyond / 2**20:.0f} MB beyond the input"
+    met = one.beyond <= MOST_BEYOND and one.seconds <= MOST_SECONDS
+    return [title, milliseconds(one.seconds), on_cpu(one), memory, "≤ 30 s, ≤ 300 MB", yes(met)]
+
+
+def precision(quick: bool) -> Line:
+    """Single precision against double precision, on the same rows."""
+    double = np.random.default_rng(0).standard_normal((10**5 if quick else 10**6, 16))
+    single = double.astype(np.float32)
+    samples = [ps.Sample(one, -one) for one in (single, double)]
+    sides = [(lambda seed, s=sample: ps.psd(s, order=ORDER)) for sample in samples]
+    yield compared(f"psd, n={len(double):,}, d=16, float32 against float64", *sides, None,
+                   quick=quick)  # fmt: skip
+
+
+def on_cpu(one: Measured) -> str:
+    """Where other programs are at work, seconds of the CPU say more than those of the wall."""
+    return f"CPU {milliseconds(one.cpu)}"
+
+
+def yes(met: bool) -> str:
+    return "yes" if met else "no"
+
+
+CASES = [
+    Case("scale-dimensions", dimensions),
+    Case("scale-rows", rows),
+    Case("scale-threads", threads),
+    Case("scale-precision", precision),
+]

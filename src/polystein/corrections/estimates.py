@@ -1,0 +1,346 @@
+"""From rows to plain and corrected values with their errors: passes, fits and choices."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import NamedTuple
+
+import numpy as np
+
+from polystein._lib.numerics import ROUNDING
+from polystein.corrections.designs import (
+    Design,
+    JointDesign,
+    MeansDesign,
+)
+from polystein.corrections.fit import Fit, fitted
+from polystein.corrections.functionals import (
+    FUNCTIONALS,
+    What,
+    difference,
+    has_value,
+    log_sd,
+    variance,
+)
+from polystein.corrections.gram import Folds, GramPass, in_groups
+from polystein.corrections.influence import Combination, InfluencePass, variances
+from polystein.corrections.products import ProductSums, share_products
+from polystein.data.coordinates import Frame, working_frame
+from polystein.data.passes import (
+    Accumulator,
+    Tick,
+    effective_weights,
+    every_row,
+    first_block,
+    run_pass,
+)
+from polystein.data.source import Source
+from polystein.errors import DegenerateError
+from polystein.inference.longrun import IndependentStretches, Stretches
+from polystein.types import FloatArray
+
+#: With fewer rows, or effective importance weights, nothing is estimated.
+FEWEST_ROWS = 20
+#: A variance that is a smaller part of the mean square is rounding: long sums lose digits.
+CANCELLED = 1e-12
+#: Above this reliability no further features are tried.
+RELIABLE_ENOUGH = 0.9999
+#: All d^2 products are tried with so many rows for each ...
+ROWS_PER_PRODUCT = 10
+#: ... and if their matrix takes at most so many multiplications.
+MOST_MULTIPLICATIONS = 2e10
+#: Matrices of designs take at most so many numbers at once, 256 MiB. Others wait for another pass.
+MATRIX_NUMBERS = 2**25
+#: Columns whose variances an estimate needs: plain, corrected, bias, error.
+COLUMNS = 4
+#: Place, among the moments of a quantity, of the one that it stands and falls with.
+HIGHEST: dict[str, int] = {"mean": 0, "sd": 1, "skew": 2, "tail": 3, "correlation": 4}
+#: Influence functions that these are made of.
+PARTS = 3
+#: The variance of a skewness or kurtosis, times the number of rows, is at least that of Gaussian
+#: draws: it rests on rare draws, and is found too small just when they are missing.
+LEAST_VARIANCE: dict[str, float] = {"skew": 6.0, "tail": 24.0}
+
+
+class Quantity(NamedTuple):
+    """What is estimated: a mean, an sd, a shape or a correlation.
+
+    ``indices`` are those of the coordinates, or the number of a function of the user's.
+    """
+
+    what: What
+    indices: tuple[int, ...]
+    of_function: bool = False
+
+
+class Candidate(NamedTuple):
+    """Where the moments of a quantity are: functions of a fit."""
+
+    quantity: Quantity
+    fit: Fit
+    places: tuple[int, ...]
+
+    @property
+    def plain(self) -> FloatArray:
+        """The moments averaged over the draws."""
+        return self.fit.plain[list(self.places)]
+
+    @property
+    def corrected(self) -> FloatArray:
+        """The corrected moments, or the plain ones if those are the moments of no distribution."""
+        found = self.fit.corrected[list(self.places)]
+        return found if has_value(self.quantity.what, found) else self.plain
+
+    @property
+    def uncorrected(self) -> bool:
+        """Whether no features were of use."""
+        found = self.fit.corrected[list(self.places)]
+        alone = self.fit.cuts[self.places[HIGHEST[self.quantity.what]]] == 1
+        return alone or not has_value(self.quantity.what, found)
+
+    @property
+    def reliability(self) -> float:
+        """R^2 out of fold of the function that decides about the quantity."""
+        if self.uncorrected:
+            return 0.0
+        gradient = FUNCTIONALS[self.quantity.what](self.corrected).gradient
+        block = np.ix_(self.places, self.places)
+        left = gradient @ self.fit.left[block] @ gradient
+        all_of_it = gradient @ self.fit.spread[block] @ gradient
+        return float(np.clip(1.0 - left / all_of_it, 0.0, 1.0)) if all_of_it > 0.0 else 0.0
+
+
+class Estimate(NamedTuple):
+    """Plain and corrected value of a quantity and the sampler's error, with standard errors.
+
+    Values are on the scale of the functional, log for standard deviations and Fisher's z for
+    correlations, in the frame. ``error`` is the sampler's, in the target's standard deviations for
+    a mean; ``bias`` is the same without that unit.
+    """
+
+    candidate: Candidate
+    plain: float
+    corrected: float
+    bias: float
+    error: float
+    plain_se: float
+    corrected_se: float
+    bias_se: float
+    error_se: float
+    #: Degrees of freedom of the four standard errors.
+    df: tuple[float, ...]
+    #: Variance of the plain value if rows were independent, times their number.
+    marginal: float
+
+    @property
+    def quantity(self) -> Quantity:
+        """What is estimated."""
+        return self.candidate.quantity
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows that estimates rest on, and how they depend on each other."""
+
+    source: Source
+    effective: float
+    stretches: Stretches | IndependentStretches
+    tick: Tick
+
+    @classmethod
+    def of(cls, source: Source, tick: Tick | None = None) -> Rows:
+        """All rows of a source, chains if it is in time order."""
+        kind = Stretches if source.layout.time_ordered else IndependentStretches
+        stretches = kind(source.layout.lengths)
+        return cls(source, effective_weights(source), stretches, tick or Tick())
+
+    def fits(self, designs: Sequence[Design], frame: Frame) -> list[Fit]:
+        """Fit every design, in one pass where the matrices of all fit into memory."""
+        shared = [design for design in designs if share_products(design)]
+        others = [design for design in designs if not share_products(design)]
+        groups = zip_longest(in_groups(shared, MATRIX_NUMBERS), in_groups(others, MATRIX_NUMBERS))
+        found: dict[Design, Fit] = {}
+        for group in groups:
+            for design, matrices in self.sums(group[0] or [], group[1] or [], frame):
+                found[design] = fitted(design, matrices, self.effective)
+        return [found[design] for design in designs]
+
+    def sums(
+        self, shared: Sequence[Design], others: Sequence[Design], frame: Frame
+    ) -> Iterator[tuple[Design, FloatArray]]:
+        """Sums of products of each design, fold by fold, in one pass."""
+        folds = Folds(self.source.layout)
+        products, matrices = ProductSums(shared, frame, folds), GramPass(others, frame, folds)
+        wanted: list[Accumulator] = [one for one in (products, matrices) if one.designs]
+        run_pass(self.source, every_row(self.source), *wanted, tick=self.tick)
+        yield from zip(shared, products.matrices(), strict=True)
+        yield from zip(others, matrices.matrices, strict=True)
+
+    def influence_sums(self, combinations: Sequence[Combination], frame: Frame) -> FloatArray:
+        """Sums of combinations of influence functions over stretches of rows."""
+        sums = InfluencePass(combinations, frame, self.stretches)
+        run_pass(self.source, every_row(self.source), sums, tick=self.tick)
+        return sums.sums
+
+    @property
+    def allow_products(self) -> bool:
+        """Whether there are rows, and time, for all d^2 products of scores and draws."""
+        d, rows = self.source.layout.dimension, self.source.layout.total
+        features = JointDesign(d).cuts[-1]
+        enough = min(rows, self.effective) >= ROWS_PER_PRODUCT * d * d
+        return enough and rows * features**2 <= MOST_MULTIPLICATIONS
+
+
+class FirstLook(NamedTuple):
+    """The means' fit in a rough frame, and the frame in which all draws have variance 1.
+
+    ``products`` are the averages of products of (1, s, y) in the rough frame.
+    """
+
+    rough: Frame
+    means: Fit
+    frame: Frame
+    products: FloatArray
+
+
+def first_look(rows: Rows) -> FirstLook:
+    """One pass for the means, and for the centre and scale of every coordinate."""
+    if rows.effective < FEWEST_ROWS:
+        raise DegenerateError(
+            f"`draws` must hold at least {FEWEST_ROWS} rows, or effective importance weights, for "
+            f"errors to be estimated; got {rows.effective:.3g}"
+        )
+    rough = working_frame(first_block(rows.source).draws)
+    design = MeansDesign(rows.source.layout.dimension)
+    ((_, matrices),) = rows.sums([], [design], rough)
+    means = fitted(design, matrices, rows.effective)
+    spread = np.sqrt(np.maximum(np.diagonal(means.spread), 0.0))
+    _require_varying_scores(matrices.sum(axis=0) / means.weight)
+    # In a working frame no mean is large: more digits than these cancel only for constants.
+    constant = spread**2 <= CANCELLED * (spread**2 + means.plain**2)
+    if constant.any():
+        raise DegenerateError(
+            f"`draws` must vary in every coordinate; coordinate {int(np.argmax(constant))} is "
+            "constant but for rounding"
+        )
+    scale = spread if rough.scale is None else spread * rough.scale
+    frame = Frame(rough.back(means.plain), scale)
+    return FirstLook(rough, means, frame, matrices.sum(axis=0) / means.weight)
+
+
+def _require_varying_scores(products: FloatArray) -> None:
+    """Raise an error if a coordinate of the scores is constant: no density has such a score."""
+    d = (len(products) - 1) // 2
+    mean, square = products[0, 1 : 1 + d], np.diagonal(products)[1 : 1 + d]
+    constant = square - mean**2 <= ROUNDING * square
+    if constant.any():
+        raise DegenerateError(
+            "`scores` must vary in every coordinate; coordinate "
+            f"{int(np.argmax(constant))} is constant ({int(constant.sum())} of {d} are)"
+        )
+
+
+def estimated(rows: Rows, frame: Frame, candidates: Sequence[Candidate]) -> list[Estimate]:
+    """The quantities with the standard errors of plain value, corrected value and difference."""
+    by_fit: dict[int, list[Candidate]] = {}
+    for candidate in candidates:
+        _require_value(candidate)
+        by_fit.setdefault(id(candidate.fit), []).append(candidate)
+    ordered = [candidate for group in by_fit.values() for candidate in group]
+    sums = rows.influence_sums([_combination(group) for group in by_fit.values()], frame)
+    columns = np.concatenate(
+        [
+            sums[:, PARTS * number : PARTS * (number + 1)] @ _mixing(candidate)
+            for number, candidate in enumerate(ordered)
+        ],
+        axis=1,
+    )
+    families = [(one.quantity.what, column) for one in ordered for column in range(COLUMNS)]
+    found = variances(columns, rows.stretches, families)
+    squared, freedom = (part.reshape(-1, COLUMNS).tolist() for part in (found.variance, found.df))
+    made = {
+        candidate.quantity: _estimate(candidate, np.sqrt(squares).tolist(), df)
+        for candidate, squares, df in zip(ordered, squared, freedom, strict=True)
+    }
+    return [made[candidate.quantity] for candidate in candidates]
+
+
+def _require_value(candidate: Candidate) -> None:
+    """Raise an error if the draws themselves have no such quantity."""
+    quantity = candidate.quantity
+    if quantity.of_function and variance(candidate.plain) <= ROUNDING:
+        raise DegenerateError(
+            "`functions` must vary over the draws; the values of number "
+            f"{quantity.indices[0]} are constant but for rounding"
+        )
+    if not has_value(quantity.what, candidate.plain):
+        raise DegenerateError(
+            f"the {quantity.what} of coordinates {quantity.indices} has no value: `draws` must "
+            "vary in every coordinate, and no coordinate may be a linear function of another"
+        )
+
+
+def _combination(group: Sequence[Candidate]) -> Combination:
+    """Three columns for each candidate: plain value, corrected value, the unit of a mean."""
+    functions = group[0].fit.design.functions
+    plain = np.zeros((functions, PARTS * len(group)))
+    corrected = np.zeros((functions, PARTS * len(group)))
+    for number, candidate in enumerate(group):
+        at, places = PARTS * number, list(candidate.places)
+        functional = FUNCTIONALS[candidate.quantity.what]
+        plain[places, at] = functional(candidate.plain).gradient
+        corrected[places, at + 1] = functional(candidate.corrected).gradient
+        if _in_units(candidate):
+            corrected[places, at + 2] = log_sd(candidate.corrected).gradient
+    return Combination(group[0].fit, plain, corrected)
+
+
+def _in_units(candidate: Candidate) -> bool:
+    """Whether the error is one of a mean, in the target's standard deviations."""
+    known = candidate.quantity.what == "mean" and len(candidate.places) > 1
+    return known and variance(candidate.corrected) > 0.0
+
+
+def _mixing(candidate: Candidate) -> FloatArray:
+    """From the three columns of a candidate to plain, corrected, bias and error."""
+    result = np.array([[1.0, 0.0, 1.0, 1.0], [0.0, 1.0, -1.0, -1.0], [0.0, 0.0, 0.0, 0.0]])
+    change = difference(candidate.quantity.what, candidate.plain, candidate.corrected)
+    if candidate.quantity.what == "mean":
+        result[:2, 3] *= change.plain[0]
+    if _in_units(candidate):
+        result[2, 3] = -change.value
+    return result
+
+
+def _estimate(candidate: Candidate, errors: Sequence[float], df: Sequence[float]) -> Estimate:
+    """Values and errors together; those of shapes are at least as for Gaussian draws."""
+    what = candidate.quantity.what
+    before = FUNCTIONALS[what](candidate.plain)
+    block = np.ix_(candidate.places, candidate.places)
+    marginal = float(before.gradient @ candidate.fit.spread[block] @ before.gradient)
+    if what in LEAST_VARIANCE:
+        # Not of the corrected value, which may have next to no variance.
+        factor = math.sqrt(max(1.0, LEAST_VARIANCE[what] / marginal))
+        errors = [factor * errors[0], errors[1], factor * errors[2], factor * errors[3]]
+    after = FUNCTIONALS[what](candidate.corrected).value
+    change = difference(what, candidate.plain, candidate.corrected).value
+    if candidate.uncorrected:
+        # Without features the draws say nothing about their own error.
+        after, change, errors = before.value, 0.0, (errors[0], errors[0], math.inf, math.inf)
+    plain_se, corrected_se, bias_se, error_se = errors
+    return Estimate(
+        candidate,
+        before.value,
+        after,
+        before.value - after,
+        change,
+        plain_se,
+        corrected_se,
+        bias_se,
+        error_se,
+        tuple(df),
+        marginal,
+    )

@@ -1,0 +1,184 @@
+"""Least-squares fits of functions on Stein features, from sums of their products.
+
+The intercept of the fit of f on (1, features) is the expectation of f under the target if f lies
+in their span, whatever law the draws have. Which features are used is decided out of fold.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg.lapack import dpotrf, dtrtri, dtrtrs
+
+from polystein._lib.numerics import TINY
+from polystein.corrections.designs import Design
+from polystein.corrections.gram import leading
+from polystein.errors import ScaleError
+from polystein.types import FloatArray
+
+#: Added to the diagonal of the matrix of features with mean square 1: on Gaussian targets
+#: features depend linearly on each other.
+RIDGE = 1e-9
+#: Further ones to choose from where there are few rows for each score coordinate.
+RIDGES = (1e-3, 1e-2, 1e-1, 1.0)
+ROWS_FOR_NO_RIDGE = 4
+#: A set of features needs so many rows for each of them.
+ROWS_PER_FEATURE = 4
+#: More features are taken only if they lower the variance out of fold by more than this part ...
+WORTH = 0.02
+#: ... and if it is above this part of the function's own.
+EXACT = 1e-12
+
+
+class Fit(NamedTuple):
+    """The fit of every function of a design, each on its own leading features.
+
+    ``plain`` and ``corrected`` are averages and intercepts. ``loading`` holds the whitened
+    function of each fit and ``inverse`` the whitening matrix: z = inverse @ features has mean
+    square 1, and a prediction is the product of z with the leading part of ``loading``. ``left``
+    is the sum of products of residuals out of fold over the total weight, ``spread`` the
+    covariance of the functions.
+    """
+
+    design: Design
+    cuts: tuple[int, ...]
+    ridge: float
+    weight: float
+    rows: float
+    plain: FloatArray
+    corrected: FloatArray
+    inverse: FloatArray
+    loading: FloatArray
+    left: FloatArray
+    spread: FloatArray
+
+
+def fitted(design: Design, matrices: FloatArray, rows: float) -> Fit:
+    """Choose features for every function out of fold, and fit them on all rows.
+
+    Parameters
+    ----------
+    design : Design
+        What the columns of the matrices are.
+    matrices : array of shape (folds, p + m, p + m)
+        Sums of products of p features and m functions.
+    rows : float
+        The effective number of importance weights, that of rows if there are none.
+    """
+    total, features = matrices.sum(axis=0), design.cuts[-1]
+    if not np.isfinite(total).all():
+        raise ScaleError(
+            "sums of Stein features overflow; rescale draws (x/c) and scores (c s) first"
+        )
+    weight = float(total[0, 0])
+    scale = np.sqrt(np.maximum(np.diagonal(total) / weight, TINY))
+    scale[features:] = 1.0
+    matrices = matrices / (weight * np.outer(scale, scale))
+    cuts = _allowed(design.cuts, rows)
+    few = rows < ROWS_FOR_NO_RIDGE * cuts[min(1, len(cuts) - 1)]
+    tried = [
+        _chosen(matrices, features, cuts, ridge)
+        for ridge in ((RIDGE, *RIDGES) if few else (RIDGE,))
+    ]
+    best = min(
+        tried, key=lambda choice: float(np.sum(np.log(np.maximum(np.diagonal(choice.left), TINY))))
+    )
+    return _final(design, matrices.sum(axis=0), scale, (weight, rows), best)
+
+
+class _Choice(NamedTuple):
+    cuts: tuple[int, ...]
+    ridge: float
+    left: FloatArray
+
+
+def _allowed(cuts: tuple[int, ...], rows: float) -> tuple[int, ...]:
+    """The sets that there are rows for; the scores alone always, which a ridge may tame."""
+    return tuple(
+        cut for place, cut in enumerate(cuts) if place < 2 or ROWS_PER_FEATURE * cut <= rows
+    )
+
+
+def _chosen(matrices: FloatArray, features: int, cuts: tuple[int, ...], ridge: float) -> _Choice:
+    """For every function the smallest set of features that is about as good as the best."""
+    total = matrices.sum(axis=0)
+    functions = total.shape[0] - features
+    solved = [_nested(total - matrix, features, cuts, ridge) for matrix in matrices]
+    # Left of each function by each set.
+    left = np.array(
+        [
+            sum(
+                np.diagonal(_products(matrix, features, beta[place]))
+                for matrix, beta in zip(matrices, solved, strict=True)
+            )
+            for place in range(len(cuts))
+        ]
+    )
+    own = np.diagonal(_covariance(total, features))
+    good = left <= (1.0 + WORTH) * left.min(axis=0) + EXACT * own
+    places = np.argmax(good, axis=0)
+    mixed = np.zeros((functions, functions))
+    for matrix, beta in zip(matrices, solved, strict=True):
+        picked = beta[places, :, np.arange(functions)].T
+        mixed += _products(matrix, features, picked)
+    return _Choice(tuple(cuts[place] for place in places), ridge, mixed)
+
+
+def _nested(matrix: FloatArray, features: int, cuts: tuple[int, ...], ridge: float) -> FloatArray:
+    """Coefficients by each set of features, of shape (sets, p, m), from one factorisation."""
+    factor = _factor(matrix, features, ridge)
+    whitened, _ = dtrtrs(factor, matrix[:features, features:], lower=1)
+    result = np.zeros((len(cuts), *whitened.shape))
+    for place, cut in enumerate(cuts):
+        result[place, :cut], _ = dtrtrs(factor[:cut, :cut], whitened[:cut], lower=1, trans=1)
+    return result
+
+
+def _factor(matrix: FloatArray, features: int, ridge: float) -> FloatArray:
+    """The Cholesky factor of F'F, with the ridge on all features but the constant."""
+    damped = matrix[:features, :features].copy()
+    # The features' mean square may be above 1 where a fold is left out.
+    size = np.maximum(np.diagonal(damped)[1:], damped[0, 0])
+    damped[np.arange(1, features), np.arange(1, features)] += ridge * size
+    # These are called hundreds of times on small matrices: SciPy's wrappers take longer.
+    factor, failed = dpotrf(damped, lower=1, clean=1)
+    if failed:
+        # Rounding, of features that depend on each other on very different scales.
+        return _factor(matrix, features, 1e3 * ridge)
+    result: FloatArray = factor
+    return result
+
+
+def _products(matrix: FloatArray, features: int, beta: FloatArray) -> FloatArray:
+    """Sums of products of the residuals f - F beta."""
+    gram, cross, functions = leading(matrix, features)
+    half = beta.T @ cross
+    result: FloatArray = functions - half - half.T + beta.T @ gram @ beta
+    return result
+
+
+def _covariance(total: FloatArray, features: int) -> FloatArray:
+    """Covariance of the functions, from sums of products over the total weight."""
+    mean = total[0, features:]
+    result: FloatArray = total[features:, features:] - np.outer(mean, mean)
+    return result
+
+
+def _final(
+    design: Design, total: FloatArray, scale: FloatArray, size: tuple[float, float], choice: _Choice
+) -> Fit:
+    """The fit on all rows with the features chosen."""
+    features = design.cuts[-1]
+    used = max(choice.cuts)
+    factor = _factor(total, features, choice.ridge)[:used, :used]
+    inverse, _ = dtrtri(factor, lower=1)
+    loading = inverse @ total[:used, features:]
+    for function, cut in enumerate(choice.cuts):
+        loading[cut:, function] = 0.0
+    corrected = inverse[:, 0] @ loading
+    spread = _covariance(total, features)
+    return Fit(
+        design, choice.cuts, choice.ridge, *size, total[0, features:].copy(), corrected,
+        inverse / scale[:used], loading, choice.left, spread,
+    )  # fmt: skip

@@ -1,0 +1,171 @@
+"""Directions: combinations of coordinates along which mean or spread is off.
+
+Correlated coordinates may each look right while a combination of them is far off. The directions
+that stand out are chosen on the first rows of every chain and judged on the last ones, after a gap,
+so that the choice costs no validity.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from polystein.corrections.designs import CoordinateDesign, MappedDesign, Seen
+from polystein.corrections.estimates import (
+    Candidate,
+    Estimate,
+    FirstLook,
+    Quantity,
+    Rows,
+    estimated,
+    first_look,
+)
+from polystein.corrections.functionals import What
+from polystein.data.source import OPTIONAL, Block, Facts, Layout, Source
+from polystein.errors import DegenerateError
+from polystein.explain.screening import covariances
+from polystein.types import FloatArray
+
+#: Directions are chosen on this part of the rows and judged on the last ones.
+CHOSEN_ON, JUDGED_ON = 0.45, 0.5
+#: Rows that are judged, for each coordinate: with fewer, directions are noise.
+ROWS_PER_COORDINATE = 10
+FEWEST_ROWS = 100
+#: The part of the draws' variance that the target's is taken to have at the least.
+LEAST_RATIO = 1e-3
+
+
+class AlongDirection(NamedTuple):
+    """The error of the mean, or of the sd, along a direction.
+
+    ``coefficients`` are those of the coordinates, each in units of its own sd, with norm 1.
+    """
+
+    estimate: Estimate
+    coefficients: FloatArray
+
+
+class PartOfRows:
+    """A stretch of every chain of a source, as a source of its own."""
+
+    names: tuple[str, ...] | None
+    weighted: bool
+    log_scale: float
+    grain: int
+    sequential: bool
+    facts: Facts
+
+    def __init__(self, source: Source, begin: float, end: float) -> None:
+        self.source, lengths = source, source.layout.lengths
+        self.starts = [int(begin * length) for length in lengths]
+        stops = [int(end * length) for length in lengths]
+        kept = tuple(stop - start for start, stop in zip(self.starts, stops, strict=True))
+        self.layout: Layout = source.layout._replace(lengths=kept)
+        for name in OPTIONAL:
+            setattr(self, name, getattr(source, name))
+
+    def read(self, chain: int, start: int, stop: int) -> Block:
+        """Rows ``start:stop`` of a chain's stretch."""
+        first = self.starts[chain]
+        return self.source.read(chain, first + start, first + stop)._replace(start=start)
+
+
+@dataclass(frozen=True, eq=False)
+class DirectionDesign(MappedDesign):
+    """A coordinate's design along a direction, by a reflection that makes it the first axis."""
+
+    reflection: FloatArray
+
+    @property
+    def inner(self) -> CoordinateDesign:
+        """That of the first coordinate."""
+        return CoordinateDesign(len(self.reflection), 0)
+
+    def mapped(self, seen: Seen) -> Seen:
+        """The rows, reflected."""
+        # A reflection is its own inverse, so that scores turn as draws do.
+        return Seen(seen.draws @ self.reflection, seen.scores @ self.reflection, seen.raw)
+
+
+def along_directions(rows: Rows) -> list[AlongDirection]:
+    """The mean and the sd along the directions that stand out; none where parts tell too little."""
+    source, d = rows.source, rows.source.layout.dimension
+    judged = JUDGED_ON * min(rows.effective, source.layout.total)
+    short = min(source.layout.lengths) * (JUDGED_ON - CHOSEN_ON) < 1.0
+    if d < 2 or short or source.sequential or judged < max(FEWEST_ROWS, ROWS_PER_COORDINATE * d):
+        return []
+    test = Rows.of(PartOfRows(source, 1.0 - JUDGED_ON, 1.0), rows.tick)
+    try:
+        chosen = first_look(Rows.of(PartOfRows(source, 0.0, CHOSEN_ON), rows.tick))
+        look = first_look(test)
+    except DegenerateError:
+        return []  # a coordinate that does not move in a part of the rows
+    wanted: tuple[tuple[What, FloatArray], ...] = (
+        ("mean", mean_direction(chosen)),
+        ("sd", spread_direction(chosen)),
+    )
+    return [
+        found
+        for what, direction in wanted
+        if (found := _along(test, look, chosen, what, direction)) is not None
+    ]
+
+
+def mean_direction(look: FirstLook) -> FloatArray:
+    """The direction in which the means are farthest off, in units of the draws' sd along it."""
+    draws, _ = covariances(look.products)
+    shift = look.means.plain - look.means.corrected
+    return np.asarray(np.linalg.lstsq(draws, shift, rcond=None)[0], dtype=np.float64)
+
+
+def spread_direction(look: FirstLook) -> FloatArray:
+    """The direction in which the ratio of variances of target and draws is farthest from 1."""
+    draws, target = covariances(look.products)
+    values, vectors = np.linalg.eigh(draws)
+    whiten = vectors / np.sqrt(np.maximum(values, np.finfo(float).eps * values[-1]))
+    ratios, turned = np.linalg.eigh(whiten.T @ target @ whiten)
+    farthest = np.argmax(np.abs(np.log(np.maximum(ratios, LEAST_RATIO))))
+    result: FloatArray = whiten @ turned[:, farthest]
+    return result
+
+
+def _along(
+    rows: Rows, look: FirstLook, chosen: FirstLook, what: What, direction: FloatArray
+) -> AlongDirection | None:
+    """Mean or sd along a direction that was chosen in the rough frame of other rows."""
+    unit = np.asarray(look.frame.scale_in(chosen.rough))
+    coefficients = direction * unit
+    size = float(np.linalg.norm(coefficients))
+    if not np.isfinite(size) or size == 0.0:
+        return None
+    coefficients = coefficients / size
+    coefficients = coefficients * np.sign(coefficients[np.argmax(np.abs(coefficients))])
+    (fit,) = rows.fits([DirectionDesign(reflection(coefficients))], look.frame)
+    (found,) = estimated(rows, look.frame, [Candidate(Quantity(what, (0,)), fit, (0, 1))])
+    return AlongDirection(found, coefficients)
+
+
+def reflection(direction: FloatArray) -> FloatArray:
+    """The symmetric orthogonal matrix whose first row is a vector of norm 1."""
+    normal = -direction.copy()
+    normal[0] += 1.0
+    square = float(normal @ normal)
+    result: FloatArray = np.eye(len(direction))
+    if square > np.finfo(float).eps:
+        result -= 2.0 / square * np.outer(normal, normal)
+    return result
+
+
+def direction_name(coefficients: FloatArray, names: tuple[str, ...]) -> str:
+    """The coordinates that weigh most, with their coefficients, at most three."""
+    order = np.argsort(-np.abs(coefficients), kind="stable")
+    large = [place for place in order[:3] if abs(coefficients[place]) >= 0.1]
+    words = ""
+    for place in large:
+        sign = "-" if coefficients[place] < 0.0 else "+"
+        word = f"{abs(coefficients[place]):.2f} {names[place]}"
+        words += f" {sign} {word}" if words else (f"-{word}" if sign == "-" else word)
+    left = 1.0 - float(np.sum(coefficients[large] ** 2))
+    return f"{words} + ..." if left > 0.01 else words

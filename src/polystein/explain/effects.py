@@ -1,0 +1,232 @@
+"""Which property of which parameter the draws get wrong, and by how much."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import stdtr
+
+from polystein._lib.threads import one_blas_thread
+from polystein.corrections.candidates import best_estimates, coordinate_candidates
+from polystein.corrections.estimates import (
+    Candidate,
+    Estimate,
+    FirstLook,
+    Quantity,
+    Rows,
+    estimated,
+    first_look,
+)
+from polystein.corrections.functionals import What
+from polystein.data.axes import rows_or_chains
+from polystein.data.passes import Tick
+from polystein.data.sample import as_source
+from polystein.data.source import Source, coordinate_names
+from polystein.explain.directions import AlongDirection, along_directions, direction_name
+from polystein.explain.hints import NOTHING_ELSE, Circumstances, hint_for
+from polystein.explain.multiplicity import weighted_holm
+from polystein.explain.screening import Chosen, chosen
+from polystein.explain.sentences import sentence
+from polystein.results.effects import LEVEL, EffectRow, EffectTable, quantile
+from polystein.types import Array, ScoreFunction
+
+#: Shares of the level. What is left out without pairs goes to the others.
+SHARES = {"mean": 0.14, "sd": 0.14, "correlation": 0.39, "skew": 0.24, "tail": 0.04}
+#: What is left is that of directions.
+DIRECTION_SHARE = 0.05
+#: Directions that are judged: one of means, one of sds.
+DIRECTIONS = 2
+
+
+def effects(
+    draws: Array | Source,
+    scores: Array | ScoreFunction | None = None,
+    /,
+    *,
+    model: object = None,
+    iid: bool = False,
+) -> EffectTable:
+    """Which property of which parameter the draws get wrong, and by how much.
+
+    For every parameter the mean, the sd, the skewness and the tails of the draws are compared with
+    those of the target, for pairs of parameters the correlation, and mean and sd along the
+    directions that stand out. The target's side comes from the draws themselves and their scores,
+    see `expectations`.
+
+    Parameters
+    ----------
+    draws, scores : array, or Sample
+        As for `Sample`. Draws of shape (chain, draw, d) are chains, (n, d) is one chain in
+        time order.
+    model : optional
+        As for `check`: the model that draws of another library were taken of.
+    iid : bool
+        Whether the rows of (n, d) draws are independent.
+
+    Returns
+    -------
+    EffectTable
+        ``rows``, the most important first: what is found at the level 0.05 and, below the line,
+        what is not. ``print`` shows them in sentences.
+
+    Notes
+    -----
+    P-values are Holm's, over everything together, with shares of the level for means (0.14), sds
+    (0.14), correlations (0.39), skewness (0.24), tails (0.04) and directions (0.05). Of
+    many pairs only 20 get the dear computation, those that stand out in a quick look; of many
+    dimensions only some coordinates. P-values allow for those that do not.
+
+    Intervals are of level 0.95, each for its own row. Where the reliability is below 0.99, they are
+    no promise.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import polystein as ps
+    >>> draws = np.random.default_rng(0).standard_normal((1000, 3))
+    >>> draws[:, 2] *= 1.4
+    >>> sample = ps.Sample(draws, -draws, names=["mu", "theta", "tau"])  # the target is N(0, I)
+    >>> table = ps.effects(sample, iid=True)
+    >>> print(table.rows[0].sentence)
+    the sd of `tau` is 43 % too large (37 to 49 %)
+    """
+    return effects_of(rows_or_chains(as_source(draws, scores, model), iid))
+
+
+def effects_of(
+    source: Source,
+    *,
+    complete: bool = False,
+    known: Circumstances = NOTHING_ELSE,
+    tick: Tick | None = None,
+) -> EffectTable:
+    """The effects of a source, taken as chains if it is in time order.
+
+    With `complete` mean and sd of every coordinate are computed, whatever it costs. The hint rests
+    on what else is ``known``, too.
+    """
+    with one_blas_thread():
+        rows = Rows.of(source, tick)
+        look = first_look(rows)
+        choice = chosen(rows, look, every_spread=complete)
+        looks = _looks(source, _measured(rows, look, choice), along_directions(rows))
+    table = _table(source, looks, len(choice.spreads) == source.layout.dimension)
+    return replace(table, hint=hint_for(table, source.layout.dimension, known))
+
+
+def _measured(rows: Rows, look: FirstLook, choice: Chosen) -> list[Estimate]:
+    """All that was chosen, and the means of what was not."""
+    d = rows.source.layout.dimension
+    quantities = [Quantity(what, (j,)) for j in choice.spreads for what in _MOMENTS]
+    quantities += [Quantity(what, (j,)) for j in choice.shapes for what in _SHAPES]
+    quantities += [Quantity("correlation", pair) for pair in choice.pairs]
+    candidates = coordinate_candidates(rows, look, quantities)
+    found = best_estimates(rows, look.frame, candidates)
+    others = sorted(set(range(d)) - set(choice.spreads))
+    if others:
+        means = [Candidate(Quantity("mean", (j,)), look.means, (j,)) for j in others]
+        found += [_in_own_sd(one) for one in estimated(rows, look.rough, means)]
+    return found
+
+
+_MOMENTS: tuple[What, ...] = ("mean", "sd")
+_SHAPES: tuple[What, ...] = ("skew", "tail")
+
+
+def _in_own_sd(estimate: Estimate) -> Estimate:
+    """A mean without a second moment of the target: in units of the draws' own sd."""
+    (place,) = estimate.candidate.places
+    unit = math.sqrt(estimate.candidate.fit.spread[place, place])
+    return estimate._replace(error=estimate.error / unit, error_se=estimate.error_se / unit)
+
+
+class _Look(NamedTuple):
+    """An estimate, what it is called, its share of the level, and its direction if it has one."""
+
+    estimate: Estimate
+    name: str
+    what: str
+    share: float
+    direction: tuple[float, ...] = ()
+
+
+def _looks(
+    source: Source, found: Sequence[Estimate], along: Sequence[AlongDirection]
+) -> list[_Look]:
+    d, names = source.layout.dimension, coordinate_names(source)
+    single = [
+        _Look(
+            one,
+            ", ".join(names[index] for index in one.quantity.indices),
+            one.quantity.what,
+            _weight(one.quantity, d),
+        )
+        for one in found
+    ]
+    return single + [
+        _Look(
+            one.estimate,
+            direction_name(one.coefficients, names),
+            f"direction {one.estimate.quantity.what}",
+            DIRECTION_SHARE / DIRECTIONS,
+            tuple(one.coefficients.tolist()),
+        )
+        for one in along
+    ]
+
+
+def _table(source: Source, looks: Sequence[_Look], complete: bool) -> EffectTable:
+    d = source.layout.dimension
+    pvalues = [_pvalue(look.estimate) for look in looks]
+    adjusted = weighted_holm(pvalues, [look.share for look in looks])
+    rows = [_row(look, pvalue) for look, pvalue in zip(looks, adjusted.tolist(), strict=True)]
+    count = 4 * d + d * (d - 1) // 2 + (DIRECTIONS if d > 1 else 0)
+    return EffectTable(tuple(sorted(rows, key=_importance)), count, complete=complete)
+
+
+def _importance(row: EffectRow) -> tuple[bool, bool, float]:
+    """Single parameters before directions, which are harder to read."""
+    return not row.found, bool(row.direction), -abs(row.statistic)
+
+
+def _pvalue(estimate: Estimate) -> float:
+    if not math.isfinite(estimate.error_se):
+        return 1.0
+    if estimate.error_se == 0.0:
+        return 1.0 if estimate.error == 0.0 else 0.0
+    return min(1.0, 2.0 * float(stdtr(estimate.df[3], -abs(estimate.error) / estimate.error_se)))
+
+
+def _weight(quantity: Quantity, dimension: int) -> float:
+    """The share of the level of one look."""
+    share = SHARES[quantity.what]
+    if quantity.what == "correlation":
+        return share / (dimension * (dimension - 1) / 2)
+    alone = 1.0 - SHARES["correlation"] - DIRECTION_SHARE
+    return share / dimension / (1.0 if dimension > 1 else alone)
+
+
+def _row(look: _Look, pvalue: float) -> EffectRow:
+    estimate = look.estimate
+    reach = quantile(LEVEL, estimate.df[3]) * estimate.error_se
+    ends = (estimate.error, estimate.error - reach, estimate.error + reach)
+    size, lower, upper = (_size(estimate, end) for end in ends)
+    reliability = estimate.candidate.reliability
+    return EffectRow(
+        look.name, look.what, size, lower, upper, pvalue, pvalue <= LEVEL, reliability,
+        sentence(look.what, look.name, size, lower, upper, reliability),
+        estimate.error, estimate.error_se, estimate.df[3], look.direction,
+    )  # fmt: skip
+
+
+def _size(estimate: Estimate, error: float) -> float:
+    """An error on the scale of its interval in units that people read."""
+    if estimate.quantity.what == "sd":
+        return float(np.exp(error))
+    if estimate.quantity.what == "correlation":
+        return math.tanh(estimate.corrected + error) - math.tanh(estimate.corrected)
+    return error

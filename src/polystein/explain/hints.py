@@ -1,0 +1,126 @@
+"""What to do next, by the pattern of what was found."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from polystein.results.effects import EffectRow, EffectTable
+
+#: Part of the coordinates that counts as nearly all.
+NEARLY_ALL = 0.8
+#: Sds are off by the same factor if its logarithms differ by less than this part of their mean.
+ALIKE = 0.35
+
+
+class Circumstances(NamedTuple):
+    """What is known beside the effects, in words that are empty where there is nothing to say.
+
+    ``scores`` says what looks wrong about the scores themselves, ``one_chain`` and ``starts``
+    where chains differ from each other and from their own beginnings.
+    """
+
+    scores: str = ""
+    one_chain: str = ""
+    starts: str = ""
+
+
+NOTHING_ELSE = Circumstances()
+
+
+def hint_for(table: EffectTable, dimension: int, known: Circumstances = NOTHING_ELSE) -> str:
+    """A short hint; empty where nothing was found.
+
+    Input that is suspect comes before chains, and chains before effects: what is wrong with a
+    chain, or with the scores, shows in the effects, too.
+    """
+    found = table.found
+    for words, where in (
+        (_BORDER if "unconstrained" in known.scores else _SCORES, known.scores),
+        (_STUCK if "does not move" in known.one_chain else _ONE_CHAIN, known.one_chain),
+        (_STARTS, known.starts),
+    ):
+        if where:
+            return words.format(where)
+    if not found:
+        return ""
+    # A direction shows what single parameters show, if these show anything.
+    found = tuple(row for row in found if not row.direction)
+    if not found:
+        return _DIRECTION
+    sds = [row for row in found if row.what == "sd"]
+    pairs = [row for row in found if row.what == "correlation"]
+    small = [row for row in sds if row.size < 1.0]
+    for words, applies in (
+        (_MEAN_FIELD, bool(pairs) and 2 * len(small) > len(sds)),
+        (_STEP_SIZE, _all_alike(sds, dimension, larger=True)),
+        (_TOO_NARROW, _all_alike(sds, dimension, larger=False)),
+        (_LOCATION, _only(found, ("mean",))),
+        (_SHAPE, _only(found, ("skew", "tail"))),
+        (_CORRELATION, found[0].what == "correlation" and 2 * len(pairs) >= len(found)),
+    ):
+        if applies:
+            return words
+    return _GENERAL.format(found[0].name)
+
+
+_MEAN_FIELD = (
+    "sds are too small and correlations are missed, as with mean-field variational inference: use "
+    "a full-rank approximation, or MCMC."
+)
+_STEP_SIZE = (
+    "all spreads are too large by about the same factor, as with a step size that no accept step "
+    "corrects: use a smaller step, or a Metropolis correction."
+)
+_TOO_NARROW = (
+    "all spreads are too small by about the same factor: look for a tempered target, a wrong "
+    "scale, or an approximation that is too narrow."
+)
+_LOCATION = (
+    "only locations are off: look whether early draws are still on their way (a longer warm-up), "
+    "and whether the chains agree."
+)
+_SHAPE = (
+    "means and sds are right, the shape is not: a Gaussian approximation of a skewed or "
+    "heavy-tailed parameter looks like this, and so does a parameter near a border; transform it, "
+    "or use MCMC."
+)
+_CORRELATION = (
+    "above all dependence is off, as with an approximation or a proposal that treats parameters as "
+    "independent: use a full-rank approximation, or MCMC."
+)
+_SCORES = (
+    "the scores themselves look wrong, and effects are measured by them: look at the warning, and "
+    "at your gradient, before you look at the sampler."
+)
+_BORDER = (
+    "a parameter has a border: take draws and scores on the unconstrained scale, the Jacobian "
+    "included, as the warning says."
+)
+_ONE_CHAIN = "look at {}, which differs from the other chains, or leave it out."
+_STUCK = "look at {}, or leave it out."
+_STARTS = "{} differ from what follows: drop them, or take a longer warm-up."
+_DIRECTION = (
+    "no parameter is off by itself, but a combination of them is: look at it, and try a dense mass "
+    "matrix, a full-rank approximation or other parameters."
+)
+_GENERAL = "begin with `{}`: look at its trace, chain by chain, and at its scores."
+
+
+def _only(found: Sequence[EffectRow], kinds: tuple[str, ...]) -> bool:
+    return all(row.what in kinds for row in found)
+
+
+def _all_alike(sds: Sequence[EffectRow], dimension: int, *, larger: bool) -> bool:
+    """Whether nearly all sds are off in the same direction by about the same factor."""
+    logs = [math.log(row.size) for row in sds]
+    if (
+        dimension < 2
+        or len(logs) < NEARLY_ALL * dimension
+        or any((one > 0.0) != larger for one in logs)
+    ):
+        return False
+    mean = sum(logs) / len(logs)
+    spread = math.sqrt(sum((one - mean) ** 2 for one in logs) / len(logs))
+    return spread < ALIKE * abs(mean)

@@ -1,0 +1,183 @@
+"""Cross-fitting: every training row is projected on a witness that other training rows made."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from polystein.data.coordinates import Frame
+from polystein.data.passes import Tick, WeightSums, rows_of_many_arrays, run_pass
+from polystein.data.source import Block, Rows, Source, chosen_rows
+from polystein.inference.columns import ColumnMoments, MeanAndCovariance
+from polystein.stein.basis import Basis
+from polystein.stein.dual import DualWitness, fit_dual
+from polystein.stein.moments import SteinMoments, merge_all
+from polystein.stein.witness import (
+    PrimalWitness,
+    ProjectedColumns,
+    Witness,
+    maximiser,
+    project,
+)
+
+#: Training rows are cut into this many parts; each is projected on a witness of the others.
+FOLDS = 4
+#: From so many chains on, a fold has chains of its own instead of a part of every chain.
+MANY_STRETCHES = 16
+#: About so many rows are projected to weigh the orders; more would hardly move the weights.
+MOST_CROSS_FITTED = 2**17
+
+
+def witness_of(sums: Sequence[SteinMoments], frame: Frame) -> PrimalWitness:
+    """The maximiser of Proposition 3.2 on the rows of several sums together."""
+    together = merge_all(sums)
+    return maximiser(together.finalise(), together.basis, "full", frame)
+
+
+def cross_fitted_moments(
+    source: Source,
+    parts: list[list[Rows]],
+    sums: list[SteinMoments],
+    frame: Frame,
+    tick: Tick | None = None,
+) -> MeanAndCovariance | None:
+    """Mean and covariance of the orders' features, each row's by a witness of other rows.
+
+    None if all the importance weight is in one fold, which leaves no other rows. Of very many
+    rows the first ones of every stretch are enough, for there are few features.
+    """
+    moments = ColumnMoments(sums[0].basis.order + 1)
+    total = sum(stretch.stop - stretch.start for part in parts for stretch in part)
+    less = max(1, total // MOST_CROSS_FITTED)
+    parts = [[_part(stretch, 0, 1, less) for stretch in part] for part in parts]
+    if source.sequential or source.grain > 1:
+        # What is walked or decoded for one fold is not walked or decoded for the others again.
+        return _cross_fitted_at_once(source, parts, sums, frame, tick)
+    for k, part in enumerate(parts):
+        others = sums[:k] + sums[k + 1 :]
+        if not any(other.weight > 0.0 for other in others):
+            continue
+        projected = ProjectedColumns(witness_of(others, frame), moments)
+        run_pass(source, part, projected, tick=tick)
+    return None if moments.weight == 0.0 else moments.finalise()
+
+
+def _cross_fitted_at_once(
+    source: Source,
+    parts: list[list[Rows]],
+    sums: list[SteinMoments],
+    frame: Frame,
+    tick: Tick | None,
+) -> MeanAndCovariance | None:
+    """The same in one pass over all folds, chain by chain, with the witnesses of all at hand."""
+    folded = FoldedColumns([], ColumnMoments(sums[0].basis.order + 1))
+    wanted = []
+    for k, part in enumerate(parts):
+        others = sums[:k] + sums[k + 1 :]
+        if any(other.weight > 0.0 for other in others):
+            witness = witness_of(others, frame)
+            folded.witnesses.append(({row.chain: (row.start, row.stop) for row in part}, witness))
+            wanted += part
+    run_pass(source, sorted(wanted, key=lambda row: row[:2]), folded, tick=tick)
+    return None if folded.moments.weight == 0.0 else folded.moments.finalise()
+
+
+class FoldedColumns(NamedTuple):
+    """Columns of rows, each projected on the witness of its own fold.
+
+    A fold has at most one stretch of every chain.
+    """
+
+    witnesses: list[tuple[dict[int, tuple[int, int]], Witness]]
+    moments: ColumnMoments
+
+    def zero(self) -> FoldedColumns:
+        """An accumulator of the same kind without rows."""
+        return FoldedColumns(self.witnesses, self.moments.zero())
+
+    def update(self, block: Block) -> None:
+        """Take the rows of a block, which lies in one fold of every chain."""
+        for stretches, witness in self.witnesses:
+            own = np.zeros(block.rows, dtype=np.bool_)
+            for run in block.runs:
+                start, stop = stretches.get(run.chain, (0, 0))
+                own[run.low : run.high] = start <= run.start < stop
+            chosen = chosen_rows(block, own)
+            if chosen is not None:
+                self.moments.update(project(witness, chosen), chosen.weights)
+
+    def merge(self, other: FoldedColumns) -> FoldedColumns:
+        """Add another accumulator's rows."""
+        self.moments.merge(other.moments)
+        return self
+
+
+def fitted_by_rows(
+    source: Source, parts: list[list[Rows]], basis: Basis, frame: Frame, tick: Tick | None
+) -> tuple[PrimalWitness | DualWitness, MeanAndCovariance | None]:
+    """The maximiser and the cross-fitted moments by products with the training rows."""
+    moments = ColumnMoments(basis.order + 1)
+    for k, part in enumerate(parts):
+        others = [row for other in parts[:k] + parts[k + 1 :] for row in other]
+        if _weight(source, others) > 0.0:
+            projected = ProjectedColumns(_dual(source, others, basis, frame), moments)
+            most = rows_of_many_arrays(source.layout.dimension)
+            run_pass(source, part, projected, tick=tick, most=most)
+    every = [row for part in parts for row in part]
+    found = None if moments.weight == 0.0 else moments.finalise()
+    return _dual(source, every, basis, frame), found
+
+
+def _dual(source: Source, rows: list[Rows], basis: Basis, frame: Frame) -> DualWitness:
+    witness = fit_dual(source, rows, basis, frame, _count(rows))
+    if witness is None:
+        raise ValueError("rows of `check` are standardised")
+    return witness.normalised(source, rows)
+
+
+def _count(rows: list[Rows]) -> int:
+    """How many rows are chosen."""
+    return sum(
+        row.stop - row.start if row.mask is None else int(np.count_nonzero(row.mask))
+        for row in rows
+    )
+
+
+def _weight(source: Source, rows: list[Rows]) -> float:
+    if not source.weighted:
+        return float(_count(rows))
+    sums = WeightSums()
+    run_pass(source, rows, sums, tick=Tick())
+    return sums.total
+
+
+def folds(rows: list[Rows]) -> list[list[Rows]]:
+    """Contiguous parts of the rows: of many stretches some each, else a part of every stretch."""
+    if len(rows) >= MANY_STRETCHES:
+        bounds = [k * len(rows) // FOLDS for k in range(FOLDS + 1)]
+        return [rows[low:high] for low, high in pairwise(bounds)]
+    return [[_part(stretch, k, k + 1, FOLDS) for stretch in rows] for k in range(FOLDS)]
+
+
+def _part(rows: Rows, first: int, last: int, parts: int) -> Rows:
+    """The equal parts of a stretch from the first to the last, without the last."""
+    length = rows.stop - rows.start
+    low, high = first * length // parts, last * length // parts
+    mask = None if rows.mask is None else rows.mask[low:high]
+    return Rows(rows.chain, rows.start + low, rows.start + high, mask)
+
+
+def fold_bounds(rows: list[Rows]) -> dict[int, list[int]]:
+    """For each chain, the rows from which on the second, third, ... fold begins."""
+    bounds: dict[int, list[int]] = {}
+    for part in folds(rows)[1:]:
+        starts = {stretch.chain: stretch.start for stretch in part}
+        for stretch in rows:
+            # A chain that this fold has no part of lies before or after it as a whole.
+            outside = stretch.stop if stretch.chain < part[0].chain else stretch.start
+            start = starts.get(stretch.chain, outside)
+            bounds.setdefault(stretch.chain, []).append(start)
+    return bounds

@@ -1,0 +1,145 @@
+"""Tables of effects and of expectations as plain text."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from polystein.errors import PolysteinError
+from polystein.results.effects import (
+    LEVEL,
+    RELIABLE,
+    EffectTable,
+    ExpectationRow,
+    ExpectationTable,
+    Tolerance,
+)
+from polystein.results.result import GofResult
+from polystein.types import Verdict
+
+#: Rows that a table shows; the others are in `rows`.
+MOST_ROWS = 40
+#: Sentences below the line.
+MOST_BELOW = 5
+#: Sentences in the report of a result.
+MOST_SENTENCES = 3
+
+
+def expectation_table(table: ExpectationTable) -> str:
+    """One line for each expectation."""
+    width = max([len("parameter"), *(len(row.name) for row in table.rows[:MOST_ROWS])])
+    head = (
+        f"{'parameter':<{width}}  {'what':<11} {'plain':>10} {'mcse':>9} {'corrected':>10} "
+        f"{'error':>9} {'bias':>10} {'interval (95 %)':>23}  R2"
+    )
+    lines = [head, *(_expectation_line(row, width) for row in table.rows[:MOST_ROWS])]
+    if len(table.rows) > MOST_ROWS:
+        lines.append(f"... and {len(table.rows) - MOST_ROWS} more, in `rows`")
+    if any(not row.reliable for row in table.rows):
+        lines.append(
+            f"* R2 below {RELIABLE:g}: if the draws are wrong, the corrected value may be off by "
+            "more than its error says."
+        )
+    return "\n".join(lines)
+
+
+def _expectation_line(row: ExpectationRow, width: int) -> str:
+    interval = f"{_number(row.lower)} to {_number(row.upper)}"
+    return (
+        f"{row.name:<{width}}  {row.what:<11} {_number(row.plain):>10} {_number(row.mcse):>9} "
+        f"{_number(row.corrected):>10} {_number(row.error):>9} {_number(row.bias):>10} "
+        f"{interval:>23}  {reliability_words(row.reliability)}{'' if row.reliable else ' *'}"
+    )
+
+
+def effect_table(table: EffectTable) -> str:
+    """What was found in sentences, then a line, then what was not found."""
+    found, rest = table.found, [row for row in table.rows if not row.found]
+    lines = [f"Found at the level {LEVEL:g}, allowing for all {table.looks} properties looked at:"]
+    lines += [f"  {row.sentence}" for row in found[:MOST_ROWS]] or ["  nothing"]
+    if len(found) > MOST_ROWS:
+        lines.append(f"  ... and {len(found) - MOST_ROWS} more, in `rows`")
+    if table.hint:
+        lines.append(f"What next: {table.hint}")
+    if rest:
+        lines.append("-" * 24)
+        lines.append("Not found, the largest first; these may be chance:")
+        lines += [f"  {row.sentence} (p = {row.pvalue:.2g})" for row in rest[:MOST_BELOW]]
+    if len(rest) > MOST_BELOW:
+        lines.append(f"  ... and {len(rest) - MOST_BELOW} more, in `rows`")
+    return "\n".join(lines)
+
+
+def effect_facts(result: GofResult, alpha: float = LEVEL) -> list[tuple[str, str]]:
+    """Labelled lines on what is wrong, what to do next and whether it matters.
+
+    Effects are computed for a rejected result only, unless they are there already.
+    """
+    table = _effects_to_tell(result, alpha)
+    facts: list[tuple[str, str]] = []
+    if result.tolerance is not None and table is not None:
+        found = table.within(float(result.settings["tolerance"]))
+        facts.append(("Tolerance", tolerance_words(found, result.verdict)))
+    if table is None or not result.rejected(alpha):
+        return facts
+    rows = table.found
+    if not rows:
+        words = "no single mean, sd, correlation or shape stands out among all looked at"
+        facts.append(("Effects", words))
+    # A direction shows what single parameters show, if these show anything.
+    shown = ([row for row in rows if not row.direction] or list(rows))[:MOST_SENTENCES]
+    for row in shown:
+        facts.append(("Found" if row is shown[0] else "", row.sentence))
+    if len(rows) > len(shown):
+        facts.append(("", f"... and {len(rows) - len(shown)} more in `result.effects`"))
+    if table.hint:
+        facts.append(("Next", table.hint))
+    return facts
+
+
+def label_of_parts(effects: Sequence[tuple[str, str]]) -> str:
+    """What stands before the parts of the test: effects that are found come first."""
+    return "By" if any(label == "Found" for label, _ in effects) else "Found"
+
+
+def _effects_to_tell(result: GofResult, alpha: float) -> EffectTable | None:
+    if result.effect_table is not None:
+        return result.effect_table
+    if not result.can_tell_effects or not result.rejected(alpha):
+        return None
+    try:
+        return result.effects
+    except PolysteinError:
+        # The verdict stands, also where its size cannot be told.
+        return None
+
+
+def tolerance_words(tolerance: Tolerance, verdict: Verdict = "not rejected") -> str:
+    """Whether the draws are good enough, and what that rests on."""
+    bound = f"{tolerance.bound:g}"
+    scope = f"means within {bound} posterior sd and sds within {100.0 * tolerance.bound:g} %"
+    if verdict == "inconclusive":
+        return f"undecided whether all {scope}: the verdict is inconclusive"
+    rests = f"R2 at least {reliability_words(tolerance.reliability)}"
+    if tolerance.verdict == "within":
+        return f"within {bound}: all {scope} ({rests})"
+    sentence = "" if tolerance.row is None else tolerance.row.sentence
+    if tolerance.verdict == "beyond":
+        return f"beyond {bound}: {sentence} (R2 {reliability_words(tolerance.reliability)})"
+    if tolerance.reliability < RELIABLE:
+        reason = f"R2 is {reliability_words(tolerance.reliability)}, and {RELIABLE:g} is needed"
+    else:
+        reason = f"it takes more draws; farthest out, {sentence}"
+    return f"undecided whether all {scope}: {reason}"
+
+
+def reliability_words(reliability: float) -> str:
+    """R2 with as many digits as are needed to tell it from 1, never rounded up."""
+    for digits in (2, 3, 4):
+        if reliability <= 1.0 - 10.0**-digits:
+            return f"{math.floor(reliability * 10**digits) / 10**digits:.{digits}f}"
+    return "1.0000" if reliability > 0.99995 else "0.9999"
+
+
+def _number(value: float) -> str:
+    return f"{value:.4g}" if math.isfinite(value) else ("inf" if value > 0.0 else "-inf")

@@ -1,0 +1,250 @@
+"""Blocks of rows that are made on the fly, walked from the first to the last in every pass."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polystein.data.source import Block, Facts, Layout
+from polystein.errors import InputError, PolysteinError
+from polystein.scale.sources import checked_names, evaluation, require_finite
+from polystein.scale.spill import EvaluatedScores
+from polystein.scale.stores import Shape, in_double
+from polystein.types import FloatArray, Progress, ScoreFunction
+
+_ONCE = (
+    "`draws` must be blocks that can be walked several times; got {0}, which can be walked once. "
+    "Pass a function that makes a new one, as in `lambda: make_blocks()`, or an object with "
+    "`__iter__`."
+)
+
+
+class BlockSource:
+    """Blocks (draws, scores), or blocks of draws with a score function: one chain, in order.
+
+    The blocks are walked once to count their rows, unless they say by a ``shape`` how many rows
+    and columns there are. Every walk must give the same blocks.
+    """
+
+    weighted, log_scale, sequential, grain = False, 0.0, True, 1
+    #: Blocks are validated when they are read, in memory of their own.
+    validated = True
+
+    def __init__(
+        self,
+        blocks: Iterable[Any] | Callable[[], Iterable[Any]],
+        score: ScoreFunction | None = None,
+        *,
+        names: Sequence[str] | None = None,
+        cache: Path | None = None,
+        progress: Progress | None = None,
+    ) -> None:
+        self._blocks, self._walk = blocks, _Walk(blocks, paired=score is None)
+        rows, dimension = _declared(blocks) or self._counted(progress)
+        shape = Shape((rows,), dimension, chains=False)
+        self._score = None if score is None else EvaluatedScores(score, shape, cache)
+        self.layout = Layout((rows,), dimension, time_ordered=False)
+        self.names, self.facts = checked_names(names, dimension), Facts()
+
+    def _counted(self, progress: Progress | None) -> tuple[int, int]:
+        """Number of rows and columns, by one walk."""
+        walk, rows = self._walk, 0
+        while walk.advance():
+            rows = walk.stop
+            if progress is not None:
+                progress(rows, 0)
+        if not rows:
+            raise InputError("`draws` must not be empty; got no rows in any block")
+        walk.restart()
+        return rows, walk.width or 0
+
+    def read(self, chain: int, start: int, stop: int) -> Block:
+        """Rows ``start:stop``, in NumPy and double precision."""
+        draws = np.empty((stop - start, self.layout.dimension))
+        scores = np.empty_like(draws)
+        if start < self._walk.start:
+            self._walk.restart()
+        position = start
+        while position < stop:
+            self._forward(position)
+            end = min(stop, self._walk.stop)
+            part = slice(position - start, end - start)
+            self._walk.copy(position, end, draws[part], scores[part], self._score)
+            position = end
+        if stop == self.layout.total:
+            self._require_end()
+        return Block(draws, scores, None, chain, start)
+
+    def _forward(self, row: int) -> None:
+        """Go to the block with this row."""
+        while row >= self._walk.stop:
+            if not self._walk.advance():
+                raise InputError(
+                    f"`draws` must give the same blocks in every pass; there were "
+                    f"{self.layout.total} rows before, and the walk ended after block "
+                    f"{self._walk.number} at {self._walk.stop} rows"
+                )
+            if self._walk.width != self.layout.dimension:
+                raise InputError(
+                    f"`draws` must have {self.layout.dimension} columns; got {self._walk.width} in "
+                    f"block {self._walk.number}"
+                )
+
+    def _require_end(self) -> None:
+        if self._walk.has_more(self.layout.total):
+            raise InputError(
+                f"`draws` must give the same blocks in every pass; there were {self.layout.total} "
+                f"rows before, and there are more after block {self._walk.number} now"
+            )
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.layout}{evaluation(self._score)})"
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_walk": _Walk(self._blocks, paired=self._score is None)}
+
+
+class _Walk:
+    """Where a walk over the blocks is: the current block, its number and its rows."""
+
+    def __init__(self, blocks: Any, *, paired: bool) -> None:
+        self._make, self._paired = _maker(blocks), paired
+        self._first: NDArray[Any] | None = None
+        self.width: int | None = None
+        self._begin()
+
+    def _begin(self) -> None:
+        self._iterator: Iterator[Any] | None = None
+        self._draws = self._scores = np.empty((0, 0))
+        self.number, self.start, self.stop, self._ended = -1, 0, 0, False
+
+    def restart(self) -> None:
+        """Go back to before the first block."""
+        self._begin()
+
+    def advance(self) -> bool:
+        """Go to the next block that has rows; whether there is one."""
+        while not self._ended:
+            found = self._next()
+            if found is None:
+                return False
+            self._draws, self._scores = found
+            self.start, self.stop = self.stop, self.stop + len(self._draws)
+            if len(self._draws):
+                self._require_same_beginning()
+                return True
+        return False
+
+    def has_more(self, total: int) -> bool:
+        """Whether rows follow after these; the walk is over then, whatever is made of it."""
+        while not self._ended:
+            found = self._next()
+            if found is not None and len(found[0]):
+                return True
+        more = self.stop != total
+        # Whoever makes the blocks may have used the memory of the last one again.
+        self._begin()
+        return more
+
+    def _next(self) -> tuple[NDArray[Any], NDArray[Any]] | None:
+        try:
+            if self._iterator is None:
+                self._iterator = iter(self._make())
+            block = next(self._iterator)
+        except StopIteration:
+            self._ended = True
+            return None
+        except (PolysteinError, MemoryError):
+            raise
+        except Exception as error:
+            reason = str(error) or type(error).__name__
+            raise InputError(f"block {self.number + 1} of `draws` failed: {reason}") from error
+        self.number += 1
+        return self._checked(block)
+
+    def _checked(self, block: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Draws and scores of a block, which must fit each other and the blocks before."""
+        here = f"block {self.number} of `draws`"
+        if self._paired and not (isinstance(block, tuple | list) and len(block) == 2):
+            raise InputError(f"{here} must be a pair (draws, scores); got {_kind(block)}")
+        draws, scores = map(np.asarray, block if self._paired else (block, block))
+        width = draws.shape[1] if self.width is None and draws.ndim == 2 else self.width
+        if draws.ndim != 2 or draws.shape[1] != width or draws.shape[1] == 0:
+            expected = "(rows, d)" if width is None else f"(rows, {width})"
+            raise InputError(f"{here} must have the shape {expected}; got {draws.shape}")
+        if scores.shape != draws.shape:
+            raise InputError(
+                f"the scores of {here} must have the shape of its draws, {draws.shape}; got "
+                f"{scores.shape}"
+            )
+        self.width = width
+        return draws, scores
+
+    def _require_same_beginning(self) -> None:
+        """Blocks that are drawn anew in every walk would mix different draws."""
+        if self.start > 0:
+            return
+        beginning = np.array(self._draws[0])
+        if self._first is None:
+            self._first = beginning
+        elif not np.array_equal(self._first, beginning, equal_nan=True):
+            raise InputError(
+                "`draws` must give the same blocks in every pass; the first row of block "
+                f"{self.number} is another one than before. Fix the seed inside of the function "
+                "that makes the blocks."
+            )
+
+    def copy(
+        self,
+        start: int,
+        stop: int,
+        draws: FloatArray,
+        scores: FloatArray,
+        score: EvaluatedScores | None,
+    ) -> None:
+        """Copy rows of the current block, in double precision, and validate them."""
+        part = slice(start - self.start, stop - self.start)
+        here = f"block {self.number}"
+        try:
+            draws[:] = in_double(self._draws[part])
+            require_finite(draws, "draws", lambda row: f"{here}, row {start + row}")
+            scores[:] = in_double(self._scores[part]) if score is None else score.of(
+                draws, 0, start
+            )  # fmt: skip
+        except PolysteinError:
+            raise
+        except (TypeError, ValueError, ArithmeticError, OSError) as error:
+            raise InputError(f"{here} of `draws` could not be used: {error}") from error
+        require_finite(scores, "scores", lambda row: f"{here}, row {start + row}")
+
+
+def _maker(blocks: Any) -> Callable[[], Iterable[Any]]:
+    """What gives a new walk each time."""
+    if isinstance(blocks, Iterator):
+        raise InputError(_ONCE.format(f"a {type(blocks).__name__}"))
+    if isinstance(blocks, Iterable):
+        return blocks.__iter__
+    if callable(blocks):
+        make: Callable[[], Iterable[Any]] = blocks
+        return make
+    raise InputError(
+        f"`draws` must be blocks (draws, scores) to walk over; got {type(blocks).__name__}"
+    )
+
+
+def _declared(blocks: Any) -> tuple[int, int] | None:
+    """Rows and columns, where the blocks say them by a ``shape``."""
+    shape = getattr(blocks, "shape", None)
+    if not (isinstance(shape, tuple) and len(shape) == 2 and min(shape) > 0):
+        return None
+    return int(shape[0]), int(shape[1])
+
+
+def _kind(block: Any) -> str:
+    if isinstance(block, tuple | list):
+        return f"{len(block)} parts"
+    return type(block).__name__

@@ -1,0 +1,143 @@
+"""Passes on several threads: NumPy lets others work while it multiplies.
+
+Rows are cut into ranges, the same ones for any number of threads. Each range has accumulators
+of its own, and these are merged in time order: the answer does not depend on how many threads
+there are. One accumulator for all rows, as without threads, rounds differently.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import pairwise
+from threading import Event
+
+import numpy as np
+
+from polystein._lib.arguments import is_integer
+from polystein.data.passes import (
+    SERIAL,
+    Accumulator,
+    Executor,
+    Serial,
+    Tick,
+    executed_by,
+    read_at_once,
+    spans,
+)
+from polystein.data.source import Rows, Source
+from polystein.errors import InputError
+from polystein.types import Progress
+
+#: Into so many ranges the rows of a pass are cut, whatever the number of threads is.
+RANGES = 32
+#: Ranges of fewer blocks than this are not worth their accumulators.
+FEWEST_BLOCKS = 4
+
+
+@dataclass(frozen=True)
+class Threads:
+    """Ranges of rows on several threads, merged in time order."""
+
+    count: int
+    #: Ranges have at least so many blocks.
+    fewest_blocks: int = FEWEST_BLOCKS
+
+    def run(
+        self,
+        source: Source,
+        rows: Sequence[Rows],
+        accumulators: Sequence[Accumulator],
+        tick: Callable[[int], None],
+        size: int,
+    ) -> None:
+        """Feed every block, of at most `size` rows, to every accumulator."""
+        blocks = list(spans(rows, size, read_at_once(source)))
+        ranges = min(RANGES, len(blocks) // self.fewest_blocks)
+        if ranges < 2:
+            Serial().run(source, rows, accumulators, tick, size)
+            return
+        stopped = Event()
+
+        def counted(done: int) -> None:
+            if stopped.is_set():
+                raise _Stopped
+            tick(done)
+
+        def fold(part: list[Rows]) -> list[Accumulator]:
+            own = [accumulator.zero() for accumulator in accumulators]
+            Serial().run(source, part, own, counted, size)
+            return own
+
+        bounds = np.linspace(0, len(blocks), ranges + 1).astype(int)
+        parts = [_joined(blocks[low:high]) for low, high in pairwise(bounds)]
+        with ThreadPoolExecutor(self.count) as pool:
+            try:
+                for folded in pool.map(fold, parts):
+                    for accumulator, other in zip(accumulators, folded, strict=True):
+                        accumulator.merge(other)
+            except BaseException:
+                # Whatever went wrong in one range, or Ctrl-C, ends the others, too.
+                stopped.set()
+                pool.shutdown(cancel_futures=True)
+                raise
+
+
+def _joined(blocks: list[Rows]) -> list[Rows]:
+    """Neighbouring blocks as one stretch again, which is cut when it is read."""
+    joined: list[list[Rows]] = []
+    for block in blocks:
+        last = joined[-1][-1] if joined else None
+        if last is not None and _continues(last, block):
+            joined[-1].append(block)
+        else:
+            joined.append([block])
+    return [_stretch(part) for part in joined]
+
+
+def _continues(last: Rows, block: Rows) -> bool:
+    alike = (last.mask is None) == (block.mask is None)
+    return alike and (last.chain, last.stop) == (block.chain, block.start)
+
+
+def _stretch(blocks: list[Rows]) -> Rows:
+    masks = [block.mask for block in blocks if block.mask is not None]
+    mask = np.concatenate(masks) if masks else None
+    return Rows(blocks[0].chain, blocks[0].start, blocks[-1].stop, mask)
+
+
+class _Stopped(Exception):
+    """Another range failed first."""
+
+
+@contextmanager
+def working(
+    source: Source, n_jobs: int | None, progress: Progress | None = None, reads: float = 1.0
+) -> Iterator[None]:
+    """A context whose passes run on `n_jobs` threads; each row is read about `reads` times."""
+    executor: Executor = SERIAL if n_jobs is None else Threads(thread_count(n_jobs))
+    tick = Tick(progress, round(reads * source.layout.total))
+    with executed_by(executor, tick):
+        yield
+    tick.finish()
+
+
+def thread_count(n_jobs: int | None) -> int:
+    """How many threads `n_jobs` asks for: None is 1, -1 all cores, -2 all but one."""
+    if n_jobs is None:
+        return 1
+    if not is_integer(n_jobs, least=-(2**31)) or int(n_jobs) == 0:
+        raise InputError(
+            f"`n_jobs` must be a positive number of threads, or -1 for all cores; got {n_jobs!r}"
+        )
+    return int(n_jobs) if n_jobs > 0 else max(1, _cores() + 1 + int(n_jobs))
+
+
+def _cores() -> int:
+    """Cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

@@ -1,0 +1,228 @@
+"""The trained test function by products with its training rows, for fewer rows than coordinates.
+
+As A_i is an average over the m training rows,
+
+    <A_i, Phi_i(x)> = sum_j w_j (s's_j)(phi'phi_j) + (s phi)'g + phi'' diag(A_i),
+
+with g the mean derivative of the training rows and phi'' the derivative of the row's own:
+products of length d with m columns instead of d, and no d x d arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from polystein.data.coordinates import RAW, Frame, working_frame
+from polystein.data.passes import (
+    Tick,
+    WeightSums,
+    gathered,
+    rows_of_many_arrays,
+    run_pass,
+    visit_blocks,
+)
+from polystein.data.source import Block, Rows, Source
+from polystein.errors import DegenerateError
+from polystein.stein.basis import Basis, NamedFeatures, Term
+from polystein.stein.operator import derivative_dot, derivative_sum
+from polystein.types import FloatArray
+
+#: Training rows and their terms are kept if they take no more numbers than this, 64 MiB; more are
+#: read again whenever they are needed.
+MOST_HELD = 2**23
+#: So many numbers of them are read at once then, but at least so many rows.
+READ_AT_ONCE, FEWEST_READ = 2**18, 16
+
+#: Takes weights that sum to 1 over all rows, and scores and terms of the rows. The scores are
+#: multiplied by the weights already, unless the weights are all the same: then there is one.
+Visit = Callable[[FloatArray | float, FloatArray, Sequence[Term]], None]
+
+
+class TrainingRows(Protocol):
+    """Training rows as they are multiplied with."""
+
+    def visit(self, visit: Visit) -> None:
+        """Hand over all rows, some at a time."""
+
+
+class HeldRows(NamedTuple):
+    """Training rows that are kept."""
+
+    weights: FloatArray
+    weighted_scores: FloatArray
+    terms: list[Term]
+
+    def visit(self, visit: Visit) -> None:
+        """Hand over all rows at once."""
+        visit(self.weights, self.weighted_scores, self.terms)
+
+
+@dataclass(frozen=True, eq=False)
+class ReadRows:
+    """Training rows that are read whenever they are needed."""
+
+    source: Source
+    rows: list[Rows]
+    basis: Basis
+    frame: Frame
+    #: What the weights are divided by to sum to 1.
+    total: float
+
+    def visit(self, visit: Visit) -> None:
+        """Read all rows, some at a time."""
+
+        def one(block: Block) -> None:
+            draws, scores = self.frame.apply(block.draws, block.scores)
+            terms = list(self.basis.terms(draws))
+            if block.weights is None:
+                visit(1.0 / self.total, scores, terms)
+            else:
+                weights = block.weights / self.total
+                visit(weights, scores * weights[:, None], terms)
+
+        most = max(FEWEST_READ, READ_AT_ONCE // self.source.layout.dimension)
+        # These rows are counted where they are read for their own sake.
+        visit_blocks(self.source, self.rows, one, Tick(), most=most)
+
+
+@dataclass(frozen=True, eq=False)
+class DualWitness(NamedFeatures):
+    """Features <A_i, Phi_i(x)> and b's(x) by products with the training rows, times a factor."""
+
+    basis: Basis
+    frame: Frame
+    training: TrainingRows
+    derivatives: list[FloatArray]
+    diagonals: list[FloatArray]
+    score: FloatArray
+    factor: float = 1.0
+
+    def project(self, draws: FloatArray, scores: FloatArray) -> FloatArray:
+        """Features of every row."""
+        draws, scores = self.frame.apply(draws, scores)
+        return self.contract(scores, list(self.basis.terms(draws)))
+
+    def contract(self, scores: FloatArray, terms: Sequence[Term]) -> FloatArray:
+        """Features of rows that are seen in the frame already, by their basis terms."""
+        pairs = np.zeros((len(scores), len(terms)))
+
+        def add(weights: FloatArray | float, weighted: FloatArray, trained: Sequence[Term]) -> None:
+            products = scores @ weighted.T
+            if isinstance(weights, float):
+                products *= weights
+            for i, (term, other) in enumerate(zip(terms, trained, strict=True)):
+                pairs[:, i] += np.vecdot(products, term.values @ other.values.T)
+
+        self.training.visit(add)
+        columns = [
+            pairs[:, i]
+            + (scores * term.values) @ self.derivatives[i]
+            + derivative_dot(term, self.diagonals[i])
+            for i, term in enumerate(terms)
+        ]
+        features: FloatArray = np.stack([*columns, scores @ self.score], axis=1)
+        return features if self.factor == 1.0 else features * self.factor
+
+    @classmethod
+    def of(cls, training: TrainingRows, basis: Basis, frame: Frame, dimension: int) -> DualWitness:
+        """The maximiser up to a common factor."""
+        derivatives = [np.zeros(dimension) for _ in range(basis.order)]
+        products = [np.zeros(dimension) for _ in range(basis.order)]
+        score = np.zeros(dimension)
+
+        def add(weights: FloatArray | float, weighted: FloatArray, terms: Sequence[Term]) -> None:
+            own = np.full(len(weighted), weights) if isinstance(weights, float) else weights
+            factor = weights if isinstance(weights, float) else 1.0
+            score[:] += factor * weighted.sum(axis=0)
+            for i, term in enumerate(terms):
+                derivatives[i] += derivative_sum(term, own)
+                products[i] += factor * np.einsum("ij,ij->j", weighted, term.values)
+
+        training.visit(add)
+        diagonals = [one + own for one, own in zip(products, derivatives, strict=True)]
+        return cls(basis, frame, training, derivatives, diagonals, score)
+
+    def normalised(self, source: Source, rows: list[Rows]) -> DualWitness:
+        """The maximiser itself. Its features sum to Z^2 on average over the training rows."""
+        sums = _FeatureSum(self)
+        most = rows_of_many_arrays(source.layout.dimension)
+        run_pass(source, rows, sums, tick=Tick(), most=most)
+        if not sums.total > 0.0:
+            raise DegenerateError(
+                "every Stein moment of the training rows is exactly zero, so that no test function "
+                "stands out; are all `scores` zero?"
+            )
+        return replace(self, factor=float(np.sqrt(sums.weight / sums.total)))
+
+
+class _FeatureSum:
+    """Sums of all features over rows, and of the rows' weights."""
+
+    def __init__(self, witness: DualWitness) -> None:
+        self._witness = witness
+        self.total = self.weight = 0.0
+
+    def zero(self) -> _FeatureSum:
+        return _FeatureSum(self._witness)
+
+    def update(self, block: Block) -> None:
+        own = block.weights_or_ones
+        self.total += float(own @ self._witness.project(block.draws, block.scores).sum(axis=1))
+        self.weight += float(own.sum())
+
+    def merge(self, other: _FeatureSum) -> _FeatureSum:
+        self.total += other.total
+        self.weight += other.weight
+        return self
+
+
+def fit_dual(
+    source: Source, rows: Iterable[Rows], basis: Basis, frame: Frame, count: int
+) -> DualWitness | None:
+    """The maximiser on `count` rows up to a common factor; None where raw powers are not safe."""
+    rows, dimension = list(rows), source.layout.dimension
+    # What is read from the first row to the last cannot be read inside of another pass.
+    if source.sequential or count * dimension * (basis.order + 2) <= MOST_HELD:
+        draws, scores, weights = gathered(source, rows)
+        if frame is RAW and working_frame(draws) is not RAW:
+            return None
+        draws, scores = frame.apply(draws, scores)
+        terms = list(basis.terms(draws))
+        held = HeldRows(weights, scores * weights[:, None], terms)
+        return DualWitness.of(held, basis, frame, dimension)
+    extent, total = _Extent(dimension), WeightSums()
+    run_pass(source, rows, extent, total, tick=Tick())
+    if frame is RAW and working_frame(extent.bounds) is not RAW:
+        return None
+    return DualWitness.of(
+        ReadRows(source, rows, basis, frame, total.total), basis, frame, dimension
+    )
+
+
+class _Extent:
+    """The smallest and the largest draw of each coordinate."""
+
+    def __init__(self, dimension: int) -> None:
+        self.bounds = np.full((2, dimension), np.inf)
+        self.bounds[1] = -np.inf
+
+    def zero(self) -> _Extent:
+        return _Extent(self.bounds.shape[1])
+
+    def update(self, block: Block) -> None:
+        np.minimum(self.bounds[0], block.draws.min(axis=0), out=self.bounds[0])
+        np.maximum(self.bounds[1], block.draws.max(axis=0), out=self.bounds[1])
+
+    def merge(self, other: _Extent) -> _Extent:
+        np.minimum(self.bounds[0], other.bounds[0], out=self.bounds[0])
+        np.maximum(self.bounds[1], other.bounds[1], out=self.bounds[1])
+        return self
+
+
+def dual_is_cheaper(count: int, dimension: int, order: int) -> bool:
+    """Compare multiplications for a projected row: (Q+1) d m against Q d^2."""
+    return (order + 1) * count < order * dimension

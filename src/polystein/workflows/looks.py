@@ -1,0 +1,173 @@
+"""When a monitor looks, at which rows, and what it reports."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import NamedTuple
+
+from polystein._lib.arguments import integer, is_finite_number, is_integer
+from polystein.errors import InputError
+from polystein.inference.looks import spent_levels
+from polystein.inference.lugsail import LugsailBatches, Stretch
+from polystein.types import Verdict
+
+#: Batches of all chains together, by which a look estimates its variance.
+BATCHES = 32
+#: A chain is cut into at least so many batches: neighbours show what a chain remembers.
+_FEWEST_OF_A_CHAIN = 2
+#: Rows that are summed together. A window of so many rows before a look gives the features' scale.
+PIECE = 256
+#: Without a `gap`, this part of the shortest stretch between two looks is left out.
+_GAP_SHARE = 0.1
+
+
+@dataclass(frozen=True)
+class Look:
+    """What a monitor found when every chain had so many draws.
+
+    ``pvalue`` is for both questions of a look, twice the smaller of ``pvalue_recent`` (of the
+    rows since the last look) and ``pvalue_so_far`` (of the rows of all looks so far). The verdict
+    is "rejected" if it is at most ``level``, the part of the false alarms that this look may
+    spend.
+    """
+
+    number: int
+    draws: int
+    statistic: float
+    pvalue: float
+    pvalue_recent: float
+    pvalue_so_far: float
+    level: float
+    verdict: Verdict
+    discrepancy: float
+    ess: float
+    n_gap: int
+    n_test: int
+    #: The t-statistic of every feature, which tells what is off.
+    features: Mapping[str, float] = field(default_factory=dict)
+    #: Why a look is inconclusive.
+    reason: str = ""
+
+    @property
+    def alarm(self) -> bool:
+        """Whether the draws since the last look, or all so far, are not those of the target."""
+        return self.verdict == "rejected"
+
+    def __str__(self) -> str:
+        found = f"p = {self.pvalue:.3g}, level {self.level:.3g}, psd = {self.discrepancy:.3g}"
+        why = f": {self.reason}" if self.reason else ""
+        return f"look {self.number} at {self.draws} draws: {self.verdict} ({found}){why}"
+
+
+class Piece(NamedTuple):
+    """Rows ``start:stop`` of a chain that are summed together, before look number ``look``."""
+
+    start: int
+    stop: int
+    #: Counted from 0; after the last look there is none.
+    look: int | None
+    tested: bool
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The looks, fixed before any row is seen, and the roles of the rows between them.
+
+    Look k tests the rows after a gap since look k - 1; the first look those after a gap since the
+    middle of its rows.
+    """
+
+    looks: tuple[int, ...]
+    chains: int
+    alpha: float
+    gap: int
+
+    @property
+    def boundaries(self) -> tuple[int, ...]:
+        """Rows of each chain after which a new test function may be fixed."""
+        return self.looks[0] // 2, *self.looks
+
+    @property
+    def tested(self) -> tuple[tuple[int, int], ...]:
+        """First and last row, of each chain, that each look tests."""
+        return tuple((low + self.gap, high) for low, high in pairwise(self.boundaries))
+
+    @property
+    def rows_tested(self) -> list[int]:
+        """Rows that each look tests, over all chains."""
+        return [self.chains * (stop - start) for start, stop in self.tested]
+
+    @property
+    def levels(self) -> list[float]:
+        """What each look may spend of alpha."""
+        levels: list[float] = spent_levels(self.alpha, self.looks).tolist()
+        return levels
+
+    @property
+    def halves(self) -> int:
+        """Halves of batches that a chain's tested rows are cut into."""
+        return 2 * max(_FEWEST_OF_A_CHAIN, math.ceil(BATCHES / self.chains))
+
+    @property
+    def least_ess(self) -> float:
+        """Batches of fewer than five effective rows are not independent of their neighbours."""
+        return 5.0 * self.chains * self.halves / 2
+
+    def batches(self, look: int, columns: int) -> LugsailBatches:
+        """Sums over batches of the rows that a look tests."""
+        start, stop = self.tested[look]
+        stretches = {
+            chain: Stretch(start, stop, self.halves, chain * self.halves)
+            for chain in range(self.chains)
+        }
+        return LugsailBatches(stretches, columns, halved=True)
+
+    def piece(self, row: int) -> Piece:
+        """The piece that a row belongs to: the first one of a stretch takes what is left over."""
+        start, stop, look, tested = self._stretch(row)
+        if stop is None:
+            low = start + (row - start) // PIECE * PIECE
+            return Piece(low, low + PIECE, None, tested=False)
+        high = stop - (stop - row - 1) // PIECE * PIECE
+        return Piece(max(start, high - PIECE), high, look, tested)
+
+    def _stretch(self, row: int) -> tuple[int, int | None, int | None, bool]:
+        """The stretch of one role that a row belongs to; after the last look it has no end."""
+        if row < self.boundaries[0]:
+            return 0, self.boundaries[0], 0, False
+        for look, (start, stop) in enumerate(self.tested):
+            if row < start:
+                return start - self.gap, start, look, False
+            if row < stop:
+                return start, stop, look, True
+        return self.looks[-1], None, None, False
+
+
+def plan_of(looks: Sequence[int], chains: int, alpha: float, gap: int | None) -> Plan:
+    """The plan of these options, or an error that names the one to change."""
+    integer(chains, "chains", least=1)
+    times = tuple(looks) if isinstance(looks, Iterable) else ()
+    if not times or not all(is_integer(time, least=2) for time in times):
+        raise InputError(
+            "`looks` must be numbers of draws of each chain at which to look, fixed in advance, "
+            f"such as (1000, 2000, 3000); got {looks!r}"
+        )
+    times = tuple(int(time) for time in times)
+    if any(high <= low for low, high in pairwise(times)):
+        raise InputError(f"`looks` must increase; got {times}")
+    if not (is_finite_number(alpha) and 0.0 < alpha < 1.0):
+        raise InputError(f"`alpha` must be strictly between 0 and 1; got {alpha!r}")
+    shortest = min(high - low for low, high in pairwise((times[0] // 2, *times)))
+    if gap is None:
+        gap = max(1, int(_GAP_SHARE * shortest))
+    plan = Plan(times, int(chains), float(alpha), integer(gap, "gap", least=1))
+    least = plan.halves + plan.gap
+    if shortest < least:
+        raise InputError(
+            f"`looks` must leave at least {least} draws of each chain between two looks, a gap of "
+            f"{plan.gap} and {plan.halves} to test, and twice as many before the first; got {times}"
+        )
+    return plan

@@ -1,0 +1,238 @@
+"""Watching a sampler at work: draws as they come, and a test at looks fixed in advance."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from typing import Any, Self
+
+import numpy as np
+
+from polystein._lib.arguments import is_integer, one_of
+from polystein._lib.arrays import as_rows, is_array, to_numpy
+from polystein.data.sample import Sample
+from polystein.errors import InputError
+from polystein.stein.moments import SteinMoments
+from polystein.types import Array, ScoreFunction, Structure
+from polystein.workflows.looks import Look, Plan, plan_of
+from polystein.workflows.watch import Watch
+
+_VERSION = 1
+
+
+class Monitor:
+    """Watches chains while they are sampled.
+
+    Takes draws as they come and keeps sums of bounded size instead of the draws. It gives the
+    discrepancy of all draws so far at any time. At looks that are fixed in advance it tests
+    whether the draws come from the target. All looks together raise a false alarm with
+    probability at most `alpha`.
+
+    Parameters
+    ----------
+    score : callable or None
+        The score, grad log p, as a function from (n, d) draws to an array of the same shape.
+        None if `update` is given the scores, which gradient-based samplers have at hand.
+    order : int
+        The paper's Q, at least 0.
+    looks : sequence of int
+        Numbers of draws of each chain at which to look, in increasing order. A look is taken
+        when every chain has as many.
+    chains : int
+        Number of chains. They must be independent of each other.
+    alpha : float
+        Probability of a false alarm, over all looks.
+    gap : int, optional
+        Draws of each chain that are left out after each look. It should be at least five
+        autocorrelation times. The default is a tenth of the shortest stretch between looks.
+    structure : {"full", "diagonal"}
+        Whether each A_i is d x d or diagonal. The state takes O(chains Q d^2) numbers, or
+        O(chains Q d).
+
+    Notes
+    -----
+    A look tests only the draws since the look before it, without the first `gap` of each chain.
+    The test function was fixed by earlier draws: those of its own chain up to the look before, and
+    those of other chains that had come by then. Half of the draws before the first look train its
+    test function. Each look may spend a part of `alpha` in proportion to its draws, for the
+    draws since the last look and for all looks together. Variances are those of lugsail batch
+    means, 32 batches over all chains. A look with fewer than five effective draws in a batch, or
+    whose gap is shorter than two autocorrelation times, is inconclusive.
+
+    An alarm means that the sampler should be looked at. That no alarm was raised is no licence
+    to stop sampling: the test bounds false alarms, and finds only what its order and the
+    number of draws let it find. Use `check` on the finished draws.
+
+    Leave warm-up out: its draws are not meant to come from the target.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import polystein as ps
+    >>> rng = np.random.default_rng(1)
+    >>> monitor = ps.Monitor(lambda x: -x, 2, looks=(500, 1000, 1500, 2000), chains=4)
+    >>> for step in range(20):
+    ...     wrong = 1.0 if step < 10 else 1.3
+    ...     for look in monitor.update(wrong * rng.standard_normal((4, 100, 3))):
+    ...         print(look.number, look.verdict)
+    1 not rejected
+    2 not rejected
+    3 not rejected
+    4 rejected
+    """
+
+    def __init__(
+        self,
+        score: ScoreFunction | None,
+        order: int,
+        *,
+        looks: Sequence[int],
+        chains: int = 1,
+        alpha: float = 0.05,
+        gap: int | None = None,
+        structure: Structure = "full",
+    ) -> None:
+        if score is not None and not callable(score):
+            raise InputError(
+                "`score` must be a function from (n, d) draws to their scores, or None if `update` "
+                f"is given the scores; got {type(score).__name__}"
+            )
+        one_of(structure, Structure, "structure")
+        self._score = score
+        self._moments = SteinMoments(order, structure=structure)
+        self._plan = plan_of(looks, chains, alpha, gap)
+        self._watch: Watch | None = None
+
+    @property
+    def plan(self) -> Plan:
+        """The looks, the gap, and the level of each look."""
+        return self._plan
+
+    @property
+    def n_draws(self) -> tuple[int, ...]:
+        """Draws of each chain so far."""
+        return tuple(self._watch.rows) if self._watch else (0,) * self._plan.chains
+
+    @property
+    def looks(self) -> tuple[Look, ...]:
+        """The looks that were taken so far."""
+        return tuple(self._watch.looks) if self._watch else ()
+
+    @property
+    def alarm(self) -> bool:
+        """Whether any look so far rejected."""
+        return any(look.alarm for look in self.looks)
+
+    def discrepancy(self) -> float:
+        """The polynomial Stein discrepancy of all draws so far, as `psd` gives it."""
+        if self._watch is None:
+            raise InputError("there must be draws before there is a discrepancy; got none so far")
+        return self._watch.discrepancy()
+
+    def update(
+        self, draws: Array, scores: Array | None = None, /, *, chain: int | None = None
+    ) -> tuple[Look, ...]:
+        """Take further draws, and look where it is time to.
+
+        Parameters
+        ----------
+        draws : array
+            Of shape (chain, n, d), the next n draws of every chain; or, with `chain`, of shape
+            (n, d). With one chain (n, d) will do. A single draw is ``draw[None]``.
+        scores : array, optional
+            Their scores. Not needed if the monitor has a score function.
+        chain : int, optional
+            The chain that the draws belong to. Chains may come in any order and at different
+            speeds. A test function learns most if they come side by side.
+
+        Returns
+        -------
+        tuple of Look
+            The looks that were taken with these draws; mostly none.
+
+        Notes
+        -----
+        Draws with NaN or of another dimension are an error, and nothing is taken then.
+        """
+        sample, numbers = self._validated(draws, scores, chain)
+        dimension = sample.layout.dimension
+        if self._watch is None:
+            self._watch = Watch(self._plan, self._moments, dimension)
+        elif self._watch.dimension != dimension:
+            raise InputError(
+                f"`draws` must have {self._watch.dimension} columns as before; got {dimension}"
+            )
+        shape = (len(numbers), -1, dimension)
+        x, s = (to_numpy(array).reshape(shape) for array in (sample.draws, sample.scores))
+        return tuple(self._watch.feed(numbers, x, s))
+
+    def _validated(
+        self, draws: Array, scores: Array | None, chain: int | None
+    ) -> tuple[Sample, range]:
+        """The draws of all these chains as one sample, and the numbers of the chains."""
+        if scores is None and self._score is None:
+            raise InputError("`scores` must be given, as the monitor has no score function")
+        numbers = self._numbers(chain)
+        x = _of_chains(draws, len(numbers))
+        if x.ndim != 3 or x.shape[0] != len(numbers):
+            expected = "(n, d)" if len(numbers) == 1 else f"({len(numbers)}, n, d)"
+            remedy = " A single draw is `draw[None]`." if x.ndim == 1 else ""
+            given = "" if len(numbers) == 1 else " Draws of one chain need `chain=`."
+            raise InputError(
+                f"`draws` must have the shape {expected}; got {tuple(x.shape)}.{remedy or given}"
+            )
+        if scores is None:
+            # Chains after one another are validated together; no draw of one alone looks odd.
+            return Sample(_one_chain(x), self._score), numbers
+        s = _of_chains(scores, len(numbers))
+        if tuple(s.shape) != tuple(x.shape):
+            raise InputError(
+                f"`scores` must have the shape of `draws`, {tuple(x.shape)}; got {tuple(s.shape)}"
+            )
+        return Sample(_one_chain(x), _one_chain(s)), numbers
+
+    def _numbers(self, chain: int | None) -> range:
+        count = self._plan.chains
+        if chain is None:
+            return range(count)
+        if not is_integer(chain, least=0) or chain >= count:
+            raise InputError(f"`chain` must be an integer from 0 to {count - 1}; got {chain!r}")
+        return range(int(chain), int(chain) + 1)
+
+    def state_dict(self) -> dict[str, Any]:
+        """All that the monitor needs to go on after a restart, but for the score function.
+
+        It is a copy of bounded size, to be stored with `pickle`.
+        """
+        kept = (self._plan, self._moments, self._watch)
+        plan, moments, watch = deepcopy(kept)
+        return {"version": _VERSION, "plan": plan, "moments": moments, "watch": watch}
+
+    @classmethod
+    def load(cls, state: Mapping[str, Any], score: ScoreFunction | None = None) -> Self:
+        """A monitor that goes on from a stored state."""
+        if not isinstance(state, Mapping) or state.get("version") != _VERSION:
+            raise InputError(
+                f"`state` must be what `state_dict()` gave, of version {_VERSION}; got {state!r}"
+            )
+        kept = deepcopy((state["plan"], state["moments"], state["watch"]))
+        monitor = cls.__new__(cls)
+        monitor._score = score
+        monitor._plan, monitor._moments, monitor._watch = kept
+        return monitor
+
+    def __repr__(self) -> str:
+        taken, planned = len(self.looks), len(self._plan.looks)
+        alarm = ", alarm" if self.alarm else ""
+        return f"Monitor({min(self.n_draws)} draws, {taken} of {planned} looks{alarm})"
+
+
+def _of_chains(array: Array, chains: int) -> Array:
+    """An array of shape (chain, n, d), if one of (n, d) belongs to a single chain."""
+    array = array if is_array(array) else np.asarray(array)
+    return array[None, ...] if array.ndim == 2 and chains == 1 else array
+
+
+def _one_chain(array: Array) -> Array:
+    """The rows of all chains after one another."""
+    return as_rows(array)[None, ...]

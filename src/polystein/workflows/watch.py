@@ -1,0 +1,280 @@
+"""What a monitor keeps of the chains: bounded sums, test functions and looks, and no rows.
+
+Rows are summed in pieces whose bounds depend on a row's number alone, so that it does not matter
+whether draws come one by one or many at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from polystein._lib.numerics import is_constant
+from polystein.data.coordinates import DrawMoments
+from polystein.data.source import Block
+from polystein.errors import DegenerateError, ScaleError
+from polystein.inference.looks import combined_pvalue
+from polystein.inference.lugsail import LugsailBatches
+from polystein.inference.pvalues import tail_probability
+from polystein.inference.variance import LongRun
+from polystein.stein.basis import feature_names
+from polystein.stein.moments import SteinMoments, merge_all
+from polystein.stein.witness import PrimalWitness, maximiser, project
+from polystein.types import FloatArray
+from polystein.workflows.looks import PIECE, Look, Piece, Plan
+
+
+class Tester(NamedTuple):
+    """A test function fixed by earlier rows, with its features brought to one scale."""
+
+    witness: PrimalWitness
+    weights: FloatArray
+
+    def columns(self, block: Block) -> FloatArray:
+        """u, the sum of the scaled features, and then these."""
+        features = project(self.witness, block) * self.weights
+        return np.concatenate([features.sum(axis=1, keepdims=True), features], axis=1)
+
+
+class Sums:
+    """Stein moments and the moments of the draws themselves."""
+
+    def __init__(self, moments: SteinMoments, dimension: int) -> None:
+        self.moments, self.draws = moments.zero(), DrawMoments(dimension)
+
+    def zero(self) -> Sums:
+        """Sums of no rows."""
+        return Sums(self.moments, self.draws.dimension)
+
+    def add(self, block: Block) -> None:
+        """Add the rows of a block."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            self.moments.add(block)
+            self.draws.update(block)
+
+    def merge(self, other: Sums) -> None:
+        """Add the rows of other sums."""
+        self.moments.merge(other.moments)
+        self.draws.merge(other.draws)
+
+
+class Chain:
+    """One chain: rows that wait until their piece is full, and sums since the last boundary."""
+
+    def __init__(self, recent: Sums, dimension: int) -> None:
+        self.rows = 0
+        self.waiting = np.empty((2, PIECE, dimension))
+        self.recent = recent
+        #: The last rows before the last boundary.
+        self.window: Block | None = None
+        #: Fixed when the first tested row after a boundary comes; a reason if that is impossible.
+        self.tester: Tester | str | None = None
+
+    def held(self, number: int, piece: Piece) -> Block:
+        """The rows of a piece that have come."""
+        draws, scores = self.waiting[:, : self.rows - piece.start].copy()
+        return Block(draws, scores, None, number, piece.start)
+
+
+class Watch:
+    """The state of a monitor, which pickles."""
+
+    def __init__(self, plan: Plan, moments: SteinMoments, dimension: int) -> None:
+        self.plan, self.dimension = plan, dimension
+        # Rows of every chain up to its last boundary: what test functions are fixed by.
+        self._done = Sums(moments, dimension)
+        self._merged = 0
+        self._fixed: tuple[int, Tester | str] | None = None
+        self._chains = [Chain(self._done.zero(), dimension) for _ in range(plan.chains)]
+        self._batches: dict[int, LugsailBatches] = {}
+        self._reasons: dict[int, str] = {}
+        # Why no look can judge any more, if draws left the range of a float64.
+        self._overflow = ""
+        self.looks: list[Look] = []
+
+    @property
+    def rows(self) -> list[int]:
+        """Draws of each chain so far."""
+        return [chain.rows for chain in self._chains]
+
+    def feed(self, numbers: Sequence[int], draws: FloatArray, scores: FloatArray) -> list[Look]:
+        """Take draws and scores, (chain, n, d), of these chains, and look where it is time.
+
+        The chains advance side by side, from piece to piece.
+        """
+        before, place = len(self.looks), 0
+        while place < draws.shape[1]:
+            # All test functions are fixed before any of these rows counts as an earlier one.
+            left = [self._prepared(self._chains[number]) for number in numbers]
+            stop = min(draws.shape[1], place + min(left))
+            for index, number in enumerate(numbers):
+                self._extend(number, draws[index, place:stop], scores[index, place:stop])
+            place = stop
+            self._look_where_due()
+        return self.looks[before:]
+
+    def _prepared(self, chain: Chain) -> int:
+        """Fix the test function if the next row is to be tested; rows left of the piece."""
+        piece = self.plan.piece(chain.rows)
+        if piece.tested and chain.tester is None:
+            chain.tester = self._tester()
+        return piece.stop - chain.rows
+
+    def _extend(self, number: int, draws: FloatArray, scores: FloatArray) -> None:
+        """Add rows that belong to one piece."""
+        chain = self._chains[number]
+        piece = self.plan.piece(chain.rows)
+        place = slice(chain.rows - piece.start, chain.rows - piece.start + len(draws))
+        chain.waiting[0, place], chain.waiting[1, place] = draws, scores
+        chain.rows += len(draws)
+        if chain.rows == piece.stop:
+            self._finish(number, piece)
+
+    def _finish(self, number: int, piece: Piece) -> None:
+        """Sum a piece; test it if it is to be tested; fix what a boundary fixes."""
+        chain = self._chains[number]
+        block = chain.held(number, piece)
+        try:
+            chain.recent.add(block)
+            if piece.tested and piece.look is not None:
+                self._test(chain, block, piece.look)
+            if piece.stop in self.plan.boundaries:
+                self._done.merge(chain.recent)
+                self._merged += 1
+                chain.recent, chain.window, chain.tester = self._done.zero(), block, None
+        except ScaleError as error:
+            self._overflow = str(error)
+
+    def _test(self, chain: Chain, block: Block, look: int) -> None:
+        """Add a piece to the batches of its look."""
+        if not isinstance(chain.tester, Tester):
+            self._reasons[look] = chain.tester or self._overflow
+            return
+        columns = chain.tester.columns(block)
+        if look not in self._batches:
+            self._batches[look] = self.plan.batches(look, columns.shape[1])
+        self._batches[look].update(columns, None, block.chain, block.start)
+
+    def _tester(self) -> Tester | str:
+        """The test function by all rows up to the boundaries; the same one for the same rows."""
+        if self._fixed is None or self._fixed[0] != self._merged:
+            try:
+                self._fixed = self._merged, self._trained()
+            except (DegenerateError, ScaleError) as error:
+                self._fixed = self._merged, str(error)
+        return self._fixed[1]
+
+    def _trained(self) -> Tester:
+        """The maximiser of standardised draws; each feature is scaled to variance 1."""
+        frame, moments = self._done.draws.standard_frame(), self._done.moments
+        mean = moments.mean_in(frame)
+        witness = maximiser(mean, moments.basis, moments.structure, frame)
+        windows = [chain.window for chain in self._chains if chain.window is not None]
+        features = np.concatenate([project(witness, window) for window in windows])
+        centre, spread = features.mean(axis=0), features.std(axis=0)
+        flat = is_constant(spread, centre)
+        if flat.all():
+            raise DegenerateError("the features of the test function do not vary")
+        return Tester(witness, np.divide(1.0, spread, out=np.zeros_like(spread), where=~flat))
+
+    def discrepancy(self) -> float:
+        """The polynomial Stein discrepancy of all rows so far."""
+        if self._overflow:
+            raise ScaleError(self._overflow)
+        parts = [self._done.moments, *(chain.recent.moments for chain in self._chains)]
+        waiting = self._done.moments.zero()
+        for number, chain in enumerate(self._chains):
+            block = chain.held(number, self.plan.piece(chain.rows))
+            if block.rows:
+                waiting.add(block)
+        return merge_all([*parts, waiting]).finalise().norm()
+
+    def _look_where_due(self) -> None:
+        rows = min(self.rows)
+        while len(self.looks) < len(self.plan.looks) and rows >= self.plan.looks[len(self.looks)]:
+            self.looks.append(self._look(len(self.looks)))
+
+    def _look(self, number: int) -> Look:
+        """Judge the batches of a look."""
+        batches = self._batches.pop(number, None)
+        reason = self._reasons.pop(number, "") or self._overflow
+        found = batches.finalise() if batches is not None and not reason else None
+        error = None if found is None else np.sqrt(np.diagonal(found.covariance))
+        if found is None or error is None:
+            return self._inconclusive(number, reason, 0.0)
+        if is_constant(error, found.mean)[0]:
+            return self._inconclusive(number, "the test column does not vary", 0.0)
+        ess = float(found.ess[0])
+        reason = self._doubt(number, ess)
+        return (
+            self._inconclusive(number, reason, ess)
+            if reason
+            else self._judged(number, found, error)
+        )
+
+    def _doubt(self, number: int, ess: float) -> str:
+        """Why a p-value is not to be trusted, if it is not."""
+        if ess < self.plan.least_ess:
+            least = f"{self.plan.least_ess:.0f} are needed"
+            return f"{ess:.0f} effective draws were tested, {least}: look less often"
+        # After two autocorrelation times little is left of what training rows and tested rows
+        # have in common; independent rows have a time of 1 and nothing in common.
+        time = self.plan.rows_tested[number] / ess
+        if self.plan.gap < 2.0 * (time - 1.0):
+            gap = f"a `gap` of {self.plan.gap} draws is too short"
+            return f"the autocorrelation time is {time:.0f}, and {gap}: use {5 * time:.0f}"
+        return ""
+
+    def _judged(self, number: int, found: LongRun, error: FloatArray) -> Look:
+        """A look with a p-value: of its own rows, and of all looks that have one."""
+        statistics = np.divide(found.mean, error, out=np.zeros_like(error), where=error > 0.0)
+        recent = tail_probability(float(statistics[0]), float(found.df[0]), "greater")
+        earlier = [look for look in self.looks if not look.reason]
+        rows = [self.plan.rows_tested[look.number - 1] for look in earlier]
+        so_far = combined_pvalue(
+            [*(look.pvalue_recent for look in earlier), recent],
+            [*rows, self.plan.rows_tested[number]],
+        )
+        pvalue, level = min(1.0, 2.0 * min(recent, so_far)), self.plan.levels[number]
+        names = feature_names(self._done.moments.basis)
+        return Look(
+            number=number + 1,
+            draws=self.plan.looks[number],
+            statistic=float(statistics[0]),
+            pvalue=pvalue,
+            pvalue_recent=recent,
+            pvalue_so_far=so_far,
+            level=level,
+            verdict="rejected" if pvalue <= level else "not rejected",
+            discrepancy=self._discrepancy_or_infinity(),
+            ess=float(found.ess[0]),
+            n_gap=self.plan.chains * self.plan.gap,
+            n_test=self.plan.rows_tested[number],
+            features=dict(zip(names, statistics[1:].tolist(), strict=True)),
+        )
+
+    def _inconclusive(self, number: int, reason: str, ess: float) -> Look:
+        return Look(
+            number=number + 1,
+            draws=self.plan.looks[number],
+            statistic=0.0,
+            pvalue=1.0,
+            pvalue_recent=1.0,
+            pvalue_so_far=1.0,
+            level=self.plan.levels[number],
+            verdict="inconclusive",
+            discrepancy=self._discrepancy_or_infinity(),
+            ess=ess,
+            n_gap=self.plan.chains * self.plan.gap,
+            n_test=self.plan.rows_tested[number],
+            reason=reason,
+        )
+
+    def _discrepancy_or_infinity(self) -> float:
+        """A discrepancy beyond the range of a float64 must not stop the sampler."""
+        try:
+            return self.discrepancy()
+        except ScaleError:
+            return float("inf")

@@ -1,0 +1,79 @@
+"""The command lines of the studies, and their tables on the pages."""
+
+import argparse
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import ModuleType
+
+from polystein.experiments.engine.store import write_text
+from studies._table import Study
+
+Lines = Sequence[str]
+
+
+def on_page(text: str, page: Path, tables: Mapping[str, Lines]) -> str:
+    """The text of a page with the tables as they are now, each between its marks."""
+    for name, lines in tables.items():
+        start, end = f"<!-- table: {name} -->\n", f"<!-- end of table: {name} -->\n"
+        if (text.count(start), text.count(end)) != (1, 1):
+            raise ValueError(f"{page.name} must hold {start.strip()} and {end.strip()} once each")
+        before, _, rest = text.partition(start)
+        _, _, after = rest.partition(end)
+        text = before + start + "\n".join(["", *lines, "", ""]) + end + after
+    return text
+
+
+def tables_of(parts: Mapping[str, ModuleType]) -> dict[str, Lines]:
+    """The table of each part of a study."""
+    return {name: module.markdown() for name, module in parts.items()}
+
+
+def run_parts(
+    name: str, description: str | None, parts: Mapping[str, ModuleType], page: Path
+) -> int:
+    """The command of a study of several parts, which share a page."""
+    parser = _parser(name, description)
+    parser.add_argument("part", nargs="?", choices=[*parts, "all"], default="all")
+    parser.add_argument("--anew", action="store_true", help="make lines that are there again")
+    parser.add_argument("--page", action="store_true", help="put the tables on the page and stop")
+    options = parser.parse_args()
+    chosen = {part: parts[part] for part in parts if options.part in (part, "all")}
+    if options.page:
+        write_text(page, on_page(page.read_text(encoding="utf-8"), page, tables_of(parts)))
+    elif options.markdown:
+        print("\n\n".join("\n".join(lines) for lines in tables_of(chosen).values()))
+    else:
+        for module in chosen.values():
+            module.STUDY.run(options.only, options.jobs, anew=options.anew)
+    return 0
+
+
+def run_table(
+    name: str, description: str | None, study: Study, markdown: Callable[[], Lines]
+) -> int:
+    """The command of a study of one table."""
+    options = _parser(name, description).parse_args()
+    if options.markdown:
+        print("\n".join(markdown()))
+    else:
+        study.run(options.only, options.jobs)
+    return 0
+
+
+def _parser(name: str, description: str | None) -> argparse.ArgumentParser:
+    """What every study is asked."""
+    parser = argparse.ArgumentParser(prog=f"python -m studies.{name}", description=description)
+    parser.add_argument("--only", metavar="TEXT", default="", help="only cells with this name")
+    parser.add_argument("--jobs", type=int, default=2, help="processes (default 2)")
+    parser.add_argument("--markdown", action="store_true", help="print the tables and stop")
+    return parser
+
+
+def ended(main: Callable[[], int]) -> None:
+    """Run a command and leave with its code; what is stored is kept after Ctrl-C."""
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        print("stopped; the same command goes on from here", file=sys.stderr)
+        sys.exit(130)

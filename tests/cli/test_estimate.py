@@ -1,0 +1,107 @@
+"""Files that are read in blocks, and what is said before long work."""
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import polystein as ps
+from polystein.cli import estimate, inputs
+from polystein.cli.estimate import Estimate, estimated, memory
+from tests.cli.files import Run
+
+
+@pytest.fixture(autouse=True)
+def _score_module(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", ["", *sys.path])
+    monkeypatch.delitem(sys.modules, "my_target", raising=False)
+    Path("my_target.py").write_text("def score(x):\n    return -x\n")
+
+
+def write_parquet(path: Path, values: np.ndarray) -> None:
+    table = pa.table({f"x{index}": column for index, column in enumerate(values.T)})
+    pq.write_table(table, path, row_group_size=100)
+
+
+def test_large_files_and_folders_are_read_in_blocks(
+    run: Run, bad: np.ndarray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    np.save("bad.npy", bad)
+    np.save("scores.npy", -bad)
+    write_parquet(Path("bad.parquet"), bad)
+    Path("folder").mkdir()
+    for number, part in enumerate(np.array_split(bad, 3)):
+        write_parquet(Path("folder") / f"{number}.parquet", part)
+    expected = json.loads(run("check", "bad.npy", "scores.npy", "--json").out)
+    monkeypatch.setattr(inputs, "LARGE_FILE", 100)
+    for arguments in (
+        ["bad.npy", "scores.npy"],
+        ["bad.npy", "--target", "my_target:score"],
+        ["bad.npy", "--target", "my_target:score", "--cache", "."],
+        ["bad.parquet", "--target", "my_target:score", "--jobs", "2"],
+        ["folder", "--target", "my_target:score"],
+    ):
+        done = run("check", *arguments, "--json")
+        assert done.code == 1
+        found = json.loads(done.out)
+        assert found["statistic"] == pytest.approx(expected["statistic"], abs=1e-9)
+
+
+def test_a_cache_is_for_what_is_read_in_blocks(run: Run, bad: np.ndarray) -> None:
+    np.save("bad.npy", bad)
+    done = run("check", "bad.npy", "--target", "my_target:score", "--cache", ".")
+    assert done.code == 2
+    assert "`--cache` is for draws that are read in blocks" in done.err
+
+
+def test_long_work_is_announced(
+    run: Run, good: np.ndarray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    np.save("good.npy", good)
+    arguments = ("check", "good.npy", "--target", "my_target:score")
+    assert "about" not in run(*arguments).err
+    monkeypatch.setattr(estimate, "LONG_WORK", 10)
+    said = run(*arguments).err
+    assert "polystein: 400 draws, d=3: about 1 MB of memory" in said
+
+
+def test_an_estimate_grows_with_the_rows() -> None:
+    draws = np.random.default_rng(0).standard_normal((16_000, 3))
+    sample = ps.Sample(draws, -draws)
+    found = estimated(sample, iid=False)
+    assert found.seconds is not None
+    assert 0.0 < found.seconds < 60.0
+    # Independent rows keep a few bytes each; chains keep nothing.
+    assert memory(sample, iid=True) - memory(sample, iid=False) == 25.0 * 16_000
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"), [(0.2, "about 1 s"), (300, "about 5 min"), (9000, "about 2.5 h")]
+)
+def test_an_estimate_in_words(seconds: float, words: str) -> None:
+    assert str(Estimate(seconds, 2**27)) == f"{words}, and 128 MB of memory"
+
+
+def test_ctrl_c_leaves_nothing_half_written(
+    run: Run, good: np.ndarray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    np.save("good.npy", good)
+    before = set(os.listdir())
+
+    def interrupted(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(inputs, "LARGE_FILE", 100)
+    monkeypatch.setattr("polystein.methods.check.check._judged", interrupted)
+    done = run(
+        "check", "good.npy", "--target", "my_target:score", "--cache", ".", "--html", "a.htm"
+    )
+    assert done.code == 130
+    assert set(os.listdir()) - before <= {"__pycache__"}

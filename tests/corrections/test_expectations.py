@@ -1,0 +1,111 @@
+"""Corrected expectations as a user sees them."""
+
+import math
+
+import numpy as np
+import pytest
+
+import polystein as ps
+from tests.corrections.rows import skewed
+
+
+def wrong(n: int = 2000) -> ps.Sample:
+    """Draws of N(0.3, 0.25 I) for the target N(0, I)."""
+    draws = np.random.default_rng(0).normal(0.3, 0.5, size=(n, 2))
+    return ps.Sample(draws, -draws, names=["a", "b"])
+
+
+def test_wrong_draws_are_corrected_exactly_where_features_span() -> None:
+    table = ps.expectations(wrong(), ["mean", "sd", "skew", "tail", ("a", "b")], iid=True)
+    truth = {"mean": 0.0, "sd": 1.0, "skew": 0.0, "tail": 3.0, "correlation": 0.0}
+    for row in table:
+        assert row.corrected == pytest.approx(truth[row.what], abs=1e-4)
+        assert row.reliability > 0.999
+        assert row.bias == row.plain - row.corrected
+        assert row.lower <= row.bias <= row.upper
+
+
+def test_plain_values_and_their_errors() -> None:
+    sample = wrong()
+    draws = np.asarray(sample.draws)
+    table = ps.expectations(sample, ["mean", "sd", ("a", "b")], iid=True)
+    assert table["a", "mean"].plain == pytest.approx(draws[:, 0].mean())
+    assert table["a", "mean"].mcse == pytest.approx(draws[:, 0].std() / math.sqrt(2000))
+    assert table["a", "sd"].plain == pytest.approx(draws[:, 0].std())
+    assert table["a", "sd"].mcse == pytest.approx(draws[:, 0].std() / math.sqrt(4000), rel=0.1)
+    assert table["a, b", "correlation"].plain == pytest.approx(np.corrcoef(draws.T)[0, 1])
+    assert table["a, b", "correlation"].mcse == pytest.approx(1 / math.sqrt(2000), rel=0.1)
+
+
+def test_a_sample_and_functions_may_come_without_a_keyword() -> None:
+    sample = wrong()
+    first = ps.expectations(sample, ["mean"])
+    assert first == ps.expectations(sample, functions=["mean"])
+    assert len(ps.expectations(sample.draws, sample.scores, ["mean"])) == len(first)
+    with pytest.raises(ps.InputError, match="scores"):
+        ps.expectations(sample, sample.scores, ["mean"])
+
+
+def test_functions_of_the_draws() -> None:
+    table = ps.expectations(wrong(), {"cube": lambda x: x[:, 0] ** 3 + 2.0}, iid=True)
+    assert table["cube", "mean"].corrected == pytest.approx(2.0, abs=1e-4)
+    step = ps.expectations(wrong(), {"step": lambda x: x[:, 0] > 0.0}, iid=True)["step", "mean"]
+    assert not step.reliable
+    assert "R2 below 0.99" in str(ps.expectations(wrong(), {"step": lambda x: x[:, 0] > 0.0}))
+
+
+def test_units_and_origin_do_not_matter() -> None:
+    draws, scores = skewed(1000)
+    table = ps.expectations(draws, scores, iid=True)
+    moved = ps.expectations(1000.0 + 10.0 * draws, scores / 10.0, iid=True)
+    for row, other in zip(table, moved, strict=True):
+        offset = 1000.0 if row.what == "mean" else 0.0
+        assert other.corrected == pytest.approx(offset + 10.0 * row.corrected, rel=1e-8)
+        assert other.error == pytest.approx(10.0 * row.error, rel=1e-4)
+        assert other.lower == pytest.approx(10.0 * row.lower, rel=1e-5, abs=1e-7)
+
+
+def test_chains_have_larger_errors_than_independent_rows() -> None:
+    noise = np.random.default_rng(0).standard_normal((4, 1000, 2))
+    noise[:, 1:] *= np.sqrt(0.19)
+    for t in range(1, 1000):
+        noise[:, t] += 0.9 * noise[:, t - 1]
+    chains = ps.expectations(noise, -noise)["x[0]", "mean"]
+    rows = ps.expectations(noise.reshape(-1, 2), -noise.reshape(-1, 2), iid=True)["x[0]", "mean"]
+    assert 3.0 < chains.mcse / rows.mcse < 6.0
+
+
+def test_importance_weights_count() -> None:
+    rng = np.random.default_rng(0)
+    draws = rng.normal(0.0, 1.3, (2000, 2))
+    log_weights = 0.5 * (draws**2).sum(axis=1) * (1 / 1.69 - 1.0)
+    table = ps.expectations(ps.Sample(draws, -draws, log_weights=log_weights), iid=True)
+    assert table["x[0]", "sd"].plain == pytest.approx(1.0, abs=0.05)
+    assert table["x[0]", "sd"].corrected == pytest.approx(1.0, abs=1e-6)
+    unweighted = ps.expectations(draws, -draws, iid=True)["x[0]", "mean"]
+    assert table["x[0]", "mean"].mcse > unweighted.mcse / 1.4
+
+
+def test_the_table_is_printed_and_stored() -> None:
+    table = ps.expectations(wrong(), iid=True)
+    assert len(table) == 4
+    assert table.to_dict()["rows"][0]["name"] == "a"
+    assert "corrected" in str(table).splitlines()[0]
+    with pytest.raises(ps.InputError, match="name and property of a row"):
+        table["a", "median"]
+
+
+def test_what_is_no_flag_is_refused() -> None:
+    with pytest.raises(ps.InputError, match="`iid`"):
+        ps.expectations(wrong(), iid="yes")  # type: ignore[arg-type]
+
+
+def test_what_has_no_value_is_an_error() -> None:
+    draws = np.random.default_rng(0).standard_normal((200, 2))
+    with pytest.raises(ps.DegenerateError, match="must vary over the draws"):
+        ps.expectations(ps.Sample(draws, -draws), {"one": lambda x: np.ones(len(x))}, iid=True)
+    twice = np.repeat(draws[:, :1], 2, axis=1)
+    sample = ps.Sample(twice, -twice, names=["a", "b"])
+    with pytest.raises(ps.DegenerateError, match="linear function of another"):
+        ps.expectations(sample, [("a", "b")], iid=True)
+    assert not [row for row in ps.effects(sample, iid=True) if row.what == "correlation"]

@@ -1,0 +1,112 @@
+"""Effects as a user sees them."""
+
+import numpy as np
+import pytest
+
+import polystein as ps
+from polystein.explain import effects as module
+from polystein.explain import screening
+
+
+def white(n: int = 1000, d: int = 4, seed: int = 1) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal((n, d))
+
+
+def table_of(draws: np.ndarray, **options: object) -> ps.EffectTable:
+    sample = ps.Sample(draws, -draws, names=[f"theta[{j}]" for j in range(draws.shape[1])])
+    return ps.effects(sample, iid=True, **options)  # type: ignore[arg-type]
+
+
+def test_each_kind_of_fault_is_named_first() -> None:
+    faults = {}
+    for kind in ("mean", "sd", "skew", "correlation"):
+        draws = white()
+        if kind == "mean":
+            draws[:, 2] -= 0.3
+        elif kind == "sd":
+            draws[:, 2] *= 1.3
+        elif kind == "skew":
+            draws[:, 2] = (np.random.default_rng(2).standard_gamma(4.0, 1000) - 4.0) / 2.0
+        else:
+            draws[:, 3] = 0.3 * draws[:, 2] + np.sqrt(0.91) * draws[:, 3]
+        faults[kind] = table_of(draws).rows[0]
+    assert {kind: row.what for kind, row in faults.items()} == {kind: kind for kind in faults}
+    assert faults["mean"].sentence.startswith("the mean of `theta[2]` is 0.3")
+    assert "too low" in faults["mean"].sentence
+    assert faults["sd"].size == pytest.approx(1.3, abs=0.08)
+    assert faults["correlation"].name == "theta[2], theta[3]"
+    assert faults["correlation"].size == pytest.approx(0.3, abs=0.1)
+    assert "skewed to the right" in faults["skew"].sentence
+    assert all(row.found and row.reliable for row in faults.values())
+
+
+def test_right_draws_and_everything_that_was_looked_at() -> None:
+    table = table_of(white())
+    assert table.found == ()
+    assert table.hint == ""
+    assert len(table) == table.looks == 16 + 6 + 2
+    assert all(row.lower <= row.size <= row.upper for row in table)
+    single = [abs(row.statistic) for row in table if not row.direction]
+    assert single == sorted(single, reverse=True)
+
+
+def test_the_p_values_are_those_of_weighted_holm() -> None:
+    draws = white(300, 2)
+    draws[:, 0] *= 1.15
+    table = table_of(draws)
+    assert sum(module.SHARES.values()) + module.DIRECTION_SHARE == pytest.approx(1.0)
+    smallest = min(row.pvalue for row in table)
+    assert table.rows[0].pvalue == smallest
+    assert all((row.pvalue <= 0.05) == row.found for row in table)
+
+
+def test_one_dimension_has_no_pairs() -> None:
+    table = table_of(1.3 * white(1000, 1))
+    assert table.looks == 4
+    assert table.rows[0].what == "sd"
+
+
+def test_scores_that_explain_nothing_find_nothing() -> None:
+    rng = np.random.default_rng(0)
+    table = ps.effects(rng.standard_normal((500, 2)), rng.standard_normal((500, 2)), iid=True)
+    assert table.found == ()
+    unknown = [row for row in table if row.reliability == 0.0]
+    assert unknown
+    assert all(row.upper == np.inf and row.pvalue == 1.0 for row in unknown if row.what == "mean")
+    assert ps.EffectTable.from_dict(table.to_dict()) == table
+
+
+def test_of_many_coordinates_means_are_told_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(screening, "SPREAD_MULTIPLICATIONS", 1.0)
+    monkeypatch.setattr(screening, "MOST_COORDINATES", 2)
+    draws = white(1000, 6)
+    draws[:, 1] *= 1.4
+    draws[:, 4] += 0.3
+    table = table_of(draws)
+    assert not table.complete
+    assert {row.name for row in table if row.what == "sd"} == {"theta[1]", "theta[4]"}
+    assert sum(row.what == "mean" for row in table) == 6
+    assert table["theta[1]", "sd"].found
+    assert table["theta[4]", "mean"].found
+    every = module.effects_of(ps.Sample(draws, -draws), complete=True)
+    assert every.complete
+    assert table["theta[0]", "mean"].size == pytest.approx(every["x[0]", "mean"].size, rel=0.1)
+
+
+def test_chains_are_taken_in_time_order() -> None:
+    draws = white(1000, 2).reshape(4, 250, 2) * 1.5
+    table = ps.effects(draws, -draws)
+    assert table.rows[0].what == "sd"
+    assert table.rows[0].df < 300
+    with pytest.raises(ps.InputError, match="`iid`"):
+        ps.effects(draws, -draws, iid=1)  # type: ignore[arg-type]
+
+
+def test_units_do_not_matter() -> None:
+    draws = white(500, 3)
+    table = ps.effects(draws, -draws, iid=True)
+    moved = ps.effects(5.0 + 100.0 * draws, -draws / 100.0, iid=True)
+    for row in table:
+        other = moved[row.name, row.what]
+        assert other.size == pytest.approx(row.size, abs=1e-6)
+        assert other.pvalue == pytest.approx(row.pvalue, rel=1e-4, abs=1e-8)

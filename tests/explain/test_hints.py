@@ -1,0 +1,91 @@
+"""Hints by the pattern of what was found."""
+
+import numpy as np
+import pytest
+
+import polystein as ps
+from polystein.explain.hints import Circumstances, hint_for
+
+
+def hint(draws: np.ndarray, precision: np.ndarray | None = None) -> str:
+    scores = -draws if precision is None else -draws @ precision
+    return ps.effects(draws, scores, iid=True).hint
+
+
+WHITE = np.random.default_rng(4).standard_normal((4000, 4))
+
+
+def test_mean_field_draws_of_a_correlated_posterior() -> None:
+    covariance = 0.9 ** np.abs(np.subtract.outer(np.arange(4), np.arange(4)))
+    precision = np.linalg.inv(covariance)
+    draws = WHITE / np.sqrt(np.diagonal(precision))
+    assert "mean-field" in hint(draws, precision)
+
+
+def test_correlations_missed_with_spreads_of_both_signs() -> None:
+    covariance = 0.7 ** np.abs(np.subtract.outer(np.arange(4), np.arange(4)))
+    assert hint(WHITE * [1.1, 1.1, 1.0, 0.95], np.linalg.inv(covariance)).startswith("above all")
+
+
+def test_spreads_that_are_off_alike() -> None:
+    assert "step size" in hint(1.2 * WHITE)
+    assert "too narrow" in hint(0.8 * WHITE)
+
+
+def test_location_shape_and_dependence_alone() -> None:
+    assert "warm-up" in hint(WHITE + np.array([0.3, 0.0, 0.0, 0.0]))
+    draws = WHITE.copy()
+    draws[:, 0] = (np.random.default_rng(5).standard_gamma(8.0, 4000) - 8.0) / np.sqrt(8.0)
+    assert "shape" in hint(draws)
+    draws = WHITE.copy()
+    draws[:, 1] = 0.3 * draws[:, 0] + np.sqrt(0.91) * draws[:, 1]
+    assert "dependence" in hint(draws)
+
+
+def test_else_begin_with_the_first() -> None:
+    draws = WHITE.copy()
+    draws[:, 2] *= 1.5
+    assert hint(draws).startswith("begin with `x[2]`")
+
+
+@pytest.mark.parametrize("dimension", [1, 4])
+def test_nothing_found_is_no_hint(dimension: int) -> None:
+    assert hint_for(ps.effects(WHITE[:, :1], -WHITE[:, :1], iid=True), dimension) == ""
+
+
+def chains(seed: int = 6) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal((4, 500, 2))
+
+
+@pytest.mark.filterwarnings("ignore::polystein.LowESSWarning")
+def test_chains_that_differ_come_before_effects() -> None:
+    draws = chains()
+    draws[2] += 1.0
+    hint = ps.check(draws, -draws).effects.hint
+    assert hint == "look at chain 2, which differs from the other chains, or leave it out."
+    draws = chains()
+    draws[:, :100] += 1.0
+    hint = ps.check(draws, -draws).effects.hint
+    assert "draws of every chain differ from what follows: drop them" in hint
+
+
+@pytest.mark.filterwarnings("ignore::polystein.LowESSWarning")
+def test_suspect_scores_come_before_chains() -> None:
+    draws = chains()
+    draws[2] += 1.0
+    with pytest.warns(ps.ScoreWarning):
+        result = ps.check(draws, draws)
+    assert result.effects.hint.startswith("the scores themselves look wrong")
+
+
+def test_a_border_asks_for_a_transform() -> None:
+    sigma = np.random.default_rng(7).standard_gamma(1.0, (4000, 1))
+    with pytest.warns(ps.ScoreWarning, match="unconstrained"):
+        result = ps.check(sigma, -np.ones_like(sigma) + 1e-3 * sigma, iid=True)
+    assert "unconstrained scale" in result.effects.hint
+
+
+def test_a_chain_that_does_not_move_is_named() -> None:
+    table = ps.effects(WHITE, -WHITE, iid=True)
+    known = Circumstances(one_chain="chain 2, which does not move")
+    assert hint_for(table, 4, known) == "look at chain 2, which does not move, or leave it out."

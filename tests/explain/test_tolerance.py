@@ -1,0 +1,67 @@
+"""A tolerance beside the verdict of `check`."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+import polystein as ps
+
+DRAWS = np.random.default_rng(0).standard_normal((20_000, 3))
+
+
+def test_rejected_within_the_tolerance() -> None:
+    draws = 1.03 * DRAWS
+    result = ps.check(draws, -draws, iid=True, tolerance=0.1, rng=1)
+    assert (result.verdict, result.tolerance) == ("rejected", "within")
+    assert result.settings["tolerance"] == 0.1
+    assert "within 0.1" in str(result)
+
+
+def test_beyond_and_undecided() -> None:
+    draws = 1.2 * DRAWS
+    result = ps.check(draws, -draws, iid=True, tolerance=0.1, rng=1)
+    assert result.tolerance == "beyond"
+    assert "beyond 0.1: the sd" in " ".join(str(result).split())
+    few = ps.check(DRAWS[:100], -DRAWS[:100], iid=True, tolerance=0.1, rng=1)
+    assert few.tolerance == "undecided"
+    assert "undecided" in str(few)
+
+
+def test_without_a_tolerance_there_is_no_verdict_on_it() -> None:
+    assert ps.check(DRAWS[:500], -DRAWS[:500], iid=True, rng=1).tolerance is None
+
+
+@pytest.mark.parametrize("tolerance", [0.0, 1.0, -0.1, np.nan, "0.1", True])
+def test_what_is_no_tolerance_is_refused(tolerance: object) -> None:
+    with pytest.raises(ps.InputError, match="`tolerance`"):
+        ps.check(DRAWS[:100], -DRAWS[:100], tolerance=tolerance)  # type: ignore[arg-type]
+
+
+def test_effects_are_computed_when_asked_for() -> None:
+    result = ps.check(1.2 * DRAWS[:1000], -1.2 * DRAWS[:1000], iid=True, rng=1)
+    assert result.effect_table is None
+    assert result.to_dict()["effects"] is None
+    stored = pickle.loads(pickle.dumps(result))
+    assert result.effects.rows[0].what == "sd"
+    assert result.effects is result.effects
+    assert ps.GofResult.from_dict(result.to_dict()).effects == result.effects
+    with pytest.raises(ps.InputError, match="computed before"):
+        stored.effects  # noqa: B018
+    assert stored == result
+
+
+def test_a_test_without_effects_says_so() -> None:
+    result = ps.psd_test(DRAWS[:500], -DRAWS[:500], order=1, rng=1)
+    assert not result.can_tell_effects
+    with pytest.raises(ps.InputError, match=r"polystein\.effects"):
+        result.effects  # noqa: B018
+
+
+def test_an_inconclusive_verdict_leaves_the_tolerance_undecided() -> None:
+    draws = np.random.default_rng(3).standard_normal((90, 2))
+    result = ps.check(draws, -draws, iid=True, tolerance=0.9)
+    assert result.verdict == "inconclusive"
+    assert result.effects.within(0.9).verdict == "within"
+    assert result.tolerance == "undecided"
+    assert "the verdict is inconclusive" in " ".join(str(result).split())

@@ -1,0 +1,108 @@
+"""Lugsail variances of sums over stretches of chains."""
+
+import numpy as np
+import pytest
+
+from polystein.inference.longrun import (
+    IndependentStretches,
+    Stretches,
+    independent_variance,
+    lugsail_variance,
+)
+from polystein.inference.memory import (
+    FEWEST_A_CHAIN,
+    FLAT,
+    LUGSAIL_ERRORS,
+    MOST_INDEPENDENT,
+    SLOWER_BY_CHANCE,
+)
+from tests.reference import memory
+
+
+def autoregressive(seed: int, columns: int, chains: int, rows: int, rho: float) -> np.ndarray:
+    noise = np.random.default_rng(seed).standard_normal((chains, rows, columns))
+    noise[:, 1:] *= np.sqrt(1.0 - rho**2)
+    for t in range(1, rows):
+        noise[:, t] += rho * noise[:, t - 1]
+    return noise
+
+
+def stretch_sums(draws: np.ndarray, stretches: Stretches) -> np.ndarray:
+    sums = np.zeros((stretches.total, draws.shape[-1]))
+    for chain, rows in enumerate(draws):
+        np.add.at(sums, stretches.of_rows(chain, 0, len(rows)), rows)
+    return sums
+
+
+def test_stretches_are_powers_of_two_and_cover_every_row() -> None:
+    stretches = Stretches((1000, 100, 9, 2))
+    assert stretches.counts == (64, 16, 2, 1)
+    index = stretches.of_rows(0, 0, 1000)
+    assert (index[0], index[-1]) == (0, 63)
+    assert set(np.bincount(index)) <= {15, 16}
+    assert np.array_equal(stretches.of_rows(0, 300, 50), index[300:350])
+    assert stretches.of_rows(3, 0, 2).tolist() == [82, 82]
+
+
+@pytest.mark.parametrize("columns", [1, 7])
+def test_the_variance_equals_the_transcription(columns: int) -> None:
+    draws = autoregressive(3, columns, 3, 300, 0.6)
+    stretches = Stretches((300,) * 3)
+    sums, chains = stretch_sums(draws, stretches), stretches.chains.tolist()
+    found = lugsail_variance(sums, stretches)
+    sizes, joinings = stretches.rows.tolist(), memory.levels(chains, FEWEST_A_CHAIN)
+    table = memory.curves(sums, sizes, chains, joinings)
+    rules = memory.Rules(FEWEST_A_CHAIN, FLAT, MOST_INDEPENDENT, LUGSAIL_ERRORS, SLOWER_BY_CHANCE)
+    known = memory.pooled(table, joinings, sizes, chains, rules)
+    for column in range(columns):
+        own = np.array(memory.group_sums(sums[:, column].tolist(), joinings[known.level]))
+        assert found.variance[column] == pytest.approx(np.sum(own**2) / known.deflation)
+        noise = max(0.5 * (np.mean(own**4) / np.mean(own**2) ** 2 - 1.0), 1.0)
+        freedom = (len(own) - 1.0) / noise / (1.0 + 1.5 / columns)
+        assert found.df[column] == pytest.approx(freedom)
+
+
+def test_chains_that_are_many_are_stretches_themselves() -> None:
+    draws = autoregressive(0, 3, 40, 50, 0.5)
+    stretches = Stretches((50,) * 40)
+    found = lugsail_variance(stretch_sums(draws, stretches), stretches)
+    assert found.variance == pytest.approx((draws.sum(axis=1) ** 2).sum(axis=0))
+
+
+@pytest.mark.parametrize("rho", [0.0, 0.5, 0.9, -0.5])
+def test_the_variance_of_the_sum_is_found_on_average(rho: float) -> None:
+    draws = autoregressive(1, 400, 4, 1000, rho)
+    stretches = Stretches((1000,) * 4)
+    found = lugsail_variance(stretch_sums(draws, stretches), stretches)
+    truth = 4000.0 * (1.0 + rho) / (1.0 - rho)
+    assert np.mean(found.variance) / truth == pytest.approx(1.0, abs=0.1)
+
+
+def test_a_slow_column_shows_among_fast_ones() -> None:
+    draws = autoregressive(2, 40, 4, 1000, 0.0)
+    slow = np.concatenate([autoregressive(seed, 1, 4, 1000, 0.95) for seed in range(30)], axis=2)
+    stretches = Stretches((1000,) * 4)
+    ratios = []
+    for column in range(30):
+        together = np.concatenate([draws, slow[..., column : column + 1]], axis=2)
+        found = lugsail_variance(stretch_sums(together, stretches), stretches)
+        ratios.append(found.variance[-1] / (4000.0 * 1.95 / 0.05))
+    assert np.mean(ratios) > 0.75
+
+
+def test_independent_rows_are_stretches_themselves_if_they_are_few() -> None:
+    few, many = IndependentStretches((3, 4)), IndependentStretches((5000, 5000))
+    assert few.total == 7
+    assert few.of_rows(1, 1, 3).tolist() == [4, 5, 6]
+    assert many.total == 4096
+    assert many.of_rows(1, 4999, 1).tolist() == [4095]
+    sums = np.random.default_rng(0).standard_normal((50, 2))
+    found = independent_variance(sums)
+    assert found.variance == pytest.approx((sums**2).sum(axis=0))
+    assert found.df == pytest.approx(2 * (sums**2).sum(axis=0) ** 2 / (sums**4).sum(axis=0))
+
+
+def test_columns_without_variation_have_none() -> None:
+    found = lugsail_variance(np.zeros((64, 2)), Stretches((64,) * 4))
+    assert found.variance.tolist() == [0.0, 0.0]
+    assert np.all(found.df >= 1.0)

@@ -1,0 +1,76 @@
+"""Tables in text, and the lines that lead a report."""
+
+import numpy as np
+import pytest
+
+import polystein as ps
+from polystein.report.effects import effect_facts, reliability_words, tolerance_words
+
+DRAWS = np.random.default_rng(0).standard_normal((2000, 3))
+
+
+def check(draws: np.ndarray, **options: object) -> ps.GofResult:
+    return ps.check(draws, -draws, iid=True, rng=1, **options)  # type: ignore[arg-type]
+
+
+def test_a_table_of_effects_has_a_line_between_found_and_not_found() -> None:
+    draws = DRAWS * [1.3, 1.0, 1.0]
+    lines = str(ps.effects(draws, -draws, iid=True)).splitlines()
+    assert lines[0] == "Found at the level 0.05, allowing for all 17 properties looked at:"
+    assert lines[1].startswith("  the sd of `x[0]` is")
+    assert any(set(line) == {"-"} for line in lines)
+    assert "nothing" in str(ps.effects(DRAWS, -DRAWS, iid=True)).splitlines()[1]
+
+
+def test_long_tables_are_cut() -> None:
+    draws = np.random.default_rng(0).standard_normal((500, 25))
+    assert "more, in `rows`" in str(ps.expectations(draws, -draws, iid=True))
+    assert "more, in `rows`" in str(ps.effects(2.0 * draws, -2.0 * draws, iid=True))
+
+
+def test_a_rejected_result_leads_with_sentences_and_a_hint() -> None:
+    draws = 1.2 * DRAWS
+    labels = [label for label, _ in effect_facts(check(draws))]
+    assert labels == ["Found", "", "", "", "Next"]
+    text = str(check(draws))
+    assert text.index("Rejected") < text.index("Found") < text.index("Next") < text.index("Part ")
+
+
+def test_a_result_that_is_not_rejected_computes_nothing() -> None:
+    result = check(DRAWS)
+    assert effect_facts(result) == []
+    assert result.effect_table is None
+
+
+def test_effects_that_fail_leave_the_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
+    result = check(1.2 * DRAWS)
+
+    def fail() -> ps.EffectTable:
+        raise ps.DegenerateError("no")
+
+    result.compute_effects_by(fail)
+    assert effect_facts(result) == []
+    assert "Rejected" in str(result)
+
+
+def test_words_for_a_tolerance_say_what_they_rest_on() -> None:
+    for scale, bound, words in (
+        (1.0, 0.2, "within 0.2: all means within 0.2 posterior sd and sds within 20 % (R2 at"),
+        (1.5, 0.2, "beyond 0.2: the sd of"),
+        (1.1, 0.1, "undecided whether all means within 0.1 posterior sd and sds within 10 %: it"),
+    ):
+        table = ps.effects(scale * DRAWS, -scale * DRAWS, iid=True)
+        assert tolerance_words(table.within(bound)).startswith(words)
+    rng = np.random.default_rng(0)
+    table = ps.effects(rng.laplace(size=(500, 2)), np.sign(rng.laplace(size=(500, 2))), iid=True)
+    assert "0.99 is needed" in tolerance_words(table.within(0.1))
+
+
+def test_reliabilities_are_never_rounded_up() -> None:
+    values = (0.0, 0.899, 0.98999, 0.9951, 0.99949, 0.99994, 1.0)
+    words = ["0.00", "0.89", "0.98", "0.995", "0.9994", "0.9999", "1.0000"]
+    assert [reliability_words(value) for value in values] == words
+
+
+def test_pages_have_the_sentences_too() -> None:
+    assert "the sd of" in check(1.2 * DRAWS)._repr_html_()

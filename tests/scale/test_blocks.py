@@ -1,0 +1,168 @@
+"""Blocks that are made on the fly: the answer of memory, and faults by the number of the block."""
+
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import polystein as ps
+from tests.scale.doubles import Array, rows
+from tests.scale.test_sources import CALLS, quietly
+
+
+class Blocks:
+    """Pairs of draws and scores of the rows of an array, in one buffer that is used again."""
+
+    def __init__(self, draws: Array, scores: Array, size: int) -> None:
+        self.arrays, self.size, self.walks = (draws, scores), size, 0
+
+    def __iter__(self) -> Iterator[tuple[Array, Array]]:
+        self.walks += 1
+        for low in range(0, len(self.arrays[0]), self.size):
+            draws, scores = (array[low : low + self.size].copy() for array in self.arrays)
+            yield draws, scores
+            draws[:], scores[:] = np.nan, np.nan
+
+
+@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("size", [77, 4000])
+def test_blocks_give_the_answer_of_memory(name: str, size: int) -> None:
+    draws, scores = rows()
+    found = quietly(CALLS[name], Blocks(draws, scores, size))
+    assert found == pytest.approx(quietly(CALLS[name], draws, scores), abs=1e-9)
+
+
+def test_a_function_and_a_list_of_pairs_are_blocks_too() -> None:
+    draws, scores = rows()
+    blocks = Blocks(draws, scores, 500)
+    expected = ps.psd(draws, scores, order=2)
+    assert ps.psd(lambda: iter(blocks), order=2) == pytest.approx(expected, rel=1e-12)
+    pairs = [(draws[:1000], scores[:1000]), (draws[1000:], scores[1000:])]
+    assert ps.psd(pairs, order=2) == pytest.approx(expected, rel=1e-12)
+
+
+def test_blocks_of_draws_with_a_function(tmp_path: Path) -> None:
+    draws, scores = rows()
+    blocks = [draws[:1500], draws[1500:]]
+    expected = ps.psd(draws, scores, order=2)
+    for cache in (None, tmp_path):
+        source = ps.from_store(lambda: blocks, lambda x: -x, cache=cache)
+        assert ps.psd(source, order=2) == pytest.approx(expected, rel=1e-12)
+
+
+def test_blocks_are_walked_once_to_count_unless_they_say_their_shape() -> None:
+    draws, scores = rows()
+    blocks = Blocks(draws, scores, 500)
+    ps.psd(blocks, order=2)
+    assert blocks.walks == 2
+    told = Blocks(draws, scores, 500)
+    told.shape = draws.shape  # type: ignore[attr-defined]
+    ps.psd(told, order=2)
+    assert told.walks == 1
+
+
+def test_check_walks_at_most_four_times() -> None:
+    draws, scores = rows(30_000)
+    blocks = Blocks(draws, scores, 1000)
+    source = ps.from_store(blocks)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ps.PolysteinWarning)
+        ps.check(source, rng=1)
+    assert blocks.walks <= 1 + 4
+
+
+def test_progress_hears_of_the_count() -> None:
+    heard: list[tuple[int, int]] = []
+    ps.from_store(Blocks(*rows(), 1000), progress=lambda *told: heard.append(told))
+    assert heard == [(1000, 0), (2000, 0), (3000, 0), (4000, 0)]
+
+
+def faulty(change: Callable[[int, Array, Array], Any]) -> Callable[[], Iterator[Any]]:
+    """1,000 blocks of 10 rows, each after a change."""
+
+    def blocks() -> Iterator[Any]:
+        for number in range(1000):
+            draws = np.random.default_rng(number).standard_normal((10, 2))
+            yield change(number, draws, -draws)
+
+    return blocks
+
+
+def with_nan(number: int, draws: Array, scores: Array) -> Any:
+    if number == 731:
+        draws[4, 1] = np.nan
+    return draws, scores
+
+
+def of_another_width(number: int, draws: Array, scores: Array) -> Any:
+    return (draws[:, :1], scores[:, :1]) if number == 731 else (draws, scores)
+
+
+def without_scores(number: int, draws: Array, scores: Array) -> Any:
+    return draws if number == 731 else (draws, scores)
+
+
+def with_short_scores(number: int, draws: Array, scores: Array) -> Any:
+    return draws, scores[:-1] if number == 731 else scores
+
+
+def that_fails(number: int, draws: Array, scores: Array) -> Any:
+    if number == 731:
+        raise RuntimeError("the worker is gone")
+    return draws, scores
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (with_nan, "`draws` must be finite; got nan in block 731, row 7314, coordinate 1"),
+        (of_another_width, r"block 731 of `draws` must have the shape \(rows, 2\); got \(10, 1\)"),
+        (without_scores, r"block 731 of `draws` must be a pair \(draws, scores\); got ndarray"),
+        (with_short_scores, r"the scores of block 731 .* the shape of its draws, \(10, 2\)"),
+        (that_fails, "block 731 of `draws` failed: the worker is gone"),
+    ],
+)
+def test_a_fault_is_named_with_its_block(change: Any, message: str) -> None:
+    for function in (lambda x: ps.psd(x, order=2), lambda x: ps.check(x)):
+        with pytest.raises(ps.InputError, match=message):
+            function(faulty(change))
+
+
+@pytest.mark.parametrize("later", [-1, 1])
+def test_a_source_that_changes_its_length_between_passes_is_an_error(later: int) -> None:
+    draws, scores = rows(1000)
+    walks = []
+
+    def blocks() -> Iterator[Any]:
+        walks.append(1)
+        count = 9 if len(walks) == 1 else 9 + later
+        return iter(Blocks(draws[: 100 * count], scores[: 100 * count], 100))
+
+    with pytest.raises(ps.InputError, match=r"same blocks in every pass.*block [78]|more after bl"):
+        ps.psd(blocks, order=2)
+
+
+def test_blocks_that_are_drawn_anew_in_every_walk_are_an_error() -> None:
+    rng = np.random.default_rng(0)
+
+    def blocks() -> Iterator[Any]:
+        for _ in range(5):
+            draws = rng.standard_normal((100, 2))
+            yield draws, -draws
+
+    with pytest.raises(ps.InputError, match="Fix the seed inside of the function"):
+        ps.psd(blocks, order=2)
+
+
+def test_what_can_be_walked_once_is_refused() -> None:
+    draws, scores = rows(100)
+    with pytest.raises(ps.InputError, match="walked several times; got a generator"):
+        ps.psd((pair for pair in [(draws, scores)]), order=2)
+
+
+def test_no_rows_are_an_error() -> None:
+    with pytest.raises(ps.InputError, match="`draws` must not be empty"):
+        ps.psd(lambda: iter(()), order=2)

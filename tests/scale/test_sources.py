@@ -1,0 +1,119 @@
+"""Stored draws and scores through the public functions: the answer of memory, faults by name."""
+
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import polystein as ps
+from tests.scale.doubles import ChunkedArray, chains, rows
+from tests.test_sources import FUNCTIONS, answer, assert_same, pair, without_ranks
+
+CALLS: dict[str, Callable[..., Any]] = {
+    "psd": lambda *a: ps.psd(*a, order=3),
+    "lambda_psd_test": lambda *a: ps.lambda_psd_test(*a, order=3, rng=1).statistic,
+    "batch means": lambda *a: (
+        ps.lambda_psd_test(
+            *a, order=2, split=ps.BlockSplit(gap=20), variance=ps.BatchMeans(), rng=1
+        ).statistic
+    ),
+    "check": lambda *a: ps.check(*a, rng=1).statistic,
+    "check iid": lambda *a: ps.check(*a, iid=True, rng=1).statistic,
+    "bootstrap": lambda *a: ps.psd_bootstrap_test(*a, order=2, n_bootstrap=50, rng=1).statistic,
+}
+
+
+def quietly(call: Callable[..., Any], *arguments: Any) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ps.PolysteinWarning)
+        return call(*arguments)
+
+
+@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("chunk", [1, 333, 5000])
+def test_stored_rows_give_the_answer_of_memory(name: str, chunk: int) -> None:
+    draws, scores = rows()
+    stored = ps.from_store(ChunkedArray(draws, chunk), ChunkedArray(scores, 2 * chunk))
+    found, expected = quietly(CALLS[name], stored), quietly(CALLS[name], draws, scores)
+    assert found == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize("name", ["psd", "batch means", "check"])
+def test_stored_chains_give_the_answer_of_memory(name: str) -> None:
+    draws, scores = chains()
+    stored = ps.from_store(ChunkedArray(draws, 400), ChunkedArray(scores, 300))
+    assert stored.layout.time_ordered
+    found, expected = quietly(CALLS[name], stored), quietly(CALLS[name], draws, scores)
+    assert found == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_memmap_goes_straight_in(name: str, tmp_path: Path) -> None:
+    draws, scores = rows()
+    np.save(tmp_path / "draws.npy", draws)
+    mapped = np.load(tmp_path / "draws.npy", mmap_mode="r")
+    expected = quietly(CALLS[name], draws, scores)
+    assert quietly(CALLS[name], mapped, scores) == pytest.approx(expected, abs=1e-9)
+    by_path = quietly(CALLS[name], tmp_path / "draws.npy", lambda x: -x)
+    assert by_path == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize("argument", ["draws", "scores"])
+def test_nan_is_named_with_its_block_and_row(argument: str) -> None:
+    draws, scores = rows(100_000, 2)
+    (draws if argument == "draws" else scores)[73_123, 1] = np.nan
+    stored = ps.from_store(ChunkedArray(draws, 100), ChunkedArray(scores, 100))
+    match = f"`{argument}` must be finite; got nan in block 731, row 73123, coordinate 1"
+    for name in ("psd", "check"):
+        with pytest.raises(ps.InputError, match=match):
+            quietly(CALLS[name], stored)
+
+
+def test_scores_must_have_the_shape_and_the_order_of_the_draws() -> None:
+    draws, scores = rows(100)
+    with pytest.raises(ps.InputError, match=r"the shape of `draws`, \(100, 3\); got \(100, 2\)"):
+        ps.from_store(ChunkedArray(draws, 10), ChunkedArray(scores[:, :2], 10))
+
+
+def test_names_are_one_for_each_coordinate() -> None:
+    array = ChunkedArray(rows(100)[0], 10)
+    assert ps.from_store(array, lambda x: -x, names=["a", "b", "c"]).names == ("a", "b", "c")
+    with pytest.raises(ps.InputError, match="`names` must be 3 different strings"):
+        ps.from_store(array, lambda x: -x, names=["a", "b"])
+
+
+def test_the_text_says_how_often_a_function_is_evaluated(tmp_path: Path) -> None:
+    array = ChunkedArray(rows(100)[0], 10)
+    every = repr(ps.from_store(array, lambda x: -x))
+    assert every == "StoredSource(100 draws, d=3, scores evaluated once in every pass)"
+    once = repr(ps.from_store(array, lambda x: -x, cache=tmp_path))
+    assert once == "StoredSource(100 draws, d=3, scores evaluated once in all)"
+
+
+def test_check_decodes_every_chunk_at_most_four_times() -> None:
+    draws, scores = chains(1, 20_000)
+    array = ChunkedArray(draws, 1500)
+    quietly(CALLS["check"], ps.from_store(array, ChunkedArray(scores, 1500)))
+    assert max(array.decoded.values()) <= 4
+
+
+EVERY = [
+    (name, kind)
+    for name, (_, _, kinds) in FUNCTIONS.items()
+    for kind in ("rows", "chains")
+    if kind in kinds
+]
+
+
+@pytest.mark.parametrize(("name", "kind"), EVERY)
+def test_every_public_function_takes_stored_arrays(name: str, kind: str) -> None:
+    function, options, _ = FUNCTIONS[name]
+    _, sample = pair(kind)
+    stored = ps.from_store(ChunkedArray(sample.draws, 70), ChunkedArray(sample.scores, 110))
+    found, expected = (answer(function, one, options) for one in (stored, sample))
+    if function is ps.check:
+        found, expected = without_ranks(found), without_ranks(expected)
+    assert_same(found, expected)

@@ -1,0 +1,125 @@
+"""Tables that stay in their files: every stretch is what the array has, every chunk read once."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import polystein as ps
+from polystein.scale.stores import ArrayTable, Groups, in_double
+from tests.scale.doubles import ChunkedArray, chains, rows
+
+
+@pytest.mark.parametrize("chunk", [1, 7, 100, 1000])
+@pytest.mark.parametrize("shape", [(100, 2), (3, 100, 2)])
+def test_any_stretch_is_that_of_the_array(chunk: int, shape: tuple[int, ...]) -> None:
+    values = np.arange(float(np.prod(shape))).reshape(shape)
+    table = ArrayTable(ChunkedArray(values, chunk), "draws")
+    for chain in range(len(table.shape.lengths)):
+        whole = values[chain] if values.ndim == 3 else values
+        for start, stop in [(0, 100), (0, 1), (3, 50), (7, 14), (99, 100), (13, 93), (20, 21)]:
+            assert np.array_equal(table.read(chain, start, stop), whole[start:stop])
+
+
+def test_reading_forwards_decodes_every_chunk_once() -> None:
+    array = ChunkedArray(rows(1000)[0], 90)
+    table = ArrayTable(array, "draws")
+    assert table.grain == 90
+    for start in range(0, 1000, 37):
+        table.read(0, start, min(start + 37, 1000))
+    assert set(array.decoded.values()) == {1}
+    assert len(array.decoded) == 12
+
+
+def test_groups_of_any_sizes_are_joined() -> None:
+    values, bounds = np.arange(20.0)[:, None], [0, 3, 4, 11, 20]
+    decoded: list[tuple[int, int]] = []
+
+    def decode(chain: int, first: int, last: int) -> np.ndarray:
+        decoded.append((first, last))
+        return values[bounds[first] : bounds[last]]
+
+    groups = Groups(bounds, decode)
+    for start in range(20):
+        for stop in range(start + 1, 21):
+            assert np.array_equal(groups.read(0, start, stop), values[start:stop])
+    decoded.clear()
+    groups.read(0, 1, 15)  # the groups that are read in part stand alone
+    assert decoded == [(0, 1), (1, 3), (3, 4)]
+
+
+def test_a_memmap_is_copied_and_left_alone(tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", rows(50)[0])
+    table = ArrayTable(np.load(tmp_path / "x.npy", mmap_mode="r"), "draws")
+    found = table.read(0, 3, 8)
+    assert type(found) is np.ndarray
+    assert found.flags.owndata
+    assert found.flags.writeable
+
+
+def test_a_mapped_file_that_was_truncated_is_an_error_and_no_crash(tmp_path: Path) -> None:
+    draws, _ = rows(100_000)
+    np.save(tmp_path / "x.npy", draws)
+    mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
+    with (tmp_path / "x.npy").open("r+b") as file:
+        file.truncate(5000)
+    with pytest.raises(ps.InputError, match=r"rows 0:\d+: the file holds 5000 bytes, and 2400128"):
+        ps.psd(mapped, lambda x: -x, order=1)
+
+
+def test_a_chunk_that_was_lost_is_no_chunk_of_zeros() -> None:
+    array = ChunkedArray(rows(1000)[0], 100)
+    array.lost = {7}
+    with pytest.raises(ps.InputError, match=r"`draws` could not be read at block 7: chunk 7 was n"):
+        ps.psd(ps.from_store(array, lambda x: -x), order=1)
+
+
+def test_chunks_of_true_zeros_are_taken() -> None:
+    draws, scores = rows(1000)
+    scores = np.where(np.arange(1000)[:, None] // 100 == 4, 0.0, scores)
+    stored = ps.from_store(ChunkedArray(draws, 100), ChunkedArray(scores, 100))
+    assert ps.psd(stored, order=1) == pytest.approx(ps.psd(draws, scores, order=1), rel=1e-12)
+
+
+def test_a_chunk_that_cannot_be_decoded_is_named() -> None:
+    array = ChunkedArray(rows(100_000)[0], 10_000)
+    array.broken = {4}
+    with pytest.raises(ps.InputError, match=r"`draws` could not be read at block 4: the chunk e"):
+        ps.psd(ps.from_store(array, lambda x: -x), order=1)
+
+
+def test_an_array_that_changes_its_length_is_an_error() -> None:
+    array = ChunkedArray(rows(1000)[0], 100)
+    source = ps.from_store(array, lambda x: -x)
+    array.shape = (900, 3)
+    with pytest.raises(ps.InputError, match="had 1000 rows before and has 900 now"):
+        ps.psd(source, order=1)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (np.zeros(10), r"must be an iterable|must have the shape|could not be used|must be"),
+        (np.zeros((10, 2), dtype=complex), "must hold real numbers"),
+        (np.zeros((0, 2)), "must not be empty"),
+        (np.zeros((2, 2, 2, 2)), r"must have the shape \(n, d\) or \(chain, draw, d\)"),
+    ],
+)
+def test_what_is_no_table_is_refused(values: np.ndarray, message: str) -> None:
+    with pytest.raises(ps.InputError, match=message):
+        ps.from_store(values, lambda x: -x)
+
+
+def test_integers_beyond_the_exact_ones_are_refused() -> None:
+    assert in_double(np.array([[3]])).dtype == np.float64
+    with pytest.raises(ValueError, match="beyond"):
+        in_double(np.array([[2**53 + 1]]))
+
+
+def test_single_precision_is_converted_when_it_is_read() -> None:
+    draws, scores = chains()
+    single = draws.astype(np.float32)
+    source = ps.from_store(ChunkedArray(single, 100), ChunkedArray(scores.astype(np.float32), 100))
+    block = source.read(1, 5, 20)
+    assert block.draws.dtype == np.float64
+    assert np.array_equal(block.draws, single[1, 5:20])
