@@ -37,12 +37,17 @@ def run_parts(
     parser.add_argument("part", nargs="?", choices=[*parts, "all"], default="all")
     parser.add_argument("--anew", action="store_true", help="make lines that are there again")
     parser.add_argument("--page", action="store_true", help="put the tables on the page and stop")
+    parser.add_argument("--minutes", action="store_true", help="say what is left to do and stop")
     options = parser.parse_args()
     chosen = {part: parts[part] for part in parts if options.part in (part, "all")}
     if options.page:
         write_text(page, on_page(page.read_text(encoding="utf-8"), page, tables_of(parts)))
     elif options.markdown:
         print("\n\n".join("\n".join(lines) for lines in tables_of(chosen).values()))
+    elif options.minutes:
+        for part, module in chosen.items():
+            minutes = module.STUDY.minutes(options.only, anew=options.anew)
+            print(f"{part}: about {minutes:.1f} minutes of one core")
     else:
         for module in chosen.values():
             module.STUDY.run(options.only, options.jobs, anew=options.anew)

@@ -82,15 +82,23 @@ class Study:
                 self.mark(self.decide(Replicate(cell, index, self.seed))) for index in replicates
             )
 
+    def missing(self, only: str = "", *, anew: bool = False) -> list[Cell]:
+        """The cells that the table does not hold yet; all of them, if it is made anew."""
+        there = {} if anew else self.stored()
+        return [
+            cell for cell in self.cells if self.name(cell) not in there and only in self.name(cell)
+        ]
+
+    def minutes(self, only: str = "", *, anew: bool = False) -> float:
+        """What the missing cells take of one core, by the expected cost of a replicate."""
+        return sum(one.replicates * one.cost for one in self.missing(only, anew=anew)) / 60_000.0
+
     def run(self, only: str = "", jobs: int = 2, *, anew: bool = False) -> None:
         """Fill in what the table does not hold, and store every cell as it comes.
 
         With `anew` the lines that are there are made again; each stays until its new one comes.
         """
-        code, there = code_digest(), {} if anew else self.stored()
-        missing = [
-            cell for cell in self.cells if self.name(cell) not in there and only in self.name(cell)
-        ]
+        code, missing = code_digest(), self.missing(only, anew=anew)
         for done, cell in enumerate(missing, 1):
             started = time.perf_counter()
             row: Row = {}

@@ -32,7 +32,9 @@ class Method(NamedTuple):
 
 
 METHODS = {
-    "check": Method("`check`", partial(ps.check, iid=True), 200, milliseconds(ROWS, 16)),
+    "check": Method(
+        "`check`", partial(ps.check, iid=True), 200, milliseconds(ROWS, 16, found=True)
+    ),
     "lambda_psd": Method("λ-PSD (Q=4)", partial(ps.lambda_psd_test, order=4), 200, 8.0),
     "ksd": Method("IMQ KSD", partial(ps.ksd_test, kernel=ps.IMQKernel()), 200, 32.0),
     "ksdagg": Method(

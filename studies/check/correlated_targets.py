@@ -12,11 +12,13 @@ import numpy as np
 
 from polystein.types import FloatArray
 from studies.check.alternatives import Generator, Pair, skewed, two_modes
+from tests.statistical.samplers import unadjusted_langevin
 
 #: The axes of a target of a given condition are those of a random matrix of this seed.
 AXES_SEED = 20_280
 SHIFT, WIDER, NARROWER = 0.2, 1.2, 0.95
 FREEDOM = 30.0
+CHAINS, STEP = 4, 0.4
 
 
 class Axes(NamedTuple):
@@ -128,7 +130,19 @@ def missing_mode(distance: float, weight: float = 0.1) -> Callable[[Generator, i
     return fault
 
 
+def langevin_chains(rng: Generator, n: int, d: int) -> Pair:
+    """Four chains of unadjusted Langevin steps, preconditioned: all variances are 1/(1 - h/4)."""
+    z = unadjusted_langevin(rng, CHAINS, n // CHAINS, d, STEP)
+    return z, -z
+
+
 # Targets that are not Gaussian, and draws of them
+
+
+def log_exponential(rng: Generator, n: int, d: int) -> Pair:
+    """Logarithms of draws of Exp(1): the score 1 - exp(x) has a skewness of -2."""
+    draws = np.log(rng.standard_exponential((n, d)))
+    return draws, 1.0 - np.exp(draws)
 
 
 def multivariate_t(rng: Generator, n: int, d: int) -> Pair:

@@ -27,7 +27,7 @@ def cells() -> Iterator[Cell]:
     for sampler in SAMPLERS:
         for cell in first:
             if cell["sampler"] == sampler:
-                cost = milliseconds(cell["n"], cell["d"])
+                cost = milliseconds(cell["n"], cell["d"], found=True)
                 yield replace(cell, study="check-paper", cost=cost)
     for cell in experiment2.cells(REPLICATES):
         if cell["perturbation"] > 0.0:

@@ -5,8 +5,6 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
-
 import polystein as ps
 from polystein.experiments.engine.cells import Cell, Replicate, Row, Scalar
 from polystein.experiments.paper import experiment2
@@ -14,6 +12,7 @@ from polystein.experiments.paper.samplers import gaussian, gaussian_score, stude
 from studies._table import Study, decision
 from studies.check import SEED, milliseconds
 from studies.check.alternatives import student_t_score
+from studies.check.correlated_targets import log_exponential
 from tests.statistical.samplers import autoregressive
 
 #: Of `experiments.paper.samplers.student_t`.
@@ -35,11 +34,9 @@ def heavy_tails(replicate: Replicate) -> ps.Sample:
 
 
 def skewed(replicate: Replicate) -> ps.Sample:
-    """Logarithms of independent draws of Exp(1): the score 1 - exp(x) has a skewness of -2."""
+    """Logarithms of independent draws of Exp(1)."""
     cell = replicate.cell
-    shape = (cell["n"], cell["d"])
-    draws = np.log(replicate.generator("draws").standard_exponential(shape))
-    return ps.Sample(draws, 1.0 - np.exp(draws))
+    return ps.Sample(*log_exponential(replicate.generator("draws"), cell["n"], cell["d"]))
 
 
 def at_a_border(replicate: Replicate) -> ps.Sample:

@@ -39,8 +39,8 @@ def test_the_table_holds_every_cell_in_full_and_no_other(part: str) -> None:
         one.name(cell): cell.replicates for cell in one.cells
     }
     for row in rows.values():
-        assert re.fullmatch(r"[x.]+", row["decisions"])
-        assert row["decisions"].count("x") == int(row["rejections"])
+        assert re.fullmatch(r"[xcs.]+", row["decisions"])
+        assert sum(map(row["decisions"].count, "xc")) == int(row["rejections"])
         assert int(row["seed"]) == one.seed
 
 
@@ -72,7 +72,7 @@ def test_draws_of_the_posteriors_have_their_scores() -> None:
             np.testing.assert_allclose(found * spread[j], slope * spread[j], atol=1e-4)
 
 
-@pytest.mark.parametrize("label", ["funnel", "banana", "multivariate_t"])
+@pytest.mark.parametrize("label", ["funnel", "banana", "multivariate_t", "log_exponential"])
 def test_odd_targets_have_their_scores(label: str) -> None:
     """The mean of s x' + I is 0 for draws of the target, within five standard errors."""
     draws, scores = getattr(study("correlated_targets"), label)(np.random.default_rng(1), 50_000, 3)
@@ -86,3 +86,49 @@ def test_single_statistics_are_parts_of_the_result() -> None:
     draws = np.random.default_rng(0).standard_normal((1000, 3))
     names = {part.name for part in ps.check(draws, -draws, iid=True).evidence.parts}
     assert {fault.single for fault in correlated.FAULTS.values()} - {None} <= names
+
+
+def test_ksd_is_shown_and_promises_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`check` is measured against the other two, and KSD sees no chains."""
+    correlated = study("correlated")
+    rates = {"check": 0.5, "whitened": 0.4, "ksd": 1.0}
+    rows = {
+        correlated.name(cell): {"rate": str(rates[method]), "single": "0.55"}
+        for key in correlated.FAULTS
+        for method, cell in correlated.cells_of(key).items()
+    }
+    monkeypatch.setattr(type(correlated.STUDY), "stored", lambda _: rows)
+    lines = {line.label: line for line in correlated.lines()}
+    assert len(lines) == len(correlated.FAULTS)
+    promised = [fault.label for fault in correlated.FAULTS.values() if fault.least is None]
+    assert all(lines[label].holds for label in promised)
+    chains = correlated.FAULTS["langevin"].label
+    assert set(lines[chains].rates) == {"check", "whitened", "single"}
+
+
+def test_one_check_decides_for_its_single_statistic() -> None:
+    correlated = study("correlated")
+    rows = [
+        {"rejected": 1, "single": 1},
+        {"rejected": 1, "single": 0},
+        {"rejected": 0, "single": 1},
+        {"rejected": 0, "single": 0},
+    ]
+    assert correlated.marks(rows) == "xcs."
+    assert correlated.marks([{"rejected": 1}, {"rejected": 0}]) == "x."
+    cells = correlated.cells_of("mild-first")
+    both = correlated.rates_of(cells["check"], "xxcs.")
+    assert both == {"rejections": 3, "rate": "0.6000", "single": "0.6000"}
+    assert correlated.rates_of(cells["whitened"], "xx.")["single"] == ""
+
+
+def test_whitened_chains_are_whitened_rows() -> None:
+    correlated = study("correlated")
+    rows = np.random.default_rng(0).standard_normal((40, 3)) @ np.array(
+        [[1.0, 0.9, 0.0], [0.0, 0.5, 0.0], [0.3, 0.0, 2.0]]
+    )
+    draws, scores = correlated.whitened(rows, -rows)
+    np.testing.assert_allclose(np.cov(draws.T, bias=True), np.eye(3), atol=1e-12)
+    chains = correlated.whitened(rows.reshape(4, 10, 3), -rows.reshape(4, 10, 3))
+    np.testing.assert_array_equal(chains[0].reshape(40, 3), draws)
+    np.testing.assert_array_equal(chains[1].reshape(40, 3), scores)
