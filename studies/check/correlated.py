@@ -167,6 +167,8 @@ def decide(replicate: Replicate) -> Sequence[Row]:
     if cell["method"] == "whitened":
         return decision(test(*whitened(*pair)))
     result = test(*pair)
+    if fault.single is None:
+        return decision(result)
     alone = [part.pvalue <= LEVEL for part in result.evidence.parts if part.name == fault.single]
     return [{**row, "single": int(any(alone))} for row in decision(result)]
 
