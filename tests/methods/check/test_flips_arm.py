@@ -125,7 +125,20 @@ def literal_pools(sums: Any, name: str, columns: Array, left_out: Any) -> list[l
         if own
         and memory.deflation >= LEAST_DEFLATION
         and len(joinings[memory.level]) >= fewest_batches(name)
+        and worth(memory, sizes) >= fewest_rows(name, chains=len(joinings) > 1)
     ]
+
+
+def worth(memory: literal_memory.Memory, sizes: list[float]) -> float:
+    """Independent rows, as many as those of an AR(1) chain of this memory are worth."""
+    return sum(sizes) / (memory.rows + (memory.rows**2 + 1.0) ** 0.5)
+
+
+def fewest_rows(name: str, *, chains: bool) -> float:
+    """How many independent rows a family needs: four in each of its fewest batches."""
+    if name not in ("x", "tails"):
+        return 0.0
+    return 4.0 * fewest_batches(name) * (2 if chains else 1)
 
 
 def judged_shares(sums: Any, left_out: Any) -> dict[str, float]:

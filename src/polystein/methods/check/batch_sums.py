@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from polystein._lib.numerics import TINY, kish_size
+from polystein._lib.numerics import EPSILON, TINY, kish_size
 from polystein._lib.scratch import empty_like
 from polystein._lib.segments import Segments
 from polystein.data.coordinates import Frame
@@ -109,6 +109,24 @@ class BatchSums:
         if not self.source.weighted:
             return 1.0
         return float(self._pass.weights.sum()) / max(self._pass.squared_weights, TINY)
+
+    @cached_property
+    def means_elsewhere(self) -> FloatArray:
+        """For each batch the mean of the draws outside of the longest batch that holds it.
+
+        Draws that are centred by the mean of all rows, their own among them, add their
+        autocorrelation time to s x for every coordinate. A trace adds that up: to half of its
+        standard deviation and more, where coordinates are many beside independent rows.
+        """
+        longest = self.joinings[-1]
+        draws, rows = self.weight_scale * longest.joined(self.draws), longest.rows[:, None]
+        others, total = rows.sum() - rows, draws.sum(axis=0)
+        means = np.zeros_like(draws)
+        # A batch that holds all the weight has no rows elsewhere.
+        np.divide(total - draws, others, out=means, where=others > EPSILON * rows.sum())
+        own = np.repeat(np.arange(longest.count), np.diff(longest.starts, append=self.count))
+        result: FloatArray = means[own]
+        return result
 
     def effective_count(self, joining: Joining) -> float:
         """Kish's effective number of batches; their number if there are no importance weights."""

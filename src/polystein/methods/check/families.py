@@ -46,7 +46,8 @@ class Family(NamedTuple):
     Features are counted order by order, or, for pairs, by score and other coordinate.
     ``sum_share`` and ``max_share`` are the shares of the level of its two statistics, and
     ``fewest_batches`` is how many batches they need. A statistic without a share is none. A
-    feature ``of_all`` is one of all coordinates together.
+    feature ``of_all`` is one of all coordinates together. A sum ``of_rare_rows`` comes from few
+    rows of many, and needs as many batches of independent rows.
     """
 
     name: str
@@ -58,6 +59,7 @@ class Family(NamedTuple):
     fewest_batches: int = FEWEST_BATCHES
     of_pairs: bool = False
     of_all: bool = False
+    of_rare_rows: bool = False
 
     def place(self, position: int, dimension: int) -> tuple[tuple[str, ...], tuple[int, ...]]:
         """Order and coordinates of a feature."""
@@ -84,14 +86,14 @@ def families(sums: BatchSums, left_out: NDArray[np.bool_]) -> Iterator[Family]:
     score, spreads = diagonal[:, 0], diagonal[:, 1]
     whole = 0.05 if has_metric(sums, left_out) else 0.05 + HOTELLING_SHARE
     yield Family("score", "location", ("score",), partial(_one, score), whole, 0.02)
-    yield Family("x", "spread", (x,), partial(_one, spreads), 0.005, 0.01, FEWEST_FOR_SPREADS)
+    fewest, rare = FEWEST_FOR_SPREADS, partial(Family, of_rare_rows=True)
+    yield rare("x", "spread", (x,), partial(_one, spreads), 0.005, 0.01, fewest)
     shapes = diagonal[:, 2:].reshape(batches, -1)
     yield Family("G1-4", "spread, shape", tuple(bounded), partial(_one, shapes), 0.13, 0.04)
     tails = sums.tails.reshape(batches, -1)
-    names, fewest = TAILS.names, FEWEST_FOR_SPREADS
-    yield Family("tails", "tails", names, partial(_one, tails), 0.005, 0.02, fewest)
-    if diagonal.shape[2] > 1:
-        trace = spreads[:, ~left_out].sum(axis=1, keepdims=True)
+    yield rare("tails", "tails", TAILS.names, partial(_one, tails), 0.005, 0.02, fewest)
+    if np.count_nonzero(~left_out) > 1:
+        trace = _trace(sums, ~left_out)
         share, fewest = share_of_trace(0.24, diagonal.shape[2]), FEWEST_FOR_TRACES
         part = partial(_one, trace)
         yield Family("trace", "overall spread", (x,), part, share, 0.0, fewest, of_all=True)
@@ -117,6 +119,13 @@ def share_of_trace(share: float, dimension: int) -> float:
     single coordinates show as much.
     """
     return share * min(1.0, dimension / MANY_COORDINATES)
+
+
+def _trace(sums: BatchSums, kept: NDArray[np.bool_]) -> FloatArray:
+    """Sums of s.x + d, with x centred by rows elsewhere."""
+    entries = sums.diagonal[:, 1] - sums.diagonal[:, 0] * sums.means_elsewhere
+    result: FloatArray = entries[:, kept].sum(axis=1, keepdims=True)
+    return result
 
 
 def _one(columns: FloatArray) -> Iterator[FloatArray]:

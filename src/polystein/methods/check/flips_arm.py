@@ -14,7 +14,13 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from polystein.inference.memory import Joining, pooled_memory, speeds, variance_curves
+from polystein.inference.memory import (
+    Joining,
+    independent_rows,
+    pooled_memory,
+    speeds,
+    variance_curves,
+)
 from polystein.inference.signflips import (
     FlippedStatistics,
     at_least_as_extreme,
@@ -26,6 +32,7 @@ from polystein.inference.signflips import (
 )
 from polystein.methods.check.arms import ALL_ROWS, FLIPS
 from polystein.methods.check.batch_sums import BatchSums
+from polystein.methods.check.batches import FEWEST_ROWS
 from polystein.methods.check.families import FEWEST_BATCHES, LEAST_DEFLATION, Family, families
 from polystein.methods.check.flipped_forms import FlippedForm
 from polystein.methods.check.invariant import forms
@@ -129,6 +136,8 @@ class _Group(NamedTuple):
     places: NDArray[np.intp]
     joining: Joining
     deflation: float
+    #: The memory of the features, in rows.
+    memory: float = 0.0
 
 
 class _Flips:
@@ -159,8 +168,19 @@ class _Flips:
         for group in _by_memory(part, kept, self._sums, alone=self.family.of_all):
             if group.deflation < LEAST_DEFLATION:
                 self.slow = True
-            elif self._sums.effective_count(group.joining) >= self.family.fewest_batches:
+            elif self._is_enough(group):
                 yield group
+
+    def _is_enough(self, group: _Group) -> bool:
+        """Whether there are enough batches, and enough independent rows for as many."""
+        fewest = self.family.fewest_batches
+        if self._sums.effective_count(group.joining) < fewest:
+            return False
+        if not self.family.of_rare_rows:
+            return True
+        # How long chains remember is known only roughly: they need twice as many.
+        rows = FEWEST_ROWS * fewest * (1 if len(self._sums.joinings) == 1 else 2)
+        return independent_rows(self._sums.sizes, group.memory) >= rows
 
     def _kept(self, offset: int, features: int) -> NDArray[np.intp]:
         """Places of the features without a coordinate that is left out."""
@@ -263,8 +283,8 @@ def _by_memory(
     curves = variance_curves(columns, levels)
     if alone:
         memory = pooled_memory(curves, levels, careful=True)
-        yield _Group(kept, levels[memory.level], memory.deflation)
+        yield _Group(kept, levels[memory.level], memory.deflation, memory.rows)
         return
     for speed in speeds(curves, levels):
         memory = speed.memory
-        yield _Group(kept[speed.features], levels[memory.level], memory.deflation)
+        yield _Group(kept[speed.features], levels[memory.level], memory.deflation, memory.rows)
