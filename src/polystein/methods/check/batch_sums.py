@@ -136,6 +136,19 @@ class BatchSums:
         """Sums of the standardised draws."""
         return self._pass.draws
 
+    @cached_property
+    def distant_means(self) -> FloatArray:
+        """For each batch the mean of the draws far from it: outside the longest batch it joins.
+
+        Its own draws depend on its scores, and centred by them scores times draws have no mean
+        of -1.
+        """
+        longest, weights = self.joinings[-1], self.sizes / self.weight_scale
+        outside = weights.sum() - longest.joined(weights)
+        sums = self.draws.sum(axis=0) - longest.joined(self.draws)
+        means = sums / np.maximum(outside, TINY)[:, None]
+        return np.repeat(means, np.diff(longest.starts, append=self.count), axis=0)
+
     @property
     def squares(self) -> FloatArray:
         """Sums over the batches of squared draws and squared scores, of shape (batches, 2, d)."""

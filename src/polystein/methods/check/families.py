@@ -90,9 +90,10 @@ def families(sums: BatchSums, left_out: NDArray[np.bool_]) -> Iterator[Family]:
     tails = sums.tails.reshape(batches, -1)
     names, fewest = TAILS.names, FEWEST_FOR_SPREADS
     yield Family("tails", "tails", names, partial(_one, tails), 0.005, 0.02, fewest)
-    if diagonal.shape[2] > 1:
-        trace = spreads[:, ~left_out].sum(axis=1, keepdims=True)
-        share, fewest = share_of_trace(0.24, diagonal.shape[2]), FEWEST_FOR_TRACES
+    kept = np.flatnonzero(~left_out)
+    if kept.size > 1:
+        trace = centred_spreads(sums, kept).sum(axis=1, keepdims=True)
+        share, fewest = share_of_trace(0.24, kept.size), FEWEST_FOR_TRACES
         part = partial(_one, trace)
         yield Family("trace", "overall spread", (x,), part, share, 0.0, fewest, of_all=True)
     if sums.judges_pairs:
@@ -108,6 +109,13 @@ def has_metric(sums: BatchSums, left_out: NDArray[np.bool_]) -> bool:
     if kept < 2 or not sums.score_products.size:
         return False
     return float(sums.sizes.sum()) >= FEWEST_ROWS_A_COORDINATE * kept
+
+
+def centred_spreads(sums: BatchSums, kept: NDArray[np.intp]) -> FloatArray:
+    """Sums of s_l (x_l - m_l) + 1 for these coordinates, with m the mean of distant draws."""
+    score, spreads = sums.diagonal[:, 0][:, kept], sums.diagonal[:, 1][:, kept]
+    result: FloatArray = spreads - score * sums.distant_means[:, kept]
+    return result
 
 
 def share_of_trace(share: float, dimension: int) -> float:
