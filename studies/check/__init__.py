@@ -1,6 +1,6 @@
 """What `check` is worth: its power and its size, for ``docs/check.md``.
 
-Six studies at the level 0.05, each with its table beside the code:
+Seven studies at the level 0.05, each with its table beside the code:
 
 - ``paper``: the alternatives of the paper's Experiments 1 and 2, beside the published rates;
 - ``beyond``: seven other alternatives, beside lambda-PSD, KSD and KSDAgg on the same draws;
@@ -8,7 +8,8 @@ Six studies at the level 0.05, each with its table beside the code:
 - ``correlated``: faults along the axes of correlated targets, and missing modes, beside `check` of
   whitened draws, the best single statistic and KSD;
 - ``correlated_size``: draws from correlated targets;
-- ``posteriors``: three posteriors, with faults that samplers make.
+- ``posteriors``: three posteriors, with faults that samplers make;
+- ``rows_needed``: how many rows six faults take to be found, beside the likelihood-ratio test.
 """
 
 #: Choices about `check` were made on other draws, but for one: when the first 1,840 null sets of

@@ -9,7 +9,15 @@ tables, with any number of processes. Lines that are there stay as they are: rem
 from pathlib import Path
 
 from studies import _command
-from studies.check import beyond, correlated, correlated_size, paper, posteriors, size
+from studies.check import (
+    beyond,
+    correlated,
+    correlated_size,
+    paper,
+    posteriors,
+    rows_needed,
+    size,
+)
 
 PARTS = {
     "paper": paper,
@@ -18,6 +26,7 @@ PARTS = {
     "correlated": correlated,
     "correlated_size": correlated_size,
     "posteriors": posteriors,
+    "rows_needed": rows_needed,
 }
 PAGE = Path(__file__).parents[2] / "docs" / "check.md"
 

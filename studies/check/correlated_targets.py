@@ -19,6 +19,7 @@ AXES_SEED = 20_280
 SHIFT, WIDER, NARROWER = 0.2, 1.2, 0.95
 FREEDOM = 30.0
 CHAINS, STEP = 4, 0.4
+MODE_WEIGHT = 0.1
 
 
 class Axes(NamedTuple):
@@ -117,13 +118,14 @@ def skewed_along(rng: Generator, n: int, d: int) -> Pair:
     return skewed(rng, n, d, 8.0)
 
 
-def missing_mode(distance: float, weight: float = 0.1) -> Callable[[Generator, int, int], Pair]:
-    """Draws of N(0, I); the target has a second mode of this weight along the first axis."""
+def missing_mode(distance: float) -> Callable[[Generator, int, int], Pair]:
+    """Draws of N(0, I); the target has a second mode of `MODE_WEIGHT` along the first axis."""
+    prior = np.log(MODE_WEIGHT / (1.0 - MODE_WEIGHT))
 
     def fault(rng: Generator, n: int, d: int) -> Pair:
         z = rng.standard_normal((n, d))
         scores = -z
-        odds = np.log(weight / (1.0 - weight)) + distance * z[:, 0] - 0.5 * distance**2
+        odds = prior + distance * z[:, 0] - 0.5 * distance**2
         scores[:, 0] += distance / (1.0 + np.exp(-odds))
         return z, scores
 

@@ -7,6 +7,7 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+from scipy.stats import binomtest, norm
 
 import polystein as ps
 from tests.conftest import Array
@@ -14,7 +15,7 @@ from tests.conftest import Array
 pytestmark = pytest.mark.slow
 
 PAGE = Path(__file__).parents[2] / "docs" / "check.md"
-PARTS = ("correlated", "correlated_size", "posteriors")
+PARTS = ("correlated", "correlated_size", "posteriors", "rows_needed")
 
 
 def study(part: str) -> ModuleType:
@@ -120,6 +121,50 @@ def test_one_check_decides_for_its_single_statistic() -> None:
     both = correlated.rates_of(cells["check"], "xxcs.")
     assert both == {"rejections": 3, "rate": "0.6000", "single": "0.6000"}
     assert correlated.rates_of(cells["whitened"], "xx.")["single"] == ""
+
+
+def test_log_ratios_are_those_of_the_densities() -> None:
+    needed = study("rows_needed")
+    rng = np.random.default_rng(0)
+    for fault in needed.FAULTS.values():
+        z = rng.standard_normal((20, fault.dimension))
+        right = norm.logpdf(z).sum(axis=1)
+        wrong = norm.logpdf(z, fault.shift, fault.scale).sum(axis=1)
+        if fault.missing is not None:
+            there = np.zeros(fault.dimension)
+            there[0] = fault.missing
+            other = norm.logpdf(z, there).sum(axis=1)
+            right = np.log(0.9 * np.exp(right) + 0.1 * np.exp(other))
+        assert fault.log_ratio(z) == pytest.approx(float(np.sum(wrong - right)), rel=1e-9)
+
+
+def test_the_likelihood_ratio_test_has_its_level_and_its_power() -> None:
+    """Of a shift d the power is known: the normal tail beyond 1.645 - d sqrt(n)."""
+    needed = study("rows_needed")
+    rng, fault, rows = np.random.default_rng(1), needed.FAULTS["axis"], 128
+    bound = needed.critical("axis", rows)
+    rejected = sum(fault.log_ratio(fault.right(rng, rows)) > bound for _ in range(1000))
+    assert binomtest(rejected, 1000, 0.05).pvalue > 0.01
+    found = sum(fault.log_ratio(fault.draw(rng, rows)[0]) > bound for _ in range(1000))
+    assert binomtest(found, 1000, float(norm.sf(1.645 - 0.2 * rows**0.5))).pvalue > 0.01
+
+
+def test_rows_are_interpolated_between_rates_that_grow() -> None:
+    needed = study("rows_needed")
+    assert needed.interpolated([16, 64], [0.7, 0.9]).rows == pytest.approx(32.0)
+    assert needed.interpolated([16, 32, 64], [0.75, 0.65, 0.9]).rows == pytest.approx(2**5.5)
+    assert needed.interpolated([16, 64], [0.1, 0.2]).words == "> 64"
+    with pytest.raises(ValueError, match="too many"):
+        needed.interpolated([16, 64], [0.9, 0.95])
+
+
+def test_rows_needed_are_within_what_is_promised() -> None:
+    needed = study("rows_needed")
+    lines = needed.lines()
+    assert list(lines) == list(needed.FAULTS)
+    assert lines[needed.PROMISED].times <= needed.MOST_TIMES
+    # No test needs fewer rows than that of the likelihood ratio, but for chance.
+    assert all(line.check.reached and line.times > 0.9 for line in lines.values())
 
 
 def test_whitened_chains_are_whitened_rows() -> None:
