@@ -24,6 +24,22 @@ def hotelling(scores: Array, moments: Array) -> Array:
     return np.array([[float(a @ b) for b in scores @ inverse] for a in scores])
 
 
+def distant_means(draws: Array, sizes: Sequence[float], groups: Groups) -> Array:
+    """For each batch the mean of the draws outside its group."""
+    result = np.zeros_like(draws)
+    for group in groups:
+        others = [k for k in range(len(draws)) if k not in group]
+        mean = sum(draws[k] for k in others) / math.fsum(sizes[k] for k in others)
+        for k in group:
+            result[k] = mean
+    return result
+
+
+def centred(matrices: Array, scores: Array, means: Array) -> Array:
+    """Sums of s (x - m)' + I, by those of s x' + I and of s."""
+    return np.array([p - np.outer(s, m) for p, s, m in zip(matrices, scores, means, strict=True)])
+
+
 def trace_of_square(matrices: Array) -> Array:
     """tr(Phi_a Phi_b) for the sums of Phi over batches a and b."""
     return np.array([[float(np.trace(a @ b)) for b in matrices] for a in matrices])

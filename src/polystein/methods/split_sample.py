@@ -88,7 +88,7 @@ class SplitSampleTest:
     def reads(self, repeats: int) -> float:
         """About how often a row is read: for a first look if there is one, to train or to test."""
         self._validate_repeats(repeats)
-        looks = self.standardise or self.source.weighted or not self.split.respects_time
+        looks = bool(self.standardise) or self.source.weighted or not self.split.respects_time
         return repeats * (1.0 + float(looks))
 
     def notes(self) -> Notes:

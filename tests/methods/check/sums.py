@@ -69,8 +69,8 @@ class GivenSums:
         self.at_once: int | None = None
         self._diagonal, self._pairs = diagonal, pairs
         self.judges_pairs = diagonal.shape[2] > 1
-        dimension = diagonal.shape[2]
-        self.means_elsewhere = np.outer(np.cos(np.arange(self.count)), np.arange(dimension)) / 10
+        #: Means of the draws far from each batch: any numbers will do.
+        self.distant_means = 0.1 * diagonal[::-1, -1]
         self.tails = diagonal[:, 2:4] if tails is None else tails
         self.score_products = diagonal[:, 0].T @ diagonal[:, 0] + np.diag(
             np.sum(diagonal[:, 0] ** 2, axis=0)
@@ -139,7 +139,10 @@ def literal_products(sums: Any, left_out: Any = ()) -> dict[str, Array]:
     if len(parts) == 1:
         matrices = parts[0][np.ix_(range(sums.count), kept, kept)].copy()
         matrices[:, range(len(kept)), range(len(kept))] = sums.diagonal[:, 1][own]
-        found["trace of square"] = invariant.trace_of_square(matrices)
+        scores, means = sums.diagonal[:, 0][own], sums.distant_means[own]
+        found["trace of square"] = invariant.trace_of_square(
+            invariant.centred(matrices, scores, means)
+        )
     return found
 
 
@@ -149,11 +152,11 @@ def literal_families(sums: Any, left_out: Any = ()) -> dict[str, Array]:
     families = {"score": diagonal[:, 0], "x": diagonal[:, 1]}
     families["G1-4"] = diagonal[:, 2:].reshape(batches, -1)
     families["tails"] = sums.tails.reshape(batches, -1)
-    kept = [j for j in range(diagonal.shape[2]) if j not in left_out]
-    if len(kept) > 1:
-        centred = diagonal[:, 1] - diagonal[:, 0] * sums.means_elsewhere
-        families["trace"] = centred[:, kept].sum(axis=1, keepdims=True)
     if diagonal.shape[2] > 1:
+        kept = [j for j in range(diagonal.shape[2]) if j not in left_out]
+        if len(kept) > 1:
+            own = diagonal[:, 1] - diagonal[:, 0] * sums.distant_means
+            families["trace"] = own[:, kept].sum(axis=1, keepdims=True)
         for name, order in ORDERS.items():
             families[name] = np.concatenate(list(sums.pairs(order)), axis=1).reshape(batches, -1)
     return families

@@ -336,7 +336,7 @@ def test_draws_and_squares_are_the_loops(weighted: bool, of_chains: bool) -> Non
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("count", [1, 3])
-def test_means_elsewhere_are_the_loops(count: int, weighted: bool) -> None:
+def test_distant_means_are_the_loops(count: int, weighted: bool) -> None:
     """Chains of 50 rows have 12 batches each, which are joined two by two."""
     sample, standard = chains(count, 50, 2, weighted)
     sums = taken(sample, standard.frame, cut(sample.layout, chains=True))
@@ -348,16 +348,16 @@ def test_means_elsewhere_are_the_loops(count: int, weighted: bool) -> None:
             own[chain, start:stop] |= batch in group
         expected = np.average(standard.draws[~own], axis=0, weights=weights[~own])
         for batch in group:
-            np.testing.assert_allclose(sums.means_elsewhere[batch], expected, rtol=1e-9)
+            np.testing.assert_allclose(sums.distant_means[batch], expected, rtol=1e-9)
 
 
-def test_a_batch_with_all_the_weight_has_nothing_elsewhere() -> None:
+def test_a_batch_with_all_the_weight_has_nothing_far_from_it() -> None:
     draws, scores = arbitrary_rows(40, 2, 0)
     weights = np.where(np.arange(40) < 4, 0.0, -800.0)
     sample = ps.Sample(draws, scores, log_weights=weights)
     sums = taken(sample, some_frame(2), cut(sample.layout, chains=False))
-    np.testing.assert_array_equal(sums.means_elsewhere[0], 0.0)
-    np.testing.assert_allclose(sums.means_elsewhere[1], sums.draws[0] / 4.0, rtol=1e-9)
+    np.testing.assert_array_equal(sums.distant_means[0], 0.0)
+    np.testing.assert_allclose(sums.distant_means[1], sums.draws[0] / 4.0, rtol=1e-9)
 
 
 def test_independent_rows_are_never_joined() -> None:

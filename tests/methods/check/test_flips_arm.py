@@ -328,6 +328,7 @@ def test_features_of_which_too_little_is_seen_are_not_judged() -> None:
     ramp = np.tile(np.linspace(-1.0, 1.0, 64), 4)
     sums.diagonal[:] = 0.01 * sums.diagonal + ramp[:, None, None]
     sums.tails[:] = sums.diagonal[:, 2:4]
+    sums.distant_means[:] = 0.0
     arm = assert_is_loop(sums, 5)
     assert {part.name.split(":")[0] for part in arm.parts} <= {"x pairs", "G2 pairs"}
     # What is not judged is said.

@@ -9,14 +9,17 @@ import polystein as ps
 from polystein.data.coordinates import DrawMoments
 from polystein.data.passes import every_row, run_pass
 from polystein.errors import ScaleError
+from polystein.inference.memory import FEWEST_A_CHAIN
 from polystein.methods.check import batch_sums, flips_arm
 from polystein.methods.check.batch_sums import BatchSums
 from polystein.methods.check.batches import cut
-from polystein.methods.check.families import BASIS, TAILS
+from polystein.methods.check.families import BASIS, TAILS, centred_spreads
 from polystein.methods.check.invariant import Form, forms, inverse_root
 from tests.conftest import Array, arbitrary_rows
 from tests.methods.check.sums import literal_products, random_sums
 from tests.reference import check as literal
+from tests.reference import invariant
+from tests.reference import memory as literal_memory
 
 
 def sums_of(draws: Array, scores: Array, *, chains: bool = False) -> BatchSums:
@@ -171,3 +174,30 @@ def test_a_fault_along_the_first_axis_is_told_as_all_coordinates(
     assert "-" not in words
     if name.startswith("Hotelling"):
         assert f"location along a direction, {words} (Hotelling: sum" in str(result)
+
+
+@pytest.mark.parametrize("chains", [False, True])
+def test_draws_are_centred_by_those_far_away(chains: bool) -> None:
+    rng = np.random.default_rng(5)
+    shape = (2, 64, 3) if chains else (60, 3)
+    sums = sums_of(rng.standard_normal(shape), rng.standard_normal(shape), chains=chains)
+    numbers = sums.batches.chain_of.tolist()
+    groups = [[k] for k in range(sums.count)]
+    if chains:
+        groups = literal_memory.levels(numbers, FEWEST_A_CHAIN)[-1]
+    expected = invariant.distant_means(sums.draws, sums.sizes.tolist(), groups)
+    np.testing.assert_allclose(sums.distant_means, expected, rtol=1e-12, atol=1e-14)
+
+
+def test_centring_by_distant_draws_leaves_the_trace_without_bias() -> None:
+    """The mean over many samples is 0, where draws that are centred by all give d."""
+    rng, rows, d = np.random.default_rng(6), 40, 10
+    by_distant, by_all = [], []
+    for _ in range(400):
+        draws = rng.standard_normal((rows, d))
+        sums = sums_of(draws, -draws)
+        by_distant.append(float(centred_spreads(sums, np.arange(d)).sum()))
+        by_all.append(float(sums.diagonal[:, 1].sum()))
+    error = float(np.std(by_distant)) / len(by_distant) ** 0.5
+    assert abs(np.mean(by_distant)) < 3.5 * error
+    assert abs(np.mean(by_all) - d) < 3.5 * error

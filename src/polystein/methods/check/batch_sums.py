@@ -110,24 +110,6 @@ class BatchSums:
             return 1.0
         return float(self._pass.weights.sum()) / max(self._pass.squared_weights, TINY)
 
-    @cached_property
-    def means_elsewhere(self) -> FloatArray:
-        """For each batch the mean of the draws outside of the longest batch that holds it.
-
-        Draws that are centred by the mean of all rows, their own among them, add their
-        autocorrelation time to s x for every coordinate. A trace adds that up: to half of its
-        standard deviation and more, where coordinates are many beside independent rows.
-        """
-        longest = self.joinings[-1]
-        draws, rows = self.weight_scale * longest.joined(self.draws), longest.rows[:, None]
-        others, total = rows.sum() - rows, draws.sum(axis=0)
-        means = np.zeros_like(draws)
-        # A batch that holds all the weight has no rows elsewhere.
-        np.divide(total - draws, others, out=means, where=others > EPSILON * rows.sum())
-        own = np.repeat(np.arange(longest.count), np.diff(longest.starts, append=self.count))
-        result: FloatArray = means[own]
-        return result
-
     def effective_count(self, joining: Joining) -> float:
         """Kish's effective number of batches; their number if there are no importance weights."""
         if not self.source.weighted:
@@ -153,6 +135,21 @@ class BatchSums:
     def draws(self) -> FloatArray:
         """Sums of the standardised draws."""
         return self._pass.draws
+
+    @cached_property
+    def distant_means(self) -> FloatArray:
+        """For each batch the mean of the draws far from it: outside the longest batch it joins.
+
+        Its own draws depend on its scores, and centred by them scores times draws have no mean
+        of -1.
+        """
+        longest, weights = self.joinings[-1], self.sizes / self.weight_scale
+        outside = weights.sum() - longest.joined(weights)
+        sums = self.draws.sum(axis=0) - longest.joined(self.draws)
+        # A batch that holds all the weight has no draws far from it.
+        there = outside > EPSILON * weights.sum()
+        means = np.where(there, 1.0 / np.where(there, outside, 1.0), 0.0)[:, None] * sums
+        return np.repeat(means, np.diff(longest.starts, append=self.count), axis=0)
 
     @property
     def squares(self) -> FloatArray:

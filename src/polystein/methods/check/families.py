@@ -92,9 +92,10 @@ def families(sums: BatchSums, left_out: NDArray[np.bool_]) -> Iterator[Family]:
     yield Family("G1-4", "spread, shape", tuple(bounded), partial(_one, shapes), 0.13, 0.04)
     tails = sums.tails.reshape(batches, -1)
     yield rare("tails", "tails", TAILS.names, partial(_one, tails), 0.005, 0.02, fewest)
-    if np.count_nonzero(~left_out) > 1:
-        trace = _trace(sums, ~left_out)
-        share, fewest = share_of_trace(0.24, diagonal.shape[2]), FEWEST_FOR_TRACES
+    kept = np.flatnonzero(~left_out)
+    if kept.size > 1:
+        trace = centred_spreads(sums, kept).sum(axis=1, keepdims=True)
+        share, fewest = share_of_trace(0.24, kept.size), FEWEST_FOR_TRACES
         part = partial(_one, trace)
         yield Family("trace", "overall spread", (x,), part, share, 0.0, fewest, of_all=True)
     if sums.judges_pairs:
@@ -112,6 +113,13 @@ def has_metric(sums: BatchSums, left_out: NDArray[np.bool_]) -> bool:
     return float(sums.sizes.sum()) >= FEWEST_ROWS_A_COORDINATE * kept
 
 
+def centred_spreads(sums: BatchSums, kept: NDArray[np.intp]) -> FloatArray:
+    """Sums of s_l (x_l - m_l) + 1 for these coordinates, with m the mean of distant draws."""
+    score, spreads = sums.diagonal[:, 0][:, kept], sums.diagonal[:, 1][:, kept]
+    result: FloatArray = spreads - score * sums.distant_means[:, kept]
+    return result
+
+
 def share_of_trace(share: float, dimension: int) -> float:
     """The share of a trace: all of it from eight coordinates on, a quarter of it in two.
 
@@ -119,13 +127,6 @@ def share_of_trace(share: float, dimension: int) -> float:
     single coordinates show as much.
     """
     return share * min(1.0, dimension / MANY_COORDINATES)
-
-
-def _trace(sums: BatchSums, kept: NDArray[np.bool_]) -> FloatArray:
-    """Sums of s.x + d, with x centred by rows elsewhere."""
-    entries = sums.diagonal[:, 1] - sums.diagonal[:, 0] * sums.means_elsewhere
-    result: FloatArray = entries[:, kept].sum(axis=1, keepdims=True)
-    return result
 
 
 def _one(columns: FloatArray) -> Iterator[FloatArray]:

@@ -25,6 +25,8 @@ from polystein.types import FloatArray
 MOST_NAMED = 3
 #: ... and by none whose loading is smaller than this, relative to the largest.
 LEAST_LOADING = 0.3
+#: A direction that chance explains with more than this probability does not stand out.
+MOST_CHANCE = 0.05
 
 
 class FlippedForm:
@@ -75,7 +77,8 @@ class FlippedForm:
     def parts(self, names: Sequence[str]) -> Iterator[Part]:
         """The statistic with a p-value of its own, and the direction that stands out."""
         form, (tail,) = self.form, self.tails
-        where = (direction_words(form.direction(), names),)
+        stands_out = tail[0] <= MOST_CHANCE
+        where = (direction_words(form.direction(), names),) if stands_out else ()
         yield Part(f"{form.name}: sum", form.words, form.orders, where, float(tail[0]), form.share)
 
 

@@ -43,7 +43,7 @@ from polystein.types import FloatArray
 Tail = Callable[[FloatArray, FloatArray], FloatArray]
 #: Patterns of signs, that of the draws as they are included: the p-value is a multiple of 1/500.
 #: Where it is near a level that people use, the flips go on until so many.
-FIRST_PATTERNS, FURTHER_PATTERNS = 500, (2_000, 5_000, 20_000)
+FIRST_PATTERNS, FURTHER_PATTERNS = 500, (2_000, 6_000, 20_000)
 #: Flips beyond the first take at most so many multiplications: a few seconds.
 MOST_PRODUCTS = 2**35
 #: So many patterns are tried at once.

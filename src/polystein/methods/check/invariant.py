@@ -25,6 +25,7 @@ from polystein.methods.check.families import (
     FEWEST_BATCHES,
     FEWEST_FOR_TRACES,
     HOTELLING_SHARE,
+    centred_spreads,
     has_metric,
     order_of,
     share_of_trace,
@@ -92,35 +93,42 @@ def inverse_root(moments: FloatArray) -> FloatArray:
 
 def _trace_of_square(sums: BatchSums, whole: FloatArray, kept: NDArray[np.intp]) -> Form:
     """tr(Phi_a Phi_b) of the matrices of order 1."""
-    own = sums.diagonal[:, 1][:, kept]
+    own, scores = centred_spreads(sums, kept), sums.diagonal[:, 0][:, kept]
+    means = sums.distant_means[:, kept]
+    whole = whole if kept.size == whole.shape[1] else whole[:, kept[:, None], kept]
     largest = max(float(np.abs(own).max()), float(whole.max()), -float(whole.min()))
     # In this unit products neither overflow nor underflow.
     unit = 1.0 / max(finite(largest, "a batch sum"), TINY)
-    products = (own * unit) @ (own * unit).T + _transposed_products(whole, kept, unit)
-    # The diagonal of ``whole`` is 0.
-    total = whole.sum(axis=0, dtype=np.float64)[np.ix_(kept, kept)] + np.diag(own.sum(axis=0))
+    products = (own * unit) @ (own * unit).T + _transposed_products(whole, scores, means, unit)
 
     def direction() -> FloatArray:
+        # The diagonal of ``whole`` is 0.
+        total = whole.sum(axis=0, dtype=np.float64) + np.diag(own.sum(axis=0))
         values, vectors = np.linalg.eig(total.T)
         return _spread(np.real(vectors[:, np.argmax(np.abs(values))]), kept, sums)
 
     name, words, fewest = "trace of square", "spread, direction", FEWEST_FOR_TRACES
-    share = share_of_trace(0.14, sums.diagonal.shape[2])
+    share = share_of_trace(0.14, kept.size)
     return Form(name, words, ("x",), products, share, direction, fewest)
 
 
-def _transposed_products(whole: FloatArray, kept: NDArray[np.intp], unit: float) -> FloatArray:
-    """Sum over l, m of Phi_a[l, m] Phi_b[m, l] in this unit, some rows l at a time."""
+def _transposed_products(
+    whole: FloatArray, scores: FloatArray, means: FloatArray, unit: float
+) -> FloatArray:
+    """Sum over l != m of Phi_a[l, m] Phi_b[m, l] in this unit, some rows l at a time.
+
+    Sums of s_l x_m become those of s_l (x_m - means_m).
+    """
     batches, dimension = len(whole), whole.shape[1]
-    if kept.size < dimension:
-        whole = whole[:, kept[:, None], kept]
-        dimension = kept.size
     at_once = max(1, _NUMBERS_AT_ONCE // (batches * dimension))
     products = np.zeros((batches, batches))
     for low in range(0, dimension, at_once):
-        rows = unit * whole[:, low : low + at_once]
-        columns = unit * whole[:, :, low : low + at_once].transpose(0, 2, 1)
-        products += rows.reshape(batches, -1) @ columns.reshape(batches, -1).T
+        some = slice(low, low + at_once)
+        rows = whole[:, some] - scores[:, some, None] * means[:, None, :]
+        columns = whole[:, :, some].transpose(0, 2, 1) - means[:, some, None] * scores[:, None, :]
+        own = np.arange(rows.shape[1])
+        rows[:, own, low + own] = 0.0
+        products += (unit * rows).reshape(batches, -1) @ (unit * columns).reshape(batches, -1).T
     return products
 
 
