@@ -12,6 +12,7 @@ One feature's V_L is too uncertain for that, so that features are pooled.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -170,6 +171,13 @@ class Memory(NamedTuple):
     level: int
     deflation: float
     rows: float
+
+    def independent(self, rows: float) -> float:
+        """How many independent rows these rows are worth.
+
+        The autocorrelation time is taken to be M + sqrt(M^2 + 1), as it is for AR(1) chains.
+        """
+        return rows / (self.rows + math.hypot(self.rows, 1.0))
 
 
 def pooled_memory(
