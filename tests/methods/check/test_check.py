@@ -172,7 +172,7 @@ def test_independent_rows_are_split_by_rng() -> None:
 
 
 def test_p_values_of_flips_fall_below_a_five_hundredth() -> None:
-    """1/500 over a share of 0.836 would be 0.0024; the flips go on where no other arm is as sure."""
+    """1/500 over a share of 0.836 would be 0.0024. Flips go on where no other arm is as sure."""
     found = []
     for seed in range(8):
         draws = autoregressive(np.random.default_rng(seed), 4, 1000, 8, 0.5) + 0.07
