@@ -82,13 +82,6 @@ NULLS = {
     "equicorrelated 0.9, d=16, two-scale chains": Null(
         chains(CORRELATED, partial(two_scale, share=0.1)), 4000, 16, iid=False
     ),
-    "N(0, I), d=32, AR(0.95) chains": Null(
-        chains(targets.equicorrelated(0.0, 32), partial(autoregressive, memory=0.95)),
-        4000,
-        32,
-        600,
-        iid=False,
-    ),
     "multivariate t(3), d=10": of(targets.multivariate_t, 10),
     "funnel, d=5": of(targets.funnel, 5),
     "banana, d=4": of(targets.banana, 4),

@@ -442,12 +442,3 @@ def test_inputs_are_left_alone() -> None:
     assert np.array_equal(case.sums, before[0])
     assert np.array_equal(case.sizes, before[1])
     assert np.array_equal(curves, before[2])
-
-
-@pytest.mark.parametrize("correlation", [0.0, 0.5, 0.95])
-def test_rows_of_an_autoregressive_chain_are_worth_their_autocorrelation_time(
-    correlation: float,
-) -> None:
-    remembered = 2.0 * correlation / (1.0 - correlation**2)
-    found = memory.independent_rows(np.array([600.0, 400.0]), remembered)
-    assert found == pytest.approx(1000.0 * (1.0 - correlation) / (1.0 + correlation))

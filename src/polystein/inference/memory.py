@@ -172,6 +172,13 @@ class Memory(NamedTuple):
     deflation: float
     rows: float
 
+    def independent(self, rows: float) -> float:
+        """How many independent rows these rows are worth.
+
+        The autocorrelation time is taken to be M + sqrt(M^2 + 1), as it is for AR(1) chains.
+        """
+        return rows / (self.rows + math.hypot(self.rows, 1.0))
+
 
 def pooled_memory(
     curves: FloatArray, levels: Sequence[Joining], first: int = 0, *, careful: bool = False
@@ -215,21 +222,6 @@ def extrapolated(
     plain = float(means[usable] / max(2.0 * means[usable + 1] - means[usable], means[usable]))
     length = float(np.mean(levels[usable].rows))
     return Memory(usable, deflation, length * (1.0 - plain))
-
-
-def independent_rows(rows: FloatArray, memory: float) -> float:
-    """How many independent rows those of chains are worth.
-
-    An AR(1) chain of correlation r has the memory M = 2r/(1 - r^2), and its autocorrelation time
-    (1 + r)/(1 - r) is M + sqrt(M^2 + 1).
-
-    Examples
-    --------
-    >>> r = 0.9
-    >>> round(independent_rows(np.full(4, 1000.0), 2 * r / (1 - r**2)) * (1 + r) / (1 - r))
-    4000
-    """
-    return float(rows.sum()) / (memory + math.hypot(memory, 1.0))
 
 
 def _error(level: Joining) -> float:

@@ -18,35 +18,45 @@ from tests.reference import invariant
 
 ORDERS = {"x pairs": 1, "G2 pairs": 3}
 #: Each statistic's share of the level from eight coordinates on, before those that are left out
-#: give theirs to the others.
+#: give theirs to the others: for uncorrelated coordinates, and for correlated ones.
 SHARES = {
-    "score: sum": 0.05,
-    "score: max": 0.02,
-    "x: sum": 0.005,
-    "x: max": 0.01,
-    "G1-4: sum": 0.13,
-    "G1-4: max": 0.04,
-    "tails: sum": 0.005,
-    "tails: max": 0.02,
-    "trace: sum": 0.24,
-    "x pairs: sum": 0.005,
-    "x pairs: max": 0.025,
-    "G2 pairs: sum": 0.005,
-    "G2 pairs: max": 0.055,
-    "Hotelling: sum": 0.25,
-    "trace of square: sum": 0.14,
+    "score: sum": (0.33, 0.02),
+    "score: max": (0.02, 0.01),
+    "x: sum": (0.004, 0.004),
+    "x: max": (0.006, 0.006),
+    "G1-4: sum": (0.11, 0.08),
+    "G1-4: max": (0.04, 0.012),
+    "tails: sum": (0.004, 0.004),
+    "tails: max": (0.016, 0.015),
+    "trace: sum": (0.33, 0.28),
+    "x pairs: sum": (0.005, 0.004),
+    "x pairs: max": (0.02, 0.01),
+    "G2 pairs: sum": (0.005, 0.005),
+    "G2 pairs: max": (0.06, 0.03),
+    "Hotelling: sum": (0.02, 0.28),
+    "trace of square: sum": (0.03, 0.24),
 }
 
 
-def shares_of(dimension: int) -> dict[str, float]:
-    """The shares in few coordinates, where traces have less; one has no directions."""
-    found = {
-        name: share * (min(1.0, dimension / 8) if name.startswith("trace") else 1.0)
-        for name, share in SHARES.items()
-    }
-    if dimension == 1:
-        found["score: sum"] += found["Hotelling: sum"]
-    return found
+def shares_of(sums: Any, left_out: Any = ()) -> dict[str, float]:
+    """The shares by the total correlation of the scores. In few coordinates traces have less."""
+    kept = [j for j in range(sums.diagonal.shape[2]) if j not in left_out]
+    rows = float(sum(sums.sizes))
+    has_metric = len(kept) > 1 and rows >= 2 * len(kept)
+    weight = 0.0
+    if has_metric:
+        moments = sums.score_products[np.ix_(kept, kept)]
+        spread = np.sqrt(np.diagonal(moments))
+        eigenvalues = np.linalg.eigvalsh(moments / np.outer(spread, spread))
+        by_chance = len(kept) / (4 * rows)
+        found = -float(np.mean(np.log(eigenvalues))) / 2 - by_chance
+        weight = float(np.clip((found - 0.02) / 0.04, 0.0, 1.0))
+    shares = {name: (1 - weight) * own[0] + weight * own[1] for name, own in SHARES.items()}
+    for name in ("trace: sum", "trace of square: sum"):
+        shares[name] *= min(1.0, len(kept) / 8)
+    if not has_metric:
+        shares["score: sum"] += shares["Hotelling: sum"]
+    return shares
 
 
 class GivenSums:

@@ -334,32 +334,6 @@ def test_draws_and_squares_are_the_loops(weighted: bool, of_chains: bool) -> Non
         assert sums.squares[:, kind] == pytest.approx(expected, rel=1e-10, abs=1e-10)
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("count", [1, 3])
-def test_distant_means_are_the_loops(count: int, weighted: bool) -> None:
-    """Chains of 50 rows have 12 batches each, which are joined two by two."""
-    sample, standard = chains(count, 50, 2, weighted)
-    sums = taken(sample, standard.frame, cut(sample.layout, chains=True))
-    joined = literal_memory.levels(sums.batches.chain_of.tolist(), FEWEST_A_CHAIN)[-1]
-    weights = np.ones((count, 50)) if standard.weights is None else standard.weights
-    for group in joined:
-        own = np.zeros((count, 50), dtype=bool)
-        for chain, start, stop, batch in sums.batches.stretches:
-            own[chain, start:stop] |= batch in group
-        expected = np.average(standard.draws[~own], axis=0, weights=weights[~own])
-        for batch in group:
-            np.testing.assert_allclose(sums.distant_means[batch], expected, rtol=1e-9)
-
-
-def test_a_batch_with_all_the_weight_has_nothing_far_from_it() -> None:
-    draws, scores = arbitrary_rows(40, 2, 0)
-    weights = np.where(np.arange(40) < 4, 0.0, -800.0)
-    sample = ps.Sample(draws, scores, log_weights=weights)
-    sums = taken(sample, some_frame(2), cut(sample.layout, chains=False))
-    np.testing.assert_array_equal(sums.distant_means[0], 0.0)
-    np.testing.assert_allclose(sums.distant_means[1], sums.draws[0] / 4.0, rtol=1e-9)
-
-
 def test_independent_rows_are_never_joined() -> None:
     """They remember nothing, whatever their order."""
     draws = np.random.default_rng(0).standard_normal((400, 2))

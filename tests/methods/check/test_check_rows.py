@@ -183,7 +183,7 @@ def test_the_result_does_not_depend_on_the_budget_of_pairs(
 
     The trace of the square needs all pairs at once.
     """
-    monkeypatch.setattr(flips_arm, "forms", lambda sums, left_out: iter(()))
+    monkeypatch.setattr(flips_arm, "forms", lambda sums, left_out, shares: iter(()))
     source, iid = SOURCES[name]()
     expected = ps.check(source, iid=iid, rng=0).to_dict()
     monkeypatch.setattr(batch_sums, "PAIR_NUMBERS", numbers)
@@ -194,7 +194,7 @@ def test_the_result_does_not_depend_on_the_budget_of_pairs(
 def test_the_budget_of_pairs_leaves_the_other_families_alone(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(flips_arm, "forms", lambda sums, left_out: iter(()))
+    monkeypatch.setattr(flips_arm, "forms", lambda sums, left_out, shares: iter(()))
     source, _ = SOURCES[name]()
     expected = ps.check(source, rng=0)
     monkeypatch.setattr(batch_sums, "PAIR_NUMBERS", 1)

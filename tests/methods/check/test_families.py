@@ -1,4 +1,4 @@
-"""The families of features: their batch sums, their shares of the level, and their places."""
+"""The families of features: their batch sums and their places."""
 
 from typing import Any
 
@@ -13,21 +13,18 @@ from polystein.methods.check.families import (
     families,
     order_of,
 )
-from polystein.methods.check.invariant import forms
+from polystein.methods.check.shares import Shares
 from tests.methods.check.sums import (
     ORDERS,
     fewest_batches,
     literal_families,
     random_sums,
-    shares_of,
 )
 
 
 def found(sums: Any) -> dict[str, Family]:
-    return {
-        family.name: family
-        for family in families(sums, np.zeros(sums.diagonal.shape[2], dtype=bool))
-    }
+    every = np.zeros(sums.diagonal.shape[2], dtype=bool)
+    return {family.name: family for family in families(sums, every, Shares(sums, every))}
 
 
 @pytest.mark.parametrize("batches", [8, 250])
@@ -54,17 +51,6 @@ def test_spreads_need_more_batches_than_the_others() -> None:
 def test_pairs_alone_are_of_pairs() -> None:
     own = found(random_sums(np.random.default_rng(0), 20, 2))
     assert [name for name, family in own.items() if family.of_pairs] == ["x pairs", "G2 pairs"]
-
-
-def test_all_statistics_together_have_the_whole_level() -> None:
-    shares = {}
-    for name, family in found(random_sums(np.random.default_rng(0), 200, 2)).items():
-        shares |= {f"{name}: sum": family.sum_share, f"{name}: max": family.max_share}
-    assert shares.pop("trace: max") == 0.0
-    sums = random_sums(np.random.default_rng(0), 200, 2)
-    shares |= {f"{form.name}: sum": form.share for form in forms(sums, np.zeros(2, dtype=bool))}
-    assert shares == pytest.approx(shares_of(2))
-    assert sum(shares_of(8).values()) == sum(shares_of(100).values()) == pytest.approx(1.0)
 
 
 def test_every_family_says_what_it_looks_at() -> None:

@@ -5,6 +5,7 @@ import pytest
 
 from polystein.methods.check.flipped_forms import FlippedForm, direction_words
 from polystein.methods.check.invariant import forms
+from polystein.methods.check.shares import Shares
 from tests.methods.check.sums import random_sums
 
 KEPT = np.zeros(2, dtype=bool)
@@ -20,7 +21,7 @@ def test_a_direction_has_at_most_three_names() -> None:
 def test_forms_of_few_batches_are_not_judged() -> None:
     sums = random_sums(np.random.default_rng(0), 30, 2)
     sums.effective = 7.9
-    assert not any(FlippedForm(form, sums).moves for form in forms(sums, KEPT))
+    assert not any(FlippedForm(form, sums).moves for form in forms(sums, KEPT, Shares(sums, KEPT)))
 
 
 def test_draws_are_deflated_once_and_flips_never() -> None:
@@ -33,7 +34,7 @@ def test_draws_are_deflated_once_and_flips_never() -> None:
             noise[k] += 0.8 * noise[k - 1]
         table[:] = noise
     sums.score_products = sums.diagonal[:, 0].T @ sums.diagonal[:, 0]
-    form = FlippedForm(next(forms(sums, KEPT)), sums)
+    form = FlippedForm(next(forms(sums, KEPT, Shares(sums, KEPT))), sums)
     signs = np.ones((3, 256))
     form.flip(signs)
     form.flip(signs)

@@ -15,6 +15,7 @@ from polystein.methods.check.batch_sums import BatchSums
 from polystein.methods.check.batches import cut
 from polystein.methods.check.families import BASIS, TAILS, centred_spreads
 from polystein.methods.check.invariant import Form, forms, inverse_root
+from polystein.methods.check.shares import Shares
 from tests.conftest import Array, arbitrary_rows
 from tests.methods.check.sums import literal_products, random_sums
 from tests.reference import check as literal
@@ -32,7 +33,7 @@ def sums_of(draws: Array, scores: Array, *, chains: bool = False) -> BatchSums:
 
 def forms_of(sums: Any, left_out: Any = ()) -> dict[str, Form]:
     slow = np.isin(np.arange(sums.diagonal.shape[2]), left_out)
-    return {form.name: form for form in forms(sums, slow)}
+    return {form.name: form for form in forms(sums, slow, Shares(sums, slow))}
 
 
 @pytest.mark.parametrize("left_out", [(), (1,), (0, 3)])

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from polystein._lib.numerics import EPSILON, TINY, kish_size
+from polystein._lib.numerics import TINY, kish_size
 from polystein._lib.scratch import empty_like
 from polystein._lib.segments import Segments
 from polystein.data.coordinates import Frame
@@ -146,9 +146,7 @@ class BatchSums:
         longest, weights = self.joinings[-1], self.sizes / self.weight_scale
         outside = weights.sum() - longest.joined(weights)
         sums = self.draws.sum(axis=0) - longest.joined(self.draws)
-        # A batch that holds all the weight has no draws far from it.
-        there = outside > EPSILON * weights.sum()
-        means = np.where(there, 1.0 / np.where(there, outside, 1.0), 0.0)[:, None] * sums
+        means = sums / np.maximum(outside, TINY)[:, None]
         return np.repeat(means, np.diff(longest.starts, append=self.count), axis=0)
 
     @property

@@ -1,4 +1,4 @@
-"""The families of features that `check` looks at, each with its share of the level."""
+"""The families of features that `check` looks at."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polystein.methods.check.batch_sums import BatchSums
+from polystein.methods.check.shares import Shares
 from polystein.stein.basis import Basis, LinearAndBounded, SmoothTails
 from polystein.types import FloatArray
 
@@ -23,21 +24,20 @@ FEWEST_BATCHES = 8
 #: often (0.11 instead of 0.05 on 32), and bounded functions see the spread alone. Few rows lie in
 #: the tails, whose functions need as many.
 FEWEST_FOR_SPREADS = 120
+#: Chains that remember visit a tail for several batches. For spreads and tails they must be worth
+#: so many independent rows, twice as many as independent rows need: memory is not known exactly.
+FEWEST_ROWS_FOR_SPREADS = 960.0
 #: Overall spreads reject too often on fewer batches than this (0.08 on 12).
 FEWEST_FOR_TRACES = 32
-#: Hotelling's statistic needs so many rows for each coordinate.
-FEWEST_ROWS_A_COORDINATE = 2.0
-HOTELLING_SHARE = 0.25
-#: Traces have their whole share of the level from so many coordinates on.
-MANY_COORDINATES = 8
+#: The memory of a quadratic form is known well enough if chains are worth so many independent rows
+#: for each coordinate (Hotelling's rejects 0.10 instead of 0.05 on 3.3).
+FEWEST_INDEPENDENT_A_COORDINATE = 8.0
 #: Features of which this little of the variance is seen by the longest batches are not judged.
 LEAST_DEFLATION = 0.3
 
 
 #: The orders whose pairs of coordinates are looked at: x (correlation) and G2 (curved dependence).
 PAIR_ORDERS = {"x": "correlation", "G2": "curved dependence"}
-#: Shares of the level of the sum and of the largest, for the pairs of each order.
-_PAIR_SHARES = {"x": (0.005, 0.025), "G2": (0.005, 0.055)}
 
 
 class Family(NamedTuple):
@@ -45,9 +45,9 @@ class Family(NamedTuple):
 
     Features are counted order by order, or, for pairs, by score and other coordinate.
     ``sum_share`` and ``max_share`` are the shares of the level of its two statistics, and
-    ``fewest_batches`` is how many batches they need. A statistic without a share is none. A
-    feature ``of_all`` is one of all coordinates together. A sum ``of_rare_rows`` comes from few
-    rows of many, and needs as many batches of independent rows.
+    ``fewest_batches`` is how many batches they need, and ``fewest_rows`` how many independent rows
+    chains must be worth. A statistic without a share is none. A feature ``of_all`` is one of all
+    coordinates together.
     """
 
     name: str
@@ -57,9 +57,9 @@ class Family(NamedTuple):
     sum_share: float
     max_share: float
     fewest_batches: int = FEWEST_BATCHES
+    fewest_rows: float = 0.0
     of_pairs: bool = False
     of_all: bool = False
-    of_rare_rows: bool = False
 
     def place(self, position: int, dimension: int) -> tuple[tuple[str, ...], tuple[int, ...]]:
         """Order and coordinates of a feature."""
@@ -71,46 +71,34 @@ class Family(NamedTuple):
         return (self.orders[first],), (second,)
 
 
-def families(sums: BatchSums, left_out: NDArray[np.bool_]) -> Iterator[Family]:
+def families(sums: BatchSums, left_out: NDArray[np.bool_], shares: Shares) -> Iterator[Family]:
     """Each family of features with its batch sums.
 
     Coordinates that are left out have no part in features of all coordinates together.
-
-    The shares were chosen on seeds that appear in no table. A small shift of all coordinates
-    shows in no other statistic than Hotelling's and the sum over the scores, hence their large
-    share. That sum has both shares where Hotelling's statistic is not to be had. The largest of
-    many spreads has twice the tail that flips give it (d = 128), hence its small share.
     """
     diagonal, batches = sums.diagonal, sums.count
     x, *bounded = sums.basis.names
-    score, spreads = diagonal[:, 0], diagonal[:, 1]
-    whole = 0.05 if has_metric(sums, left_out) else 0.05 + HOTELLING_SHARE
-    yield Family("score", "location", ("score",), partial(_one, score), whole, 0.02)
-    fewest, rare = FEWEST_FOR_SPREADS, partial(Family, of_rare_rows=True)
-    yield rare("x", "spread", (x,), partial(_one, spreads), 0.005, 0.01, fewest)
-    shapes = diagonal[:, 2:].reshape(batches, -1)
-    yield Family("G1-4", "spread, shape", tuple(bounded), partial(_one, shapes), 0.13, 0.04)
-    tails = sums.tails.reshape(batches, -1)
-    yield rare("tails", "tails", TAILS.names, partial(_one, tails), 0.005, 0.02, fewest)
+
+    def family(
+        name: str, words: str, orders: tuple[str, ...], columns: FloatArray, fewest: int
+    ) -> Family:
+        part = partial(_one, columns.reshape(batches, -1))
+        rows = FEWEST_ROWS_FOR_SPREADS if fewest == FEWEST_FOR_SPREADS else 0.0
+        return Family(name, words, orders, part, *shares.of(name), fewest, rows)
+
+    yield family("score", "location", ("score",), diagonal[:, 0], FEWEST_BATCHES)
+    yield family("x", "spread", (x,), diagonal[:, 1], FEWEST_FOR_SPREADS)
+    yield family("G1-4", "spread, shape", tuple(bounded), diagonal[:, 2:], FEWEST_BATCHES)
+    yield family("tails", "tails", TAILS.names, sums.tails, FEWEST_FOR_SPREADS)
     kept = np.flatnonzero(~left_out)
     if kept.size > 1:
-        trace = centred_spreads(sums, kept).sum(axis=1, keepdims=True)
-        share, fewest = share_of_trace(0.24, kept.size), FEWEST_FOR_TRACES
-        part = partial(_one, trace)
-        yield Family("trace", "overall spread", (x,), part, share, 0.0, fewest, of_all=True)
+        trace = centred_spreads(sums, kept).sum(axis=1)
+        alone = family("trace", "overall spread", (x,), trace, FEWEST_FOR_TRACES)
+        yield alone._replace(of_all=True)
     if sums.judges_pairs:
         for name, words in PAIR_ORDERS.items():
-            pairs = partial(_pairs, sums, order_of(sums.basis, name))
-            shares = _PAIR_SHARES[name]
-            yield Family(f"{name} pairs", words, (name,), pairs, *shares, of_pairs=True)
-
-
-def has_metric(sums: BatchSums, left_out: NDArray[np.bool_]) -> bool:
-    """Whether scores have second moments that tell directions apart: enough rows for them."""
-    kept = int(np.count_nonzero(~left_out))
-    if kept < 2 or not sums.score_products.size:
-        return False
-    return float(sums.sizes.sum()) >= FEWEST_ROWS_A_COORDINATE * kept
+            pairs, own = partial(_pairs, sums, order_of(sums.basis, name)), f"{name} pairs"
+            yield Family(own, words, (name,), pairs, *shares.of(own), of_pairs=True)
 
 
 def centred_spreads(sums: BatchSums, kept: NDArray[np.intp]) -> FloatArray:
@@ -118,15 +106,6 @@ def centred_spreads(sums: BatchSums, kept: NDArray[np.intp]) -> FloatArray:
     score, spreads = sums.diagonal[:, 0][:, kept], sums.diagonal[:, 1][:, kept]
     result: FloatArray = spreads - score * sums.distant_means[:, kept]
     return result
-
-
-def share_of_trace(share: float, dimension: int) -> float:
-    """The share of a trace: all of it from eight coordinates on, a quarter of it in two.
-
-    A trace adds up what all coordinates have in common. Of a few there is less to add up, and
-    single coordinates show as much.
-    """
-    return share * min(1.0, dimension / MANY_COORDINATES)
 
 
 def _one(columns: FloatArray) -> Iterator[FloatArray]:

@@ -16,7 +16,7 @@ from polystein.inference.quadratic_forms import (
     joined_products,
 )
 from polystein.methods.check.batch_sums import BatchSums
-from polystein.methods.check.families import LEAST_DEFLATION
+from polystein.methods.check.families import FEWEST_INDEPENDENT_A_COORDINATE, LEAST_DEFLATION
 from polystein.methods.check.invariant import Form
 from polystein.results.evidence import Part
 from polystein.types import FloatArray
@@ -44,8 +44,10 @@ class FlippedForm:
         self._kept = apart(joined, self._joining.chains if chains else None)
         self._law = cumulants(self._kept)
         few = sums.effective_count(self._joining) < form.fewest_batches
+        worth = memory.independent(float(sums.sizes.sum()))
+        short = chains and worth < FEWEST_INDEPENDENT_A_COORDINATE * form.coordinates
         #: Whether it is judged: it varies, on enough batches that are long enough.
-        self.moves = not (self.slow or few) and bool(np.any(self._kept))
+        self.moves = not (self.slow or few or short) and bool(np.any(self._kept))
         #: Flips cost no more than those of so many features.
         self.features = len(self._kept)
 

@@ -14,13 +14,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from polystein.inference.memory import (
-    Joining,
-    independent_rows,
-    pooled_memory,
-    speeds,
-    variance_curves,
-)
+from polystein.inference.memory import Joining, pooled_memory, speeds, variance_curves
 from polystein.inference.signflips import (
     FlippedStatistics,
     at_least_as_extreme,
@@ -32,10 +26,15 @@ from polystein.inference.signflips import (
 )
 from polystein.methods.check.arms import ALL_ROWS, FLIPS
 from polystein.methods.check.batch_sums import BatchSums
-from polystein.methods.check.batches import FEWEST_ROWS
-from polystein.methods.check.families import FEWEST_BATCHES, LEAST_DEFLATION, Family, families
+from polystein.methods.check.families import (
+    FEWEST_BATCHES,
+    LEAST_DEFLATION,
+    Family,
+    families,
+)
 from polystein.methods.check.flipped_forms import FlippedForm
 from polystein.methods.check.invariant import forms
+from polystein.methods.check.shares import Shares
 from polystein.results.evidence import Abstention, Arm, Part
 from polystein.types import FloatArray
 
@@ -67,8 +66,9 @@ def flip_signs(
         return [Abstention(FLIPS, _SHORT)]
     if left_out.all():
         return [Abstention(FLIPS, _ALL_SLOW)]
-    every: list[Judged] = [_Flips(family, sums, left_out) for family in families(sums, left_out)]
-    every += [FlippedForm(form, sums) for form in forms(sums, left_out)]
+    shares, every = Shares(sums, left_out), list[Judged]()
+    every += [_Flips(family, sums, left_out) for family in families(sums, left_out, shares)]
+    every += [FlippedForm(form, sums) for form in forms(sums, left_out, shares)]
     signs = random_signs(FIRST_PATTERNS, sums.count, rng, unflipped_first=True)
     for one in every:
         one.flip(signs)
@@ -131,13 +131,16 @@ def _most_patterns(judged: list[Judged], sums: BatchSums) -> float:
 
 
 class _Group(NamedTuple):
-    """Features of one part of a family, by their places in it, that share their batches."""
+    """Features of one part of a family, by their places in it, that share their batches.
+
+    ``deflation`` is the part of the variance that is seen, and ``independent`` is how many
+    independent rows a chain's rows are worth.
+    """
 
     places: NDArray[np.intp]
     joining: Joining
     deflation: float
-    #: The memory of the features, in rows.
-    memory: float = 0.0
+    independent: float
 
 
 class _Flips:
@@ -168,19 +171,13 @@ class _Flips:
         for group in _by_memory(part, kept, self._sums, alone=self.family.of_all):
             if group.deflation < LEAST_DEFLATION:
                 self.slow = True
-            elif self._is_enough(group):
+            elif self._suffices(group):
                 yield group
 
-    def _is_enough(self, group: _Group) -> bool:
-        """Whether there are enough batches, and enough independent rows for as many."""
-        fewest = self.family.fewest_batches
-        if self._sums.effective_count(group.joining) < fewest:
-            return False
-        if not self.family.of_rare_rows:
-            return True
-        # How long chains remember is known only roughly: they need twice as many.
-        rows = FEWEST_ROWS * fewest * (1 if len(self._sums.joinings) == 1 else 2)
-        return independent_rows(self._sums.sizes, group.memory) >= rows
+    def _suffices(self, group: _Group) -> bool:
+        """Whether the family can be judged on these batches."""
+        enough = self._sums.effective_count(group.joining) >= self.family.fewest_batches
+        return enough and group.independent >= self.family.fewest_rows
 
     def _kept(self, offset: int, features: int) -> NDArray[np.intp]:
         """Places of the features without a coordinate that is left out."""
@@ -271,20 +268,21 @@ Judged: TypeAlias = _Flips | FlippedForm
 def _by_memory(
     part: FloatArray, kept: NDArray[np.intp], sums: BatchSums, *, alone: bool
 ) -> Iterator[_Group]:
-    """Groups of features, the batches they are summed over, and the part of the variance seen.
+    """Groups of features with the batches they are summed over.
 
     One feature that stands ``alone`` has no others to be pooled with.
     """
-    levels = sums.joinings
+    levels, rows = sums.joinings, float(sums.sizes.sum())
     if len(levels) == 1 or not kept.size:
-        yield _Group(kept, levels[0], 1.0)
+        yield _Group(kept, levels[0], 1.0, np.inf)
         return
     columns = tamed(part if kept.size == part.shape[1] else part[:, kept])
     curves = variance_curves(columns, levels)
     if alone:
         memory = pooled_memory(curves, levels, careful=True)
-        yield _Group(kept, levels[memory.level], memory.deflation, memory.rows)
+        yield _Group(kept, levels[memory.level], memory.deflation, memory.independent(rows))
         return
     for speed in speeds(curves, levels):
         memory = speed.memory
-        yield _Group(kept[speed.features], levels[memory.level], memory.deflation, memory.rows)
+        independent = memory.independent(rows)
+        yield _Group(kept[speed.features], levels[memory.level], memory.deflation, independent)

@@ -24,12 +24,10 @@ from polystein.methods.check.families import (
     BASIS,
     FEWEST_BATCHES,
     FEWEST_FOR_TRACES,
-    HOTELLING_SHARE,
     centred_spreads,
-    has_metric,
     order_of,
-    share_of_trace,
 )
+from polystein.methods.check.shares import Shares
 from polystein.types import FloatArray
 
 #: Directions in which scores vary by less than this, relative to the most, are taken for rounding.
@@ -41,7 +39,8 @@ _NUMBERS_AT_ONCE = 2**20
 class Form(NamedTuple):
     """A quadratic form of batch sums: products K of shape (batches, batches).
 
-    ``direction`` gives the direction that stands out, in standard deviations of the coordinates.
+    ``coordinates`` is how many it takes together. ``direction`` gives the direction that stands
+    out, in standard deviations of the coordinates.
     """
 
     name: str
@@ -49,25 +48,26 @@ class Form(NamedTuple):
     orders: tuple[str, ...]
     products: FloatArray
     share: float
+    coordinates: int
     direction: Callable[[], FloatArray]
     fewest_batches: int = FEWEST_BATCHES
 
 
-def forms(sums: BatchSums, left_out: NDArray[np.bool_]) -> Iterator[Form]:
+def forms(sums: BatchSums, left_out: NDArray[np.bool_], shares: Shares) -> Iterator[Form]:
     """The forms that these sums allow, without coordinates that are left out."""
     kept = np.flatnonzero(~left_out)
     if kept.size < 2:
         return
-    if has_metric(sums, left_out):
-        yield _hotelling(sums, kept)
+    if shares.has_metric:
+        yield _hotelling(sums, kept, shares)
     if not sums.judges_pairs:
         return
     whole = next(sums.pairs(order_of(BASIS, "x")))
     if whole.shape[1] == left_out.size:
-        yield _trace_of_square(sums, whole, kept)
+        yield _trace_of_square(sums, whole, kept, shares)
 
 
-def _hotelling(sums: BatchSums, kept: NDArray[np.intp]) -> Form:
+def _hotelling(sums: BatchSums, kept: NDArray[np.intp], shares: Shares) -> Form:
     """Sums of scores in the metric of their second moments."""
     scores = sums.diagonal[:, 0][:, kept]
     root = inverse_root(sums.score_products[np.ix_(kept, kept)])
@@ -76,8 +76,9 @@ def _hotelling(sums: BatchSums, kept: NDArray[np.intp]) -> Form:
     def direction() -> FloatArray:
         return _spread(root @ standard.sum(axis=0), kept, sums)
 
-    words, products = "location, direction", standard @ standard.T
-    return Form("Hotelling", words, ("score",), products, HOTELLING_SHARE, direction)
+    name, words, products = "Hotelling", "location, direction", standard @ standard.T
+    share, _ = shares.of(name)
+    return Form(name, words, ("score",), products, share, kept.size, direction)
 
 
 def inverse_root(moments: FloatArray) -> FloatArray:
@@ -91,7 +92,9 @@ def inverse_root(moments: FloatArray) -> FloatArray:
     return result
 
 
-def _trace_of_square(sums: BatchSums, whole: FloatArray, kept: NDArray[np.intp]) -> Form:
+def _trace_of_square(
+    sums: BatchSums, whole: FloatArray, kept: NDArray[np.intp], shares: Shares
+) -> Form:
     """tr(Phi_a Phi_b) of the matrices of order 1."""
     own, scores = centred_spreads(sums, kept), sums.diagonal[:, 0][:, kept]
     means = sums.distant_means[:, kept]
@@ -108,8 +111,8 @@ def _trace_of_square(sums: BatchSums, whole: FloatArray, kept: NDArray[np.intp])
         return _spread(np.real(vectors[:, np.argmax(np.abs(values))]), kept, sums)
 
     name, words, fewest = "trace of square", "spread, direction", FEWEST_FOR_TRACES
-    share = share_of_trace(0.14, kept.size)
-    return Form(name, words, ("x",), products, share, direction, fewest)
+    share, _ = shares.of(name)
+    return Form(name, words, ("x",), products, share, kept.size, direction, fewest)
 
 
 def _transposed_products(
