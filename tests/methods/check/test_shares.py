@@ -59,7 +59,7 @@ def test_shares_pass_from_one_table_to_the_other() -> None:
 def test_without_a_metric_the_scores_have_the_share_of_all_locations(d: int, rows: float) -> None:
     sums = sums_with(equal(0.9, d), rows)
     assert not Shares(sums, np.zeros(d, dtype=bool)).has_metric
-    assert found(sums)["score: sum"] == pytest.approx(0.35)
+    assert found(sums)["score: sum"] == pytest.approx(0.42)
 
 
 def test_a_constant_score_has_no_correlation() -> None:
