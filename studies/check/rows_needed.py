@@ -104,25 +104,25 @@ FAULTS = {
     "narrow": fault(
         "N(0, I), d=10: all variances − 5 %",
         PLAIN,
-        {"oracle": (9, 11), "check": (10, 12), "lambda_psd": (16, 18), "ksd": (16, 16)},
+        {"oracle": (9, 11), "check": (10, 13), "lambda_psd": (16, 18), "ksd": (16, 16)},
         scale=0.95**0.5,
     ),
     "means": fault(
         "N(0, I), d=10: all means 0.05",
         PLAIN,
-        {"oracle": (7, 9), "check": (11, 13), "lambda_psd": (13, 15), "ksd": (10, 12)},
+        {"oracle": (7, 9), "check": (9, 12), "lambda_psd": (13, 15), "ksd": (10, 12)},
         shift=0.05,
     ),
     "wide": fault(
         "N(0, I), d=10: one sd × 1.1",
         PLAIN,
-        {"oracle": (8, 10), "check": (12, 14), "lambda_psd": (15, 17), "ksd": (16, 16)},
+        {"oracle": (8, 10), "check": (11, 14), "lambda_psd": (15, 17), "ksd": (16, 16)},
         scale=[1.1],
     ),
     "axis": fault(
         "AR .95 covariance, d=20: mean 0.2, first axis",
         targets.autoregressive(0.95, 20),
-        {"oracle": (6, 8), "check": (10, 12), "lambda_psd": (20, 20), "ksd": (16, 16)},
+        {"oracle": (6, 8), "check": (9, 12), "lambda_psd": (20, 20), "ksd": (16, 16)},
         shift=[0.2],
     ),
     "stiff": fault(
@@ -134,7 +134,7 @@ FAULTS = {
     "mode": fault(
         "d=2: missing mode of weight 0.1 at 4 sd",
         targets.equicorrelated(0.0, 2),
-        {"oracle": (1, 3), "check": (8, 10), "lambda_psd": (11, 14), "ksd": (15, 16)},
+        {"oracle": (1, 3), "check": (8, 11), "lambda_psd": (11, 14), "ksd": (15, 16)},
         missing=4.0,
     ),
 }
