@@ -85,17 +85,27 @@ def ranked_convergence(chains: Sequence[FloatArray] | FloatArray) -> RankedConve
     parts = []
     at_once = max(1, _NUMBERS_AT_ONCE // (shortest * len(chains)))
     for low in range(0, columns, at_once):
-        some = [chain[chain.shape[0] - shortest :, low : low + at_once].T for chain in chains]
-        parts.append(_ranked(np.stack(some, axis=1)))
+        if isinstance(chains, np.ndarray):
+            some = chains[:, :, low : low + at_once]
+        else:
+            some = np.stack([chain[-shortest:, low : low + at_once] for chain in chains])
+        parts.append(_ranked(np.ascontiguousarray(some.transpose(2, 0, 1))))
     return RankedConvergence(*map(np.concatenate, zip(*parts, strict=True)))
 
 
 def _ranked(values: FloatArray) -> RankedConvergence:
     """The three diagnostics of values of shape (column, chain, draw)."""
     halves = _in_halves(values)
-    scores, folded_scores = (part.reshape(halves.shape) for part in _normal_scores(halves))
-    rhat, folded_rhat = split_rhat(scores), split_rhat(folded_scores)
-    low, high = (effective_size(_in_halves(below)) for below in _below_quantiles(values))
+    order, inorder = _sorted(halves.reshape(len(halves), -1))
+    scores, folded = (part.reshape(halves.shape) for part in _normal_scores(order, inorder))
+    rhat, folded_rhat = split_rhat(scores), split_rhat(folded)
+    if halves.size < values.size:
+        # Quantiles are those of all draws, also of those in the middle of odd chains.
+        inorder = np.sort(values.reshape(len(values), -1), axis=1)
+    low, high = (
+        effective_size((halves <= quantile[:, None, None]).astype(np.float64))
+        for quantile in _tail_quantiles(inorder)
+    )
     return RankedConvergence(
         # A column whose distances from the median are all equal has no folded R-hat.
         np.where(folded_rhat > rhat, folded_rhat, rhat),
@@ -113,44 +123,57 @@ def _in_halves(values: FloatArray) -> FloatArray:
     return np.concatenate([values[:, :, :half], values[:, :, -half:]], axis=1)
 
 
-def _normal_scores(halves: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Normal scores of each column's ranks, and of the ranks of its distances from the median."""
-    rows = halves.reshape(len(halves), -1)
+def _sorted(rows: FloatArray) -> tuple[NDArray[np.intp], FloatArray]:
+    """Each row in order, and the places in the whole array where the numbers were."""
     order = np.argsort(rows, axis=1)
-    inorder = np.take_along_axis(rows, order, axis=1)
-    middle = rows.shape[1] // 2
+    order += rows.shape[1] * np.arange(len(rows))[:, None]
+    return order, rows.take(order)
+
+
+def _normal_scores(order: NDArray[np.intp], inorder: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Normal scores of each column's ranks, and of the ranks of its distances from the median.
+
+    They are given by the columns in order and by the places where the numbers were.
+    """
+    count = inorder.shape[1]
+    middle = count // 2
     # Half chains are even in number.
     median = 0.5 * inorder[:, middle - 1 : middle] + 0.5 * inorder[:, middle : middle + 1]
     with np.errstate(over="ignore"):
         distances = np.abs(inorder - median)
     # They fall up to the median and rise from there: a stable sort merges the two runs.
     folded = np.argsort(distances, axis=1, kind="stable")
-    nearest = np.take_along_axis(distances, folded, axis=1)
-    folded_order = np.take_along_axis(order, folded, axis=1)
-    return _scores_in_order(order, inorder), _scores_in_order(folded_order, nearest)
-
-
-def _scores_in_order(order: NDArray[np.intp], inorder: FloatArray) -> FloatArray:
-    """The normal quantile of each number's rank in its row (Blom); equal numbers share theirs."""
-    count = inorder.shape[1]
+    folded += count * np.arange(len(folded))[:, None]
     # Ranks of equal numbers are averaged: they are multiples of one half.
     ranks = 0.5 * np.arange(2, 2 * count + 1)
     quantiles = ndtri((ranks - _BLOM) / (count - 2.0 * _BLOM + 1.0))
-    result = np.empty_like(inorder)
-    np.put_along_axis(result, order, quantiles[None, ::2], axis=1)
+    return (
+        _scores_in_order(order, inorder, quantiles),
+        _scores_in_order(order.take(folded), distances.take(folded), quantiles),
+    )
+
+
+def _scores_in_order(
+    order: NDArray[np.intp], inorder: FloatArray, quantiles: FloatArray
+) -> FloatArray:
+    """The normal quantile of each number's rank in its row (Blom); equal numbers share theirs.
+
+    ``quantiles`` are those of the ranks 1, 1.5, 2, ...
+    """
+    result = np.empty(inorder.size)
+    result[order] = quantiles[::2]
     changes = inorder[:, 1:] != inorder[:, :-1]
     for row in np.flatnonzero(~changes.all(axis=1)).tolist():
         firsts = np.concatenate([[0], np.flatnonzero(changes[row]) + 1])
-        ends = np.append(firsts[1:], count)
+        ends = np.append(firsts[1:], inorder.shape[1])
         # The first and the last rank of equal numbers are first + 1 and end.
         shared = quantiles[firsts + ends - 1]
-        result[row, order[row]] = np.repeat(shared, ends - firsts)
-    return result
+        result[order[row]] = np.repeat(shared, ends - firsts)
+    return result.reshape(inorder.shape)
 
 
-def _below_quantiles(values: FloatArray) -> Iterator[FloatArray]:
-    """Whether each draw is at most the 5 % and the 95 % quantile of its column, as 0 and 1."""
-    inorder = np.sort(values.reshape(len(values), -1), axis=1)
+def _tail_quantiles(inorder: FloatArray) -> Iterator[FloatArray]:
+    """The 5 % and the 95 % quantile of every column, whose numbers are in order."""
     count = inorder.shape[1]
     for probability in TAILS:
         # R's type 7, rounded as in `scipy.stats.mstats.mquantiles`: where draws repeat, the last
@@ -158,8 +181,7 @@ def _below_quantiles(values: FloatArray) -> Iterator[FloatArray]:
         place = count * probability + (1.0 - probability)
         below = int(min(max(np.floor(place), 1), count - 1))
         share = min(max(place - below, 0.0), 1.0)
-        quantile = (1.0 - share) * inorder[:, below - 1] + share * inorder[:, below]
-        yield (values <= quantile[:, None, None]).astype(np.float64)
+        yield (1.0 - share) * inorder[:, below - 1] + share * inorder[:, below]
 
 
 def split_rhat(halves: FloatArray) -> FloatArray:
