@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -13,6 +14,8 @@ from polystein.types import FloatArray
 
 # Columns whose spread is below this part of their mean may be constant but for rounding.
 _NEARLY_CONSTANT = 1e-10
+# A scatter of at least this part of the sum of squares loses two bits as their difference.
+_LEAST_SCATTER = 0.25
 # So few segments of a block are summed one by one.
 _FEW_SEGMENTS = 8
 
@@ -56,12 +59,39 @@ class ColumnMoments:
 
     def update(self, columns: FloatArray, weights: FloatArray | None) -> Self:
         """Add rows, of weight 1 where `weights` is None."""
-        weight = float(columns.shape[0]) if weights is None else float(weights.sum())
-        if weight == 0.0:
-            return self
-        shares = np.full(columns.shape[0], 1.0 / weight) if weights is None else weights / weight
+        return self.update_side_by_side([columns], weights)
+
+    def update_side_by_side(self, parts: Iterable[FloatArray], weights: FloatArray | None) -> Self:
+        """Add rows whose columns come in several arrays, one array after the other.
+
+        If there are several, only the variances can be kept.
+        """
+        means, scatters, weight = [], [], 0.0
+        for columns in parts:
+            weight = float(len(columns)) if weights is None else float(weights.sum())
+            if weight == 0.0:
+                return self
+            mean, scatter = self._of_rows(columns, weights, weight)
+            means.append(mean)
+            scatters.append(scatter)
+        squares = weight if weights is None else float(weights @ weights)
+        if len(means) == 1:
+            return self.add(weight, squares, means[0], scatters[0])
+        return self.add(weight, squares, np.concatenate(means), np.concatenate(scatters))
+
+    def _of_rows(
+        self, columns: FloatArray, weights: FloatArray | None, weight: float
+    ) -> tuple[FloatArray, FloatArray]:
+        """Mean and scatter of some rows."""
+        shares = np.full(len(columns), 1.0 / weight) if weights is None else weights / weight
         mean = shares @ columns
         with np.errstate(over="ignore", invalid="ignore"):
+            if not self._joint:
+                squares = weight * (shares @ np.multiply(columns, columns, out=empty_like(columns)))
+                scatter = squares - weight * mean**2
+                if (scatter > _LEAST_SCATTER * squares).all():
+                    # Hardly anything cancels: deviations from the mean would give the same.
+                    return mean, scatter
             deviations = np.subtract(columns, mean, out=empty_like(columns))
             scatter = self._scatter(deviations, weights)
             if (_variances(scatter) <= weight * (_NEARLY_CONSTANT * mean) ** 2).any():
@@ -70,8 +100,7 @@ class ColumnMoments:
                 mean += remainder
                 deviations -= remainder
                 scatter = self._scatter(deviations, weights)
-        squares = weight if weights is None else float(weights @ weights)
-        return self.add(weight, squares, mean, scatter)
+        return mean, scatter
 
     def _scatter(self, deviations: FloatArray, weights: FloatArray | None) -> FloatArray:
         weighted = deviations if weights is None else weights[:, None] * deviations
