@@ -63,14 +63,14 @@ def test_columns_may_come_side_by_side(weighted: bool, centre: float) -> None:
     rng = np.random.default_rng(0)
     parts = [rng.normal(place, 1.0, (90, 2)) for place in (0.0, centre, -centre)]
     weights = arbitrary_weights(90)[1] if weighted else None
-    found = ColumnMoments(6, joint=False).update_side_by_side(iter(parts), weights).finalise()
+    found = ColumnMoments(6, joint=False).update_side_by_side(iter(parts), 90, weights).finalise()
     columns = np.concatenate(parts, axis=1)
     covariance = np.cov(columns.T, aweights=weights, ddof=0)
     assert found.mean == pytest.approx(np.average(columns, axis=0, weights=weights), rel=1e-14)
     assert found.covariance == pytest.approx(np.diag(covariance), rel=1e-8)
     together = ColumnMoments(6, joint=False).update(columns, weights).finalise()
     assert found.covariance == pytest.approx(together.covariance, rel=1e-8)
-    nothing = ColumnMoments(6, joint=False).update_side_by_side(iter(parts), np.zeros(90))
+    nothing = ColumnMoments(6, joint=False).update_side_by_side(iter(parts), 90, np.zeros(90))
     assert nothing.weight == 0.0
 
 

@@ -18,8 +18,8 @@ from polystein.types import FloatArray
 
 #: Arrays of up to so many numbers, 128 KiB, stay with the allocator of C when they are freed.
 SMALL = 2**14
-# The allocator is to keep twice so many numbers, 16 MiB, when they are freed.
-_KEPT = 2**20
+# The allocator is to keep twice so many numbers, 32 MiB, when they are freed.
+_KEPT = 2**21
 
 
 class _Pool(threading.local):
@@ -70,7 +70,10 @@ def next_block() -> None:
 
 def empty(*shape: int) -> FloatArray:
     """An array that the next block will overwrite; outside `reused`, an array of its own."""
-    size = math.prod(shape)
+    return _handed_out(math.prod(shape), shape)
+
+
+def _handed_out(size: int, shape: tuple[int, ...]) -> FloatArray:
     pool = _POOL.__dict__  # of this thread
     if size <= SMALL or pool["depth"] == 0:
         return np.empty(shape)
@@ -92,7 +95,7 @@ def _view(buffer: FloatArray, shape: tuple[int, ...]) -> FloatArray:
 
 def empty_like(array: FloatArray) -> FloatArray:
     """An array like that of `empty`, of the shape of another array."""
-    return empty(*array.shape)
+    return _handed_out(array.size, array.shape)
 
 
 def product(first: FloatArray, second: FloatArray) -> FloatArray:

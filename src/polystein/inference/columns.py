@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -59,47 +60,47 @@ class ColumnMoments:
 
     def update(self, columns: FloatArray, weights: FloatArray | None) -> Self:
         """Add rows, of weight 1 where `weights` is None."""
-        return self.update_side_by_side([columns], weights)
+        return self.update_side_by_side([columns], len(columns), weights)
 
-    def update_side_by_side(self, parts: Iterable[FloatArray], weights: FloatArray | None) -> Self:
+    def update_side_by_side(
+        self, parts: Iterable[FloatArray], rows: int, weights: FloatArray | None
+    ) -> Self:
         """Add rows whose columns come in several arrays, one array after the other.
 
         If there are several, only the variances can be kept.
         """
-        means, scatters, weight = [], [], 0.0
-        for columns in parts:
-            weight = float(len(columns)) if weights is None else float(weights.sum())
-            if weight == 0.0:
-                return self
-            mean, scatter = self._of_rows(columns, weights, weight)
-            means.append(mean)
-            scatters.append(scatter)
+        weight = float(rows if weights is None else weights.sum())
+        if weight == 0.0:
+            return self
+        shares = np.full(rows, 1.0 / weight) if weights is None else weights / weight
         squares = weight if weights is None else float(weights @ weights)
-        if len(means) == 1:
-            return self.add(weight, squares, means[0], scatters[0])
-        return self.add(weight, squares, np.concatenate(means), np.concatenate(scatters))
+        with np.errstate(over="ignore", invalid="ignore"):
+            found = [self._of_rows(columns, weights, shares, weight) for columns in parts]
+        return self.add(weight, squares, *map(np.concatenate, zip(*found, strict=True)))
 
     def _of_rows(
-        self, columns: FloatArray, weights: FloatArray | None, weight: float
+        self,
+        columns: FloatArray,
+        weights: FloatArray | None,
+        shares: FloatArray,
+        weight: float,
     ) -> tuple[FloatArray, FloatArray]:
-        """Mean and scatter of some rows."""
-        shares = np.full(len(columns), 1.0 / weight) if weights is None else weights / weight
+        """Mean and scatter of some rows, of which each has its share in the mean."""
         mean = shares @ columns
-        with np.errstate(over="ignore", invalid="ignore"):
-            if not self._joint:
-                squares = weight * (shares @ np.multiply(columns, columns, out=empty_like(columns)))
-                scatter = squares - weight * mean**2
-                if (scatter > _LEAST_SCATTER * squares).all():
-                    # Hardly anything cancels: deviations from the mean would give the same.
-                    return mean, scatter
-            deviations = np.subtract(columns, mean, out=empty_like(columns))
+        if not self._joint:
+            means_of_squares = shares @ np.multiply(columns, columns, out=empty_like(columns))
+            variance = means_of_squares - mean * mean
+            if (variance > _LEAST_SCATTER * means_of_squares).all():
+                # Hardly anything cancels: deviations from the mean would give the same.
+                return mean, weight * variance
+        deviations = np.subtract(columns, mean, out=empty_like(columns))
+        scatter = self._scatter(deviations, weights)
+        if (_variances(scatter) <= weight * (_NEARLY_CONSTANT * mean) ** 2).any():
+            # A long sum rounds. The mean of the deviations is what the mean is off by.
+            remainder = shares @ deviations
+            mean += remainder
+            deviations -= remainder
             scatter = self._scatter(deviations, weights)
-            if (_variances(scatter) <= weight * (_NEARLY_CONSTANT * mean) ** 2).any():
-                # A long sum rounds. The mean of the deviations is what the mean is off by.
-                remainder = shares @ deviations
-                mean += remainder
-                deviations -= remainder
-                scatter = self._scatter(deviations, weights)
         return mean, scatter
 
     def _scatter(self, deviations: FloatArray, weights: FloatArray | None) -> FloatArray:
@@ -152,11 +153,17 @@ def _variances(covariance: FloatArray) -> FloatArray:
     return covariance if covariance.ndim == 1 else covariance.diagonal()
 
 
+@lru_cache(maxsize=4)
+def _ones(rows: int) -> FloatArray:
+    """Ones for sums of rows; blocks of a pass are mostly of one size."""
+    return np.ones(rows)
+
+
 def segment_sums(columns: FloatArray, low: NDArray[np.intp], high: NDArray[np.intp]) -> FloatArray:
     """Sums over the rows ``low:high`` of each of several segments, one after the other."""
     if low.size <= _FEW_SEGMENTS:
         # Products with ones are several times as fast as sums of rows.
-        ones = np.ones(len(columns))
+        ones = _ones(len(columns))
         bounds = zip(low.tolist(), high.tolist(), strict=True)
         return np.array([ones[start:stop] @ columns[start:stop] for start, stop in bounds])
     if np.array_equal(low[1:], high[:-1]) and high[-1] == len(columns):

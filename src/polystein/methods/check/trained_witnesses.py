@@ -190,18 +190,13 @@ class TrainingSums:
         index = np.flatnonzero(self._partition.mask(block, *TRAINING))
         if not index.size:
             return
-        fold = self._fold_of(block)[index]
-        if np.any(fold[1:] < fold[:-1]):
-            # Several chains: rows of one fold are put side by side, for these sums have no order.
-            order = np.argsort(fold, kind="stable")
-            fold, chosen = fold[order], block.take(index[order])
-        else:
-            chosen = _rows_at(block, index)
+        chosen, bounds = self._fold_by_fold(block, index)
         seen = self._frame.see(chosen)
         terms = list(self.basis.terms(seen.draws))
         if not self.dual:
-            self._add_folds(seen, terms, np.searchsorted(fold, np.arange(FOLDS + 1)).tolist())
-        self.entries.update_side_by_side(diagonal_entries(seen.scores, terms), seen.weights)
+            self._add_folds(seen, terms, bounds)
+        entries = diagonal_entries(seen.scores, terms)
+        self.entries.update_side_by_side(entries, seen.rows, seen.weights)
 
     def _add_folds(self, seen: Block, terms: list[Term], bounds: list[int]) -> None:
         """Add rows to the sums of their folds, which begin and end at these bounds."""
@@ -210,15 +205,28 @@ class TrainingSums:
                 own = [term.part(low, high) for term in terms]
                 moments.add_terms(seen.part(low, high), own, self._log_scale)
 
-    def _fold_of(self, block: Block) -> NDArray[np.intp]:
-        """The fold of every row, by its position in its chain."""
-        chain, start, low, high = np.array(block.runs, dtype=np.intp).T
-        # Rows from a bound on belong to the next fold, up to the end of their chain's run.
-        bounds = self._bounds[chain] - start[:, None]
-        cuts = low[:, None] + np.clip(bounds, 0, (high - low)[:, None])
-        steps = np.bincount(cuts.ravel(), minlength=block.rows + 1)
-        steps -= (FOLDS - 1) * np.bincount(high, minlength=block.rows + 1)
-        return np.cumsum(steps[:-1])
+    def _fold_by_fold(self, block: Block, index: NDArray[np.intp]) -> tuple[Block, list[int]]:
+        """Some rows of a block, those of a fold side by side, and where each fold begins and ends.
+
+        The order of the rows within a fold does not matter to sums.
+        """
+        cuts = self._cuts(block)
+        if len(cuts) == 1:
+            # Rows of one chain are in the order of the folds.
+            bounds = np.searchsorted(index, cuts[0]).tolist()
+            return _rows_at(block, index), [0, *bounds, index.size]
+        fold = _fold_of(block, cuts)[index]
+        in_order = bool(np.all(fold[1:] >= fold[:-1]))
+        order = np.argsort(fold, kind="stable")
+        bounds = np.searchsorted(fold[order], np.arange(FOLDS + 1)).tolist()
+        return _rows_at(block, index) if in_order else block.take(index[order]), bounds
+
+    def _cuts(self, block: Block) -> NDArray[np.intp]:
+        """The rows of a block from which on the next folds begin, for each of its runs."""
+        chain, start, low, high = np.array(block.runs, dtype=np.intp).T[:, :, None]
+        bounds = self._bounds[chain[:, 0]] - start
+        cuts: NDArray[np.intp] = low + np.minimum(np.maximum(bounds, 0), high - low)
+        return cuts
 
     def merge(self, other: TrainingSums) -> TrainingSums:
         """Add another accumulator's rows."""
@@ -226,6 +234,14 @@ class TrainingSums:
             mine.merge(yours)
         self.entries.merge(other.entries)
         return self
+
+
+def _fold_of(block: Block, cuts: NDArray[np.intp]) -> NDArray[np.intp]:
+    """The fold of every row: it grows by one at each cut, and begins anew with each run."""
+    ends = [run.high for run in block.runs]
+    steps = np.bincount(cuts.ravel(), minlength=block.rows + 1)
+    steps -= (FOLDS - 1) * np.bincount(ends, minlength=block.rows + 1)
+    return np.cumsum(steps[:-1])
 
 
 def _rows_at(block: Block, index: NDArray[np.intp]) -> Block:
