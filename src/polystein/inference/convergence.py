@@ -230,8 +230,9 @@ def _autocorrelations(chains: FloatArray) -> FloatArray:
     count, draws = chains.shape[1:]
     means = chains.mean(axis=2)
     size = next_fast_len(2 * draws, real=True)
-    spectrum = rfft(chains - means[:, :, None], size, axis=2)
-    power = np.sum(spectrum.real**2 + spectrum.imag**2, axis=1)
+    spectrum = rfft(chains - means[:, :, None], size, axis=2).view(np.float64)
+    # Real and imaginary parts take turns.
+    power = np.einsum("kcf,kcf->kf", spectrum, spectrum).reshape(len(chains), -1, 2).sum(axis=2)
     covariances = irfft(power, size, axis=1)[:, :draws] / (count * draws)
     within = covariances[:, :1] * draws / (draws - 1.0)
     overall = covariances[:, :1] + (means.var(axis=1, ddof=1)[:, None] if count > 1 else 0.0)
@@ -254,11 +255,12 @@ def convergence_of_means(
 
     Parameters
     ----------
-    sums : array of shape (batch, column)
-        Sums of the columns over batches of consecutive rows, in time order, chain by chain.
+    sums : array of shape (batch, column) or (batch, family, column)
+        Sums of the columns over batches of consecutive rows, in time order, chain by chain. How
+        much variances still grow with the length of batches is pooled within a family.
     rows, chains : arrays of shape (batch,)
         How many rows each batch has, and the chain that it belongs to.
-    variances : array of shape (column,)
+    variances : array of shape (column,) or (family, column)
         Variances (1/n) of the columns over all rows.
 
     Returns
@@ -277,7 +279,7 @@ def convergence_of_means(
     """
     still = ~(variances > 0.0)
     total = float(rows.sum())
-    centred = sums - np.outer(rows, sums.sum(axis=0) / total)
+    centred = sums - np.multiply.outer(rows, sums.sum(axis=0) / total)
     longrun = _long_run_variances(centred, rows, chains)
     with np.errstate(divide="ignore", invalid="ignore"):
         ess = total * variances / np.maximum(longrun, variances)
@@ -291,9 +293,9 @@ def _rhat_of_halves(
     """sqrt((B/W + n - 1)/n) of half chains; W is what the variance leaves beside the means'."""
     starts = _half_starts(chains)
     counts = np.add.reduceat(rows, starts).astype(np.float64)
-    means = np.add.reduceat(centred, starts) / counts[:, None]
+    means = np.add.reduceat(centred, starts) / _for_columns(counts, centred)
     share = counts / counts.sum()
-    spread = np.maximum(share @ means**2, 0.0)
+    spread = np.tensordot(share, means**2, 1)
     draws = max(2.0, float(counts.mean()))
     between = draws * spread * starts.size / max(1, starts.size - 1)
     within = np.maximum(variances - spread, 0.0) * draws / (draws - 1.0)
@@ -314,16 +316,29 @@ def _long_run_variances(
     for starts in _lengthening(chains):
         groups, counts = np.add.reduceat(centred, starts), np.add.reduceat(rows, starts)
         freedom = max(1, starts.size - 1) / starts.size
-        found.append(np.mean(groups**2 / counts[:, None], axis=0) / freedom)
+        squares = groups**2 / _for_columns(counts, centred)
+        found.append(np.mean(squares, axis=0) / freedom)
     largest: FloatArray = np.max(found, axis=0)
     if len(found) == 1:
         return largest
     # Where variances still grow at the end, batches are shorter than the memory.
-    last, before = found[-1], found[-2]
+    growth = _mean_growth(found[-1], found[-2])[..., None]
+    beyond = np.where(growth > 1.0, np.exp(2.0 * (np.minimum(growth, 2.0) - 1.0)) / growth, 1.0)
+    return largest * np.maximum(1.0, beyond)
+
+
+def _mean_growth(last: FloatArray, before: FloatArray) -> FloatArray:
+    """By which factor variances of the last axis grow on average; 1 if there are none."""
     varying = before > 0.0
-    growth = float(np.mean(last[varying] / before[varying])) if varying.any() else 1.0
-    beyond = np.exp(2.0 * (min(growth, 2.0) - 1.0)) / growth if growth > 1.0 else 1.0
-    return largest * max(1.0, float(beyond))
+    growth = np.divide(last, before, out=np.zeros_like(last), where=varying)
+    count = np.count_nonzero(varying, axis=-1)
+    result: FloatArray = np.where(count > 0, growth.sum(axis=-1) / np.maximum(count, 1), 1.0)
+    return result
+
+
+def _for_columns(numbers: FloatArray, sums: FloatArray) -> FloatArray:
+    """One number for each batch, in a shape that goes with sums over batches."""
+    return numbers.reshape(-1, *[1] * (sums.ndim - 1))
 
 
 def _lengthening(chains: NDArray[np.intp]) -> Iterator[NDArray[np.intp]]:
