@@ -1,6 +1,7 @@
 """Memory for a block: the same for every block, never twice within one, and each thread's own."""
 
 import threading
+import tracemalloc
 from collections.abc import Iterator
 
 import numpy as np
@@ -198,3 +199,15 @@ def test_a_pass_of_one_thread_is_none_of_another() -> None:
     thread.join()
     assert fresh == [True]
     assert scratch.empty(3).base is not None
+
+
+def test_freed_memory_is_kept_once_for_the_whole_process() -> None:
+    """What is asked for is let go at once: nothing stays behind."""
+    scratch.keep_freed_memory.cache_clear()
+    tracemalloc.start()
+    scratch.keep_freed_memory()
+    with scratch.reused():
+        current, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert current < 10_000 < 8 * scratch._KEPT <= peak
+    assert scratch.keep_freed_memory.cache_info().misses == 1

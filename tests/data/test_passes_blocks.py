@@ -181,6 +181,19 @@ def test_blocks_end_with_their_chain_where_the_next_does_not_fit(
     assert [runs([block]) for block in blocks] == [[run] for run in expected]
 
 
+@pytest.mark.parametrize(
+    ("length", "columns", "count"), [(1000, 16, 1), (1100, 16, 4), (5000, 2, 4)]
+)
+def test_a_small_sample_is_one_block(length: int, columns: int, count: int) -> None:
+    """A larger one is cut so that blocks stay in cache."""
+    source = ps.Sample(
+        *(rows.reshape(4, length, columns) for rows in arbitrary_rows(4 * length, columns))
+    )
+    blocks = seen(source, every_row(source))
+    assert len(blocks) == count
+    assert len(seen(source, every_row(source), most=1000)) > 3
+
+
 # Rows chosen by a mask
 
 

@@ -175,12 +175,12 @@ def test_slow_columns_are_left_out() -> None:
         one[:, 2] = other[:, 2]
         one[:60, 0] += 1.0
     given = stretch_sums(chains)
-    assert agreement.too_slow(given).tolist() == [False, False, True, False]
+    assert agreement._late_spread(given).too_slow.tolist() == [False, False, True, False]
     found = by_kind(differences(given))
     expected = literal.few_chains(chains, chains, MARGINAL, FAMILIES)
     assert found == pytest.approx({**expected, FROZEN: 1.0}, rel=1e-9)
     given = stretch_sums(slow)
-    assert agreement.too_slow(given).all()
+    assert agreement._late_spread(given).too_slow.all()
     assert by_kind(differences(given)) == {FROZEN: 1.0}
     assert differences(stretch_sums(slow[:1])) == []
 

@@ -54,3 +54,27 @@ def test_rows_known_by_their_moments_are_added() -> None:
     assert found.mean == pytest.approx(columns.mean(axis=0), rel=1e-12)
     assert found.covariance == pytest.approx(np.cov(columns.T, ddof=0), rel=1e-12)
     assert found.rows == 90.0
+
+
+@pytest.mark.parametrize("weighted", [True, False])
+@pytest.mark.parametrize("centre", [0.0, 0.5, 3.0, 1e6])
+def test_columns_may_come_side_by_side(weighted: bool, centre: float) -> None:
+    """Also where some columns are far from 0 beside their spread, and others are not."""
+    rng = np.random.default_rng(0)
+    parts = [rng.normal(place, 1.0, (90, 2)) for place in (0.0, centre, -centre)]
+    weights = arbitrary_weights(90)[1] if weighted else None
+    found = ColumnMoments(6, joint=False).update_side_by_side(iter(parts), 90, weights).finalise()
+    columns = np.concatenate(parts, axis=1)
+    covariance = np.cov(columns.T, aweights=weights, ddof=0)
+    assert found.mean == pytest.approx(np.average(columns, axis=0, weights=weights), rel=1e-14)
+    assert found.covariance == pytest.approx(np.diag(covariance), rel=1e-8)
+    together = ColumnMoments(6, joint=False).update(columns, weights).finalise()
+    assert found.covariance == pytest.approx(together.covariance, rel=1e-8)
+    nothing = ColumnMoments(6, joint=False).update_side_by_side(iter(parts), 90, np.zeros(90))
+    assert nothing.weight == 0.0
+
+
+def test_squares_that_overflow_are_no_matter_where_deviations_do_not() -> None:
+    columns = 1e160 + np.random.default_rng(0).normal(0.0, 1e150, (50, 1))
+    found = ColumnMoments(1, joint=False).update(columns, None).finalise()
+    assert found.spread == pytest.approx(columns.std(axis=0), rel=1e-8)

@@ -208,3 +208,19 @@ def test_chains_that_never_meet_are_worth_a_draw_each_at_most(count: int) -> Non
     rng = np.random.default_rng(4)
     chains = rng.standard_normal((count, 60, 40)) + rng.normal(0.0, 2.0, (count, 1, 40))
     assert np.median(of_means(chains, 12).ess) < 1.2 * count
+
+
+@pytest.mark.parametrize("still", [False, True])
+def test_families_of_columns_are_those_one_by_one(still: bool) -> None:
+    """Growth is pooled within a family, also if none of its columns varies."""
+    rng = np.random.default_rng(3)
+    batches = np.cumsum(rng.standard_normal((64, 2, 3)), axis=0)
+    batches[:, 1] = 0.0 if still else rng.standard_normal((64, 3))
+    rows, chains = np.full(64, 10.0), np.repeat(np.arange(4), 16)
+    variances = np.array([[1.0, 2.0, 3.0], [0.0, 0.0, 0.0] if still else [4.0, 5.0, 0.0]])
+    both = convergence.convergence_of_means(batches, rows, chains, variances)
+    for family in range(2):
+        own = batches[:, family], rows, chains, variances[family]
+        alone = convergence.convergence_of_means(*own)
+        for part, other in zip(both, alone, strict=True):
+            assert part[family] == pytest.approx(other, rel=1e-12, nan_ok=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import threading
+from functools import cache
 
 import numpy as np
 
@@ -17,6 +18,8 @@ from polystein.types import FloatArray
 
 #: Arrays of up to so many numbers, 128 KiB, stay with the allocator of C when they are freed.
 SMALL = 2**14
+# The allocator is to keep twice so many numbers, 32 MiB, when they are freed.
+_KEPT = 2**21
 
 
 class _Pool(threading.local):
@@ -34,10 +37,22 @@ class _Pool(threading.local):
 _POOL = _Pool()
 
 
+@cache
+def keep_freed_memory() -> None:
+    """Let the allocator keep what is freed, once for the whole process.
+
+    Work between passes frees arrays, too. The allocator of glibc returns memory at its end as soon
+    as that is twice as large as the largest array ever freed (mallopt(3), M_MMAP_THRESHOLD): one
+    large array is freed for it. Its memory is never touched. Other allocators do not mind.
+    """
+    np.empty(_KEPT)
+
+
 class reused:
     """A context in which `empty` reuses memory; it is released at the end."""
 
     def __enter__(self) -> None:
+        keep_freed_memory()
         self._around, _POOL.held = _POOL.held, _POOL.taken
         _POOL.depth += 1
 
@@ -55,7 +70,10 @@ def next_block() -> None:
 
 def empty(*shape: int) -> FloatArray:
     """An array that the next block will overwrite; outside `reused`, an array of its own."""
-    size = math.prod(shape)
+    return _handed_out(math.prod(shape), shape)
+
+
+def _handed_out(size: int, shape: tuple[int, ...]) -> FloatArray:
     pool = _POOL.__dict__  # of this thread
     if size <= SMALL or pool["depth"] == 0:
         return np.empty(shape)
@@ -77,7 +95,7 @@ def _view(buffer: FloatArray, shape: tuple[int, ...]) -> FloatArray:
 
 def empty_like(array: FloatArray) -> FloatArray:
     """An array like that of `empty`, of the shape of another array."""
-    return empty(*array.shape)
+    return _handed_out(array.size, array.shape)
 
 
 def product(first: FloatArray, second: FloatArray) -> FloatArray:

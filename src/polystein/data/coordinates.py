@@ -10,9 +10,11 @@ causes no rounding.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
+from polystein._lib.columnwise import Columnwise
 from polystein._lib.numerics import is_constant
 from polystein._lib.scratch import empty_like
 from polystein.data.source import Block
@@ -44,7 +46,7 @@ class Frame:
         if self.scale is None:
             return draws, scores
         with np.errstate(over="ignore"):  # infinity is reported where rows are summed
-            scaled = np.multiply(scores, self.scale, out=empty_like(scores))
+            scaled = self._scaling.apply(np.multiply, scores, empty_like(scores))
             return self.of_draws(draws), scaled
 
     def of_draws(self, draws: FloatArray) -> FloatArray:
@@ -53,9 +55,17 @@ class Frame:
             return draws
         seen = empty_like(draws)
         if self.centre is None:
-            return np.divide(draws, self.scale, out=seen)
-        np.subtract(draws, self.centre, out=seen)
-        return np.divide(seen, self.scale, out=seen)
+            return self._scaling.apply(np.divide, draws, seen)
+        self._centring.apply(np.subtract, draws, seen)
+        return self._scaling.apply(np.divide, seen, seen)
+
+    @cached_property
+    def _centring(self) -> Columnwise:
+        return Columnwise(np.zeros(1) if self.centre is None else self.centre)
+
+    @cached_property
+    def _scaling(self) -> Columnwise:
+        return Columnwise(np.ones(1) if self.scale is None else self.scale)
 
     def back(self, draws: FloatArray) -> FloatArray:
         """Draws of this frame as they came."""

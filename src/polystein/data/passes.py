@@ -33,6 +33,9 @@ ROWS_PER_COLUMN = 2
 _WORTH_A_LIMIT = 2**17
 # Up to so many blocks it does not matter how full they are.
 _FEW_BLOCKS = 16
+# A sample of so few numbers, 512 KiB, and of so few blocks is one block: what a block costs beside
+# its arithmetic counts for more there than what stays in cache.
+_SMALL_SAMPLE, _SMALL_BLOCKS = 2**16, 3
 # Blocks of many columns take at most so many numbers, 16 MiB of draws and as much of scores.
 MOST_NUMBERS = 2**21
 # Where work on a block holds dozens of its size, and columns are more than this, it is 2 MiB.
@@ -210,7 +213,10 @@ def every_row(source: Source) -> Iterator[Rows]:
 
 def _size(source: Source, most: int | None) -> int:
     """Most rows of a block."""
-    size = block_rows(source.layout.dimension)
+    size, total = block_rows(source.layout.dimension), source.layout.total
+    small = total * source.layout.dimension <= _SMALL_SAMPLE
+    if small and total <= min(_SMALL_BLOCKS * size, MOST_ROWS):
+        size = max(size, total)
     return size if most is None else max(1, min(size, most))
 
 

@@ -74,7 +74,9 @@ class ScreenedRows:
 
     def __init__(self, layout: Layout) -> None:
         self._layout = layout
-        self._parts: dict[tuple[int, int], tuple[FloatArray, FloatArray, FloatArray]] = {}
+        self._parts: dict[tuple[int, int], tuple[FloatArray, FloatArray]] = {}
+        #: Importance weights of the same rows, if there are any.
+        self._weights: dict[tuple[int, int], FloatArray] = {}
 
     @cached_property
     def _stretches(self) -> dict[int, list[Rows]]:
@@ -95,15 +97,15 @@ class ScreenedRows:
                 last = min(stretch.stop, run.start + run.high - run.low)
                 if first < last:
                     part = slice(run.low + first - run.start, run.low + last - run.start)
-                    self._parts[run.chain, first] = (
-                        block.draws[part].copy(),
-                        block.scores[part].copy(),
-                        block.weights_or_ones[part].copy(),
-                    )
+                    place = (run.chain, first)
+                    self._parts[place] = block.draws[part].copy(), block.scores[part].copy()
+                    if block.weights is not None:
+                        self._weights[place] = block.weights[part].copy()
 
     def merge(self, other: ScreenedRows) -> ScreenedRows:
         """Add another accumulator's rows."""
         self._parts |= other._parts
+        self._weights |= other._weights
         return self
 
     def finalise(self) -> tuple[FloatArray, FloatArray]:
@@ -111,9 +113,12 @@ class ScreenedRows:
 
         There are none if too few rows carry the weight.
         """
-        parts = [self._parts[place] for place in sorted(self._parts)]
-        draws, scores, weights = (np.concatenate(part) for part in zip(*parts, strict=True))
-        kept = _by_weight(weights)
+        places = sorted(self._parts)
+        parts = [self._parts[place] for place in places]
+        draws, scores = (np.concatenate(part) for part in zip(*parts, strict=True))
+        if not self._weights:
+            return (draws, scores) if len(draws) >= _LEAST_ROWS else (draws[:0], scores[:0])
+        kept = _by_weight(np.concatenate([self._weights[place] for place in places]))
         if np.unique(kept).size < _LEAST_ROWS:
             kept = kept[:0]
         return draws[kept], scores[kept]
@@ -196,9 +201,13 @@ def _look(draws: FloatArray, scores: FloatArray, names: tuple[str, ...], verifie
 
 def mean_and_error(values: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Means of columns with standard errors that allow for memory between neighbouring rows."""
-    groups = np.stack([part.mean(axis=0) for part in np.array_split(values, _GROUPS)])
+    size, left = divmod(len(values), _GROUPS)
+    # The first groups have one row more, if rows are left.
+    starts = size * np.arange(_GROUPS) + np.minimum(np.arange(_GROUPS), left)
+    sums = np.add.reduceat(values, starts)
+    groups = sums / np.diff(starts, append=len(values))[:, None]
     error = groups.std(axis=0, ddof=1) / np.sqrt(_GROUPS)
-    return values.mean(axis=0), np.where(np.isfinite(error), error, np.inf)
+    return sums.sum(axis=0) / len(values), np.where(np.isfinite(error), error, np.inf)
 
 
 def _listed(names: tuple[str, ...], places: Mask) -> str:

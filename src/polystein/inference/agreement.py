@@ -106,25 +106,20 @@ def differences(given: StretchSums) -> list[Difference]:
     """The largest difference of each kind that can be judged.
 
     Each p-value is Bonferroni's for its kind. The kinds are still to share a level. Where all
-    columns are too slow, nothing but frozen chains can be judged.
+    columns are too slow, nothing but frozen chains is judged.
     """
     found = [] if given.chains == 1 else [_frozen(given)]
     if given.chains >= MANY_CHAINS:
         return [*_of_many(given), *found]
-    return found if too_slow(given).all() else [*_of_few(given), *found]
-
-
-def too_slow(given: StretchSums) -> NDArray[np.bool_]:
-    """The columns that remember for too long to be compared; none where there are many chains."""
-    if given.chains >= MANY_CHAINS:
-        return np.zeros(given.marginal.size, dtype=np.bool_)
-    return _late_spread(given).too_slow
+    spread = _late_spread(given)
+    return found if spread.too_slow.all() else [*_of_few(given, spread), *found]
 
 
 class _LateSpread(NamedTuple):
     """How columns vary in the late halves: long-run variance, and variance of a single row.
 
-    ``ratio`` is what the long-run variance by batches was multiplied by.
+    ``ratio`` is what the long-run variance by batches was multiplied by. Columns that are
+    ``too_slow`` remember for too long to be compared.
     """
 
     variance: FloatArray
@@ -143,9 +138,9 @@ def _late_spread(given: StretchSums) -> _LateSpread:
     return _LateSpread(variance, ratio, marginal, slow)
 
 
-def _of_few(given: StretchSums) -> Iterator[Difference]:
+def _of_few(given: StretchSums, spread: _LateSpread) -> Iterator[Difference]:
     """Comparisons by the variance within late halves."""
-    spread, late, windows = _late_spread(given), _late_means(given), _windows(given)
+    late, windows = _late_means(given), _windows(given)
     rows = given.rows[:, _LATE].sum(axis=1)[:, None]
     pooled = (rows * late).sum(axis=0) / rows.sum()
     # A frozen late half is one draw: the others do not stand out beside it.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import lru_cache
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -13,6 +15,8 @@ from polystein.types import FloatArray
 
 # Columns whose spread is below this part of their mean may be constant but for rounding.
 _NEARLY_CONSTANT = 1e-10
+# A scatter of at least this part of the sum of squares loses two bits as their difference.
+_LEAST_SCATTER = 0.25
 # So few segments of a block are summed one by one.
 _FEW_SEGMENTS = 8
 
@@ -56,22 +60,48 @@ class ColumnMoments:
 
     def update(self, columns: FloatArray, weights: FloatArray | None) -> Self:
         """Add rows, of weight 1 where `weights` is None."""
-        weight = float(columns.shape[0]) if weights is None else float(weights.sum())
+        return self.update_side_by_side([columns], len(columns), weights)
+
+    def update_side_by_side(
+        self, parts: Iterable[FloatArray], rows: int, weights: FloatArray | None
+    ) -> Self:
+        """Add rows whose columns come in several arrays, one array after the other.
+
+        If there are several, only the variances can be kept.
+        """
+        weight = float(rows if weights is None else weights.sum())
         if weight == 0.0:
             return self
-        shares = np.full(columns.shape[0], 1.0 / weight) if weights is None else weights / weight
-        mean = shares @ columns
-        with np.errstate(over="ignore", invalid="ignore"):
-            deviations = np.subtract(columns, mean, out=empty_like(columns))
-            scatter = self._scatter(deviations, weights)
-            if (_variances(scatter) <= weight * (_NEARLY_CONSTANT * mean) ** 2).any():
-                # A long sum rounds. The mean of the deviations is what the mean is off by.
-                remainder = shares @ deviations
-                mean += remainder
-                deviations -= remainder
-                scatter = self._scatter(deviations, weights)
+        shares = np.full(rows, 1.0 / weight) if weights is None else weights / weight
         squares = weight if weights is None else float(weights @ weights)
-        return self.add(weight, squares, mean, scatter)
+        with np.errstate(over="ignore", invalid="ignore"):
+            found = [self._of_rows(columns, weights, shares, weight) for columns in parts]
+        return self.add(weight, squares, *map(np.concatenate, zip(*found, strict=True)))
+
+    def _of_rows(
+        self,
+        columns: FloatArray,
+        weights: FloatArray | None,
+        shares: FloatArray,
+        weight: float,
+    ) -> tuple[FloatArray, FloatArray]:
+        """Mean and scatter of some rows, of which each has its share in the mean."""
+        mean = shares @ columns
+        if not self._joint:
+            means_of_squares = shares @ np.multiply(columns, columns, out=empty_like(columns))
+            variance = means_of_squares - mean * mean
+            if (variance > _LEAST_SCATTER * means_of_squares).all():
+                # Hardly anything cancels: deviations from the mean would give the same.
+                return mean, weight * variance
+        deviations = np.subtract(columns, mean, out=empty_like(columns))
+        scatter = self._scatter(deviations, weights)
+        if (_variances(scatter) <= weight * (_NEARLY_CONSTANT * mean) ** 2).any():
+            # A long sum rounds. The mean of the deviations is what the mean is off by.
+            remainder = shares @ deviations
+            mean += remainder
+            deviations -= remainder
+            scatter = self._scatter(deviations, weights)
+        return mean, scatter
 
     def _scatter(self, deviations: FloatArray, weights: FloatArray | None) -> FloatArray:
         weighted = deviations if weights is None else weights[:, None] * deviations
@@ -123,11 +153,17 @@ def _variances(covariance: FloatArray) -> FloatArray:
     return covariance if covariance.ndim == 1 else covariance.diagonal()
 
 
+@lru_cache(maxsize=4)
+def _ones(rows: int) -> FloatArray:
+    """Ones for sums of rows; blocks of a pass are mostly of one size."""
+    return np.ones(rows)
+
+
 def segment_sums(columns: FloatArray, low: NDArray[np.intp], high: NDArray[np.intp]) -> FloatArray:
     """Sums over the rows ``low:high`` of each of several segments, one after the other."""
     if low.size <= _FEW_SEGMENTS:
         # Products with ones are several times as fast as sums of rows.
-        ones = np.ones(len(columns))
+        ones = _ones(len(columns))
         bounds = zip(low.tolist(), high.tolist(), strict=True)
         return np.array([ones[start:stop] @ columns[start:stop] for start, stop in bounds])
     if np.array_equal(low[1:], high[:-1]) and high[-1] == len(columns):

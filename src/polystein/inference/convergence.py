@@ -85,17 +85,27 @@ def ranked_convergence(chains: Sequence[FloatArray] | FloatArray) -> RankedConve
     parts = []
     at_once = max(1, _NUMBERS_AT_ONCE // (shortest * len(chains)))
     for low in range(0, columns, at_once):
-        some = [chain[chain.shape[0] - shortest :, low : low + at_once].T for chain in chains]
-        parts.append(_ranked(np.stack(some, axis=1)))
+        if isinstance(chains, np.ndarray):
+            some = chains[:, :, low : low + at_once]
+        else:
+            some = np.stack([chain[-shortest:, low : low + at_once] for chain in chains])
+        parts.append(_ranked(np.ascontiguousarray(some.transpose(2, 0, 1))))
     return RankedConvergence(*map(np.concatenate, zip(*parts, strict=True)))
 
 
 def _ranked(values: FloatArray) -> RankedConvergence:
     """The three diagnostics of values of shape (column, chain, draw)."""
     halves = _in_halves(values)
-    scores, folded_scores = (part.reshape(halves.shape) for part in _normal_scores(halves))
-    rhat, folded_rhat = split_rhat(scores), split_rhat(folded_scores)
-    low, high = (effective_size(_in_halves(below)) for below in _below_quantiles(values))
+    order, inorder = _sorted(halves.reshape(len(halves), -1))
+    scores, folded = (part.reshape(halves.shape) for part in _normal_scores(order, inorder))
+    rhat, folded_rhat = split_rhat(scores), split_rhat(folded)
+    if halves.size < values.size:
+        # Quantiles are those of all draws, also of those in the middle of odd chains.
+        inorder = np.sort(values.reshape(len(values), -1), axis=1)
+    low, high = (
+        effective_size((halves <= quantile[:, None, None]).astype(np.float64))
+        for quantile in _tail_quantiles(inorder)
+    )
     return RankedConvergence(
         # A column whose distances from the median are all equal has no folded R-hat.
         np.where(folded_rhat > rhat, folded_rhat, rhat),
@@ -113,44 +123,57 @@ def _in_halves(values: FloatArray) -> FloatArray:
     return np.concatenate([values[:, :, :half], values[:, :, -half:]], axis=1)
 
 
-def _normal_scores(halves: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Normal scores of each column's ranks, and of the ranks of its distances from the median."""
-    rows = halves.reshape(len(halves), -1)
+def _sorted(rows: FloatArray) -> tuple[NDArray[np.intp], FloatArray]:
+    """Each row in order, and the places in the whole array where the numbers were."""
     order = np.argsort(rows, axis=1)
-    inorder = np.take_along_axis(rows, order, axis=1)
-    middle = rows.shape[1] // 2
+    order += rows.shape[1] * np.arange(len(rows))[:, None]
+    return order, rows.take(order)
+
+
+def _normal_scores(order: NDArray[np.intp], inorder: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Normal scores of each column's ranks, and of the ranks of its distances from the median.
+
+    They are given by the columns in order and by the places where the numbers were.
+    """
+    count = inorder.shape[1]
+    middle = count // 2
     # Half chains are even in number.
     median = 0.5 * inorder[:, middle - 1 : middle] + 0.5 * inorder[:, middle : middle + 1]
     with np.errstate(over="ignore"):
         distances = np.abs(inorder - median)
     # They fall up to the median and rise from there: a stable sort merges the two runs.
     folded = np.argsort(distances, axis=1, kind="stable")
-    nearest = np.take_along_axis(distances, folded, axis=1)
-    folded_order = np.take_along_axis(order, folded, axis=1)
-    return _scores_in_order(order, inorder), _scores_in_order(folded_order, nearest)
-
-
-def _scores_in_order(order: NDArray[np.intp], inorder: FloatArray) -> FloatArray:
-    """The normal quantile of each number's rank in its row (Blom); equal numbers share theirs."""
-    count = inorder.shape[1]
+    folded += count * np.arange(len(folded))[:, None]
     # Ranks of equal numbers are averaged: they are multiples of one half.
     ranks = 0.5 * np.arange(2, 2 * count + 1)
     quantiles = ndtri((ranks - _BLOM) / (count - 2.0 * _BLOM + 1.0))
-    result = np.empty_like(inorder)
-    np.put_along_axis(result, order, quantiles[None, ::2], axis=1)
+    return (
+        _scores_in_order(order, inorder, quantiles),
+        _scores_in_order(order.take(folded), distances.take(folded), quantiles),
+    )
+
+
+def _scores_in_order(
+    order: NDArray[np.intp], inorder: FloatArray, quantiles: FloatArray
+) -> FloatArray:
+    """The normal quantile of each number's rank in its row (Blom); equal numbers share theirs.
+
+    ``quantiles`` are those of the ranks 1, 1.5, 2, ...
+    """
+    result = np.empty(inorder.size)
+    result[order] = quantiles[::2]
     changes = inorder[:, 1:] != inorder[:, :-1]
     for row in np.flatnonzero(~changes.all(axis=1)).tolist():
         firsts = np.concatenate([[0], np.flatnonzero(changes[row]) + 1])
-        ends = np.append(firsts[1:], count)
+        ends = np.append(firsts[1:], inorder.shape[1])
         # The first and the last rank of equal numbers are first + 1 and end.
         shared = quantiles[firsts + ends - 1]
-        result[row, order[row]] = np.repeat(shared, ends - firsts)
-    return result
+        result[order[row]] = np.repeat(shared, ends - firsts)
+    return result.reshape(inorder.shape)
 
 
-def _below_quantiles(values: FloatArray) -> Iterator[FloatArray]:
-    """Whether each draw is at most the 5 % and the 95 % quantile of its column, as 0 and 1."""
-    inorder = np.sort(values.reshape(len(values), -1), axis=1)
+def _tail_quantiles(inorder: FloatArray) -> Iterator[FloatArray]:
+    """The 5 % and the 95 % quantile of every column, whose numbers are in order."""
     count = inorder.shape[1]
     for probability in TAILS:
         # R's type 7, rounded as in `scipy.stats.mstats.mquantiles`: where draws repeat, the last
@@ -158,8 +181,7 @@ def _below_quantiles(values: FloatArray) -> Iterator[FloatArray]:
         place = count * probability + (1.0 - probability)
         below = int(min(max(np.floor(place), 1), count - 1))
         share = min(max(place - below, 0.0), 1.0)
-        quantile = (1.0 - share) * inorder[:, below - 1] + share * inorder[:, below]
-        yield (values <= quantile[:, None, None]).astype(np.float64)
+        yield (1.0 - share) * inorder[:, below - 1] + share * inorder[:, below]
 
 
 def split_rhat(halves: FloatArray) -> FloatArray:
@@ -208,8 +230,9 @@ def _autocorrelations(chains: FloatArray) -> FloatArray:
     count, draws = chains.shape[1:]
     means = chains.mean(axis=2)
     size = next_fast_len(2 * draws, real=True)
-    spectrum = rfft(chains - means[:, :, None], size, axis=2)
-    power = np.sum(spectrum.real**2 + spectrum.imag**2, axis=1)
+    spectrum = rfft(chains - means[:, :, None], size, axis=2).view(np.float64)
+    # Real and imaginary parts take turns.
+    power = np.einsum("kcf,kcf->kf", spectrum, spectrum).reshape(len(chains), -1, 2).sum(axis=2)
     covariances = irfft(power, size, axis=1)[:, :draws] / (count * draws)
     within = covariances[:, :1] * draws / (draws - 1.0)
     overall = covariances[:, :1] + (means.var(axis=1, ddof=1)[:, None] if count > 1 else 0.0)
@@ -232,11 +255,12 @@ def convergence_of_means(
 
     Parameters
     ----------
-    sums : array of shape (batch, column)
-        Sums of the columns over batches of consecutive rows, in time order, chain by chain.
+    sums : array of shape (batch, column) or (batch, family, column)
+        Sums of the columns over batches of consecutive rows, in time order, chain by chain. How
+        much variances still grow with the length of batches is pooled within a family.
     rows, chains : arrays of shape (batch,)
         How many rows each batch has, and the chain that it belongs to.
-    variances : array of shape (column,)
+    variances : array of shape (column,) or (family, column)
         Variances (1/n) of the columns over all rows.
 
     Returns
@@ -255,7 +279,7 @@ def convergence_of_means(
     """
     still = ~(variances > 0.0)
     total = float(rows.sum())
-    centred = sums - np.outer(rows, sums.sum(axis=0) / total)
+    centred = sums - np.multiply.outer(rows, sums.sum(axis=0) / total)
     longrun = _long_run_variances(centred, rows, chains)
     with np.errstate(divide="ignore", invalid="ignore"):
         ess = total * variances / np.maximum(longrun, variances)
@@ -269,9 +293,9 @@ def _rhat_of_halves(
     """sqrt((B/W + n - 1)/n) of half chains; W is what the variance leaves beside the means'."""
     starts = _half_starts(chains)
     counts = np.add.reduceat(rows, starts).astype(np.float64)
-    means = np.add.reduceat(centred, starts) / counts[:, None]
+    means = np.add.reduceat(centred, starts) / _for_columns(counts, centred)
     share = counts / counts.sum()
-    spread = np.maximum(share @ means**2, 0.0)
+    spread = np.tensordot(share, means**2, 1)
     draws = max(2.0, float(counts.mean()))
     between = draws * spread * starts.size / max(1, starts.size - 1)
     within = np.maximum(variances - spread, 0.0) * draws / (draws - 1.0)
@@ -292,16 +316,29 @@ def _long_run_variances(
     for starts in _lengthening(chains):
         groups, counts = np.add.reduceat(centred, starts), np.add.reduceat(rows, starts)
         freedom = max(1, starts.size - 1) / starts.size
-        found.append(np.mean(groups**2 / counts[:, None], axis=0) / freedom)
+        squares = groups**2 / _for_columns(counts, centred)
+        found.append(np.mean(squares, axis=0) / freedom)
     largest: FloatArray = np.max(found, axis=0)
     if len(found) == 1:
         return largest
     # Where variances still grow at the end, batches are shorter than the memory.
-    last, before = found[-1], found[-2]
+    growth = _mean_growth(found[-1], found[-2])[..., None]
+    beyond = np.where(growth > 1.0, np.exp(2.0 * (np.minimum(growth, 2.0) - 1.0)) / growth, 1.0)
+    return largest * np.maximum(1.0, beyond)
+
+
+def _mean_growth(last: FloatArray, before: FloatArray) -> FloatArray:
+    """By which factor variances of the last axis grow on average; 1 if there are none."""
     varying = before > 0.0
-    growth = float(np.mean(last[varying] / before[varying])) if varying.any() else 1.0
-    beyond = np.exp(2.0 * (min(growth, 2.0) - 1.0)) / growth if growth > 1.0 else 1.0
-    return largest * max(1.0, float(beyond))
+    growth = np.divide(last, before, out=np.zeros_like(last), where=varying)
+    count = np.count_nonzero(varying, axis=-1)
+    result: FloatArray = np.where(count > 0, growth.sum(axis=-1) / np.maximum(count, 1), 1.0)
+    return result
+
+
+def _for_columns(numbers: FloatArray, sums: FloatArray) -> FloatArray:
+    """One number for each batch, in a shape that goes with sums over batches."""
+    return numbers.reshape(-1, *[1] * (sums.ndim - 1))
 
 
 def _lengthening(chains: NDArray[np.intp]) -> Iterator[NDArray[np.intp]]:

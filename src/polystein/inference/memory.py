@@ -119,7 +119,7 @@ def _summed(sums: FloatArray, starts: NDArray[np.intp]) -> FloatArray:
 
 def _variances(joined: FloatArray, level: Joining) -> FloatArray:
     """Squared deviations from the chains' means, over what independent rows would have."""
-    means = np.add.reduceat(joined, level.borders) / level.chain_rows[:, None]
+    means = _summed(joined, level.borders) / level.chain_rows[:, None]
     deviations = means[level.own_chain]
     deviations *= level.rows[:, None]
     np.subtract(joined, deviations, out=deviations)
@@ -269,9 +269,9 @@ def _slower(curves: FloatArray, levels: Sequence[Joining], first: int) -> NDArra
     if not varying.any():
         return np.zeros(varying.size, dtype=np.bool_)
     growth = np.divide(curves, curves[first], out=np.zeros_like(curves), where=varying)
-    slower = np.zeros(varying.size, dtype=np.bool_)
-    for level, own in zip(levels[first + 1 :], growth[first + 1 :], strict=True):
-        freedom = max(1, level.freedom)
-        most = float(chdtri(freedom, SLOWER_BY_CHANCE / varying.size)) / freedom
-        slower |= own > (1.0 + FLAT) * most * float(np.median(own[varying]))
+    freedom = np.array([max(1, level.freedom) for level in levels[first + 1 :]])
+    most = chdtri(freedom, SLOWER_BY_CHANCE / varying.size) / freedom
+    usual = np.median(growth[first + 1 :, varying], axis=1)
+    bounds = (1.0 + FLAT) * most * usual
+    slower: NDArray[np.bool_] = np.any(growth[first + 1 :] > bounds[:, None], axis=0)
     return slower

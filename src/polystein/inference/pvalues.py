@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.sparse.csgraph import minimum_spanning_tree
 from scipy.special import ndtr, ndtri, owens_t, stdtr
 
 from polystein._lib.numerics import EPSILON, TINY
@@ -86,11 +85,20 @@ def tail_of_maximum(largest: float, correlation: FloatArray) -> float:
     clipped = np.clip(correlation, -1.0, 1.0)
     slopes = np.sqrt((1.0 - clipped) / np.maximum(1.0 + clipped, TINY))
     additions = 2.0 * owens_t(largest, slopes)
-    # A tree depends only on how its edges compare; one of weight 0 would be no edge at all.
-    tree = minimum_spanning_tree(np.triu(1.0 + additions / single, 1)).nonzero()
-    missing = len(correlation) - 1 - int(tree[0].size)  # edges whose correlation is not a number
-    bound: float = (1 + missing) * single + float(additions[tree].sum())
-    return min(1.0, bound)
+    # An edge whose correlation is not a number adds as much as a new beginning.
+    edges = np.where(np.isnan(additions), single, additions)
+    return min(1.0, single + _weight_of_least_tree(edges))
+
+
+def _weight_of_least_tree(edges: FloatArray) -> float:
+    """The sum over the edges of a minimum spanning tree, by Prim's algorithm."""
+    total, outside, distances = 0.0, list(range(1, len(edges))), edges[0]
+    while outside:
+        nearest = min(outside, key=distances.__getitem__)
+        total += float(distances[nearest])
+        outside.remove(nearest)
+        distances = np.minimum(distances, edges[nearest])
+    return total
 
 
 def correlations(covariance: FloatArray) -> FloatArray:

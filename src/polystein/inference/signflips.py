@@ -29,6 +29,8 @@ STILL = 1e-9
 CHANCE_ERRORS = 2.0
 # With so many batches no pattern of signs comes twice among a few hundred flips.
 _FEWEST_IN_SINGLE = 32
+# More sums than this are flipped in single precision, which takes half the time.
+_MANY_SUMS = 2**15
 # Columns whose flips are summed at once: their products stay in a core's cache.
 _COLUMNS_AT_ONCE = 512
 # So many standard errors from a level, a p-value will stay on its side.
@@ -52,10 +54,9 @@ def random_signs(
 class FlippedStatistics:
     """Sum and maximum of t^2 over the features of a family, for each of several patterns of signs.
 
-    Features are added group by group. Sums in single precision are flipped in single precision,
-    the draws as they are like every flip: what rounding does to one it does to all, and ranks
-    among flips stay fair. Few batches are flipped in double precision, for patterns of signs
-    repeat there and must tie.
+    Features are added group by group. Many sums are flipped in single precision, the draws as they
+    are like every flip: what rounding does to one it does to all, and ranks among flips stay fair.
+    Few batches are flipped in double precision, for patterns of signs repeat there and must tie.
     """
 
     def __init__(self, patterns: int) -> None:
@@ -78,13 +79,16 @@ class FlippedStatistics:
         If the first pattern is that of the draws as they are, its t are cautious for skewness.
         t^2 is multiplied by a factor for each pattern of signs, if there are any.
         """
+        single = sums.dtype == np.float32 or sums.size > _MANY_SUMS
         few = signs.shape[1] < _FEWEST_IN_SINGLE
-        precision = np.dtype(np.float64) if few else sums.dtype
+        precision = np.dtype(np.float32 if single and not few else np.float64)
         signs = signs.astype(precision, copy=False)
         memory = np.empty((min(_COLUMNS_AT_ONCE, sums.shape[1]), self._patterns), precision)
         for low, columns in enumerate_chunks(sums):
             # Only a chunk is scaled at a time: it stays in cache until its flips are summed.
-            unit = unit_columns(columns.astype(precision, copy=False))
+            # They are scaled before they are rounded: single precision has a small range.
+            exact = columns.astype(np.promote_types(columns.dtype, precision), copy=False)
+            unit = unit_columns(exact).astype(precision, copy=False)
             squares = np.matmul(unit.T, signs.T, out=memory[: unit.shape[1]])
             if unflipped_first:
                 # Flips are symmetric; the draws as they are need not be.

@@ -73,15 +73,18 @@ class RowsOf:
         """What is ranked, of a block of rows."""
         return draws if self.what == "draws" else scores
 
-    def chains(self, columns: Sequence[int], step: int = 1) -> list[FloatArray]:
-        """Some columns of every chain, of every ``step``-th row if the rows are in memory."""
+    def chains(self, columns: Sequence[int], step: int = 1) -> list[FloatArray] | FloatArray:
+        """Some columns of every chain, of every ``step``-th row if the rows are in memory.
+
+        Those in memory are one array of shape (chain, draw, column).
+        """
         if not self.in_memory:
             kept = ChainColumns(_Chosen(self, tuple(columns)))
             run_pass(self.source, every_row(self.source), kept)
             return kept.by_chain()
         values = to_numpy(getattr(self.source, self.what)[..., ::step, :])
         values = values if values.ndim == 3 else values[None]
-        return [chain[:, columns] for chain in values]
+        return values if len(columns) == values.shape[2] else values[:, :, columns]
 
 
 class _Chosen(NamedTuple):

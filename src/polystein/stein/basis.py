@@ -28,6 +28,11 @@ class Term(NamedTuple):
     factor: float
     derivative: FloatArray | None
 
+    def part(self, low: int, high: int) -> Term:
+        """The function at draws ``low:high``."""
+        derivative = None if self.derivative is None else self.derivative[low:high]
+        return Term(self.values[low:high], self.factor, derivative)
+
 
 class Basis(Protocol):
     """Elementwise functions phi_1, ..., phi_Q and their derivatives."""

@@ -10,13 +10,13 @@ how Phi_i is summed over rows, contracted with A_i, squared, and laid out.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Protocol
 
 import numpy as np
 
 from polystein._lib.arguments import one_of
-from polystein._lib.scratch import empty, empty_like, product, release
+from polystein._lib.scratch import empty_like, product, release
 from polystein.stein.basis import Term
 from polystein.types import FloatArray, Structure
 
@@ -228,15 +228,6 @@ def diagonal_entries(scores: FloatArray, terms: Iterable[Term]) -> Iterator[Floa
         else:
             entry += derivative if factor == 1.0 else factor * derivative
         yield entry
-
-
-def diagonal_columns(scores: FloatArray, terms: Sequence[Term]) -> FloatArray:
-    """s and the diagonals of Phi_i for all terms side by side, of shape (rows, (1 + Q) d)."""
-    rows, dimension = scores.shape
-    columns = empty(rows, 1 + len(terms), dimension)
-    for i, entry in enumerate(diagonal_entries(scores, terms)):
-        columns[:, i] = entry
-    return columns.reshape(rows, -1)
 
 
 def derivative_dot(term: Term, vector: FloatArray) -> FloatArray | float:

@@ -89,3 +89,25 @@ def test_the_verdict_does_not_depend_on_the_precision(
         assert [part.name for part in one.parts] == [part.name for part in other.parts]
         for part, same in zip(one.parts, other.parts, strict=True):
             assert part.pvalue == pytest.approx(same.pvalue, rel=1e-3)
+
+
+@pytest.mark.parametrize("few_products", [0, 2**16])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_many_segments_are_multiplied_together(
+    few_products: int, weighted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Segments of several lengths, some of one batch; the sums are those of single products."""
+    monkeypatch.setattr(batch_sums, "_FEW_PRODUCTS", few_products)
+    edges = np.cumsum([0, *np.tile([3, 4, 3, 5], 10)])
+    segments = Segments(edges[:-1], edges[1:], np.arange(40) // 3)
+    draws, scores = arbitrary_rows(int(edges[-1]), D)
+    weights = np.linspace(0.1, 1.0, len(draws)) if weighted else None
+    sums = PairSums(PairJob(1, 0, D), 14, D)
+    one = Block(draws, scores, weights, 0, 0)
+    by_hand = np.zeros((14, D, D))
+    for low, high, batch in zip(*segments, strict=True):
+        own = scores[low:high] * one.weights_or_ones[low:high, None]
+        by_hand[batch] += own.T @ draws[low:high]
+    for times in (1.0, 2.0):
+        sums.add(one, draws, segments)
+        assert sums.sums == pytest.approx(times * by_hand, rel=1e-12)

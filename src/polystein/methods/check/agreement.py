@@ -12,6 +12,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from polystein._lib.columnwise import Columnwise
 from polystein._lib.numerics import TINY
 from polystein._lib.scratch import empty_like
 from polystein._lib.segments import Cuts
@@ -30,7 +31,6 @@ from polystein.inference.agreement import (
     StretchSums,
     cuts,
     differences,
-    too_slow,
 )
 from polystein.inference.columns import segment_sums
 from polystein.methods.check.arms import AGREEMENT, ALL_ROWS
@@ -179,7 +179,10 @@ class AgreementSums:
 
     def __init__(self, layout: Layout, bounds: Bounds) -> None:
         self.layout, self.bounds = layout, bounds
-        self._inverse = 1.0 / bounds.spread
+        halves = (slice(layout.dimension), slice(layout.dimension, None))
+        #: What centres and scales the draws, and the scores.
+        self._centring = [Columnwise(bounds.centre[half]) for half in halves]
+        self._scaling = [Columnwise(1.0 / bounds.spread[half]) for half in halves]
         shape = (len(layout.lengths) * STRETCHES, layout.dimension)
         self._draws, self._scores = np.zeros(shape), np.zeros(shape)
         #: The first row of each stretch that was met, and where any other row differs from it.
@@ -197,18 +200,19 @@ class AgreementSums:
         low, _, stretch = self._cuts.segments(block.runs)
         # Two runs of a block may be of one chain, and meet within a stretch.
         apart = np.append(True, stretch[1:] != stretch[:-1])
-        low, stretch, dimension = low[apart], stretch[apart], self.layout.dimension
+        low, stretch = low[apart], stretch[apart]
         high = np.append(low[1:], block.rows)
-        for sums, values, part in (
-            (self._draws, block.draws, slice(dimension)),
-            (self._scores, block.scores, slice(dimension, None)),
+        of_draws, of_scores = zip(self._centring, self._scaling, strict=True)
+        for sums, values, frame in (
+            (self._draws, block.draws, of_draws),
+            (self._scores, block.scores, of_scores),
         ):
-            sums[stretch] += segment_sums(self._bounded(values, part), low, high)
+            sums[stretch] += segment_sums(self._bounded(values, *frame), low, high)
         self._compare(block.draws, low, high - 1, stretch)
 
-    def _bounded(self, values: FloatArray, part: slice) -> FloatArray:
-        seen = np.subtract(values, self.bounds.centre[part], out=empty_like(values))
-        np.multiply(seen, self._inverse[part], out=seen)
+    def _bounded(self, values: FloatArray, centring: Columnwise, scaling: Columnwise) -> FloatArray:
+        seen = centring.apply(np.subtract, values, empty_like(values))
+        scaling.apply(np.multiply, seen, seen)
         return np.clip(seen, -self.bounds.bound, self.bounds.bound, out=seen)
 
     def _compare(
@@ -296,7 +300,8 @@ def agreement_arm(agreement: AgreementSums, coordinate_names: Sequence[str]) -> 
     """
     sums = agreement.finalise()
     frozen, found = frozen_chains(sums), differences(sums)
-    if not found or (too_slow(sums).all() and not frozen):
+    too_slow = {one.kind for one in found} == {FROZEN}
+    if not found or (too_slow and not frozen):
         return Abstention(AGREEMENT, TOO_SLOW)
     whole = sum(SHARES[one.kind] for one in found)
     parts = tuple(

@@ -37,6 +37,8 @@ _MANY_SUMS = 2**22
 # ... if the largest score of a block lies between these: their products with standardised draws
 # and their squares stay far from the limits of single precision.
 _LEAST_SCORE, _MOST_SCORE = 1e-12, 1e12
+# So many segments of a block are multiplied together, if their products are no more than these.
+_MANY_SEGMENTS, _FEW_PRODUCTS = 16, 2**16
 
 
 class PairJob(NamedTuple):
@@ -334,6 +336,10 @@ class PairSums:
         if self.sums.dtype == np.float32 and not _LEAST_SCORE < np.abs(scores).max() < _MOST_SCORE:
             self.sums = self.sums.astype(np.float64)
         scores, values = (rows.astype(self.sums.dtype, copy=False) for rows in (scores, values))
+        count = segments.number.size
+        if count >= _MANY_SEGMENTS and count * self.sums[0].size <= _FEW_PRODUCTS:
+            self._add_at_once(scores, values, segments)
+            return
         product = np.empty(self.sums.shape[1:], dtype=self.sums.dtype)
         for low, high, batch in zip(*(part.tolist() for part in segments), strict=True):
             factors = scores[low:high].T, values[low:high]
@@ -343,6 +349,16 @@ class PairSums:
                 # The first product of a batch is written where it belongs.
                 np.matmul(*factors, out=self.sums[batch])
                 self._seen[batch] = True
+
+    def _add_at_once(self, scores: FloatArray, values: FloatArray, segments: Segments) -> None:
+        """The same with one product for all segments of equal length, which are few lengths."""
+        lengths = segments.high - segments.low
+        for length in np.unique(lengths).tolist():
+            own = lengths == length
+            rows = segments.low[own, None] + np.arange(length)
+            products = scores.take(rows, axis=0).transpose(0, 2, 1) @ values.take(rows, axis=0)
+            _add(self.sums, segments.number[own], products)
+        self._seen[segments.number] = True
 
     def merge(self, other: PairSums) -> None:
         """Add the sums of other rows."""
@@ -360,7 +376,9 @@ class PairSums:
 
 def _add(sums: FloatArray, batches: NDArray[np.intp], values: FloatArray) -> None:
     """Add values to the sums of their batches, several of which may be the same."""
-    if np.all(batches[1:] > batches[:-1]):
+    if batches.size == 1:
+        sums[batches[0]] += values[0]
+    elif np.all(batches[1:] > batches[:-1]):
         sums[batches] += values
     else:
         np.add.at(sums, batches, values)

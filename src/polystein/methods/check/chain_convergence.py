@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from polystein.inference.convergence import MeansConvergence, convergence_of_means
 from polystein.methods.check.batch_sums import BatchSums
+from polystein.types import FloatArray
 
 #: Coordinates that are worth fewer draws than the first are left out, and those worth fewer than
 #: the second if others are worth four times as many.
@@ -34,16 +35,24 @@ class ChainConvergence(NamedTuple):
 
 def chain_convergence(sums: BatchSums) -> ChainConvergence:
     """The convergence of the draws and of the scores in sums over batches."""
-    every = np.arange(sums.count)
-    return ChainConvergence(of_means(sums, "draws", every), of_means(sums, "scores", every))
+    totals = np.stack([sums.draws, sums.diagonal[:, 0]], axis=1)
+    rhat, ess = _of_totals(sums, totals, sums.squares, np.arange(sums.count))
+    return ChainConvergence(*map(MeansConvergence, rhat, ess))
 
 
 def of_means(
     sums: BatchSums, what: Literal["draws", "scores"], batches: NDArray[np.intp]
 ) -> MeansConvergence:
     """R-hat and ESS of the means of draws or scores, by the sums over some of the batches."""
-    totals = sums.draws if what == "draws" else sums.diagonal[:, 0]
-    squares = sums.squares[:, 0 if what == "draws" else 1]
+    if what == "draws":
+        return _of_totals(sums, sums.draws, sums.squares[:, 0], batches)
+    return _of_totals(sums, sums.diagonal[:, 0], sums.squares[:, 1], batches)
+
+
+def _of_totals(
+    sums: BatchSums, totals: FloatArray, squares: FloatArray, batches: NDArray[np.intp]
+) -> MeansConvergence:
+    """R-hat and ESS of means, by sums of columns and of their squares over some batches."""
     totals, squares = totals[batches] * sums.weight_scale, squares[batches] * sums.weight_scale
     sizes, chains = sums.sizes[batches], sums.batches.chain_of[batches]
     size = float(sizes.sum())

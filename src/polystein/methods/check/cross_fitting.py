@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from polystein.data.coordinates import Frame
 from polystein.data.passes import Tick, WeightSums, rows_of_many_arrays, run_pass
@@ -170,14 +171,17 @@ def _part(rows: Rows, first: int, last: int, parts: int) -> Rows:
     return Rows(rows.chain, rows.start + low, rows.start + high, mask)
 
 
-def fold_bounds(rows: list[Rows]) -> dict[int, list[int]]:
-    """For each chain, the rows from which on the second, third, ... fold begins."""
-    bounds: dict[int, list[int]] = {}
-    for part in folds(rows)[1:]:
-        starts = {stretch.chain: stretch.start for stretch in part}
-        for stretch in rows:
+def fold_bounds(rows: list[Rows], chains: int) -> NDArray[np.intp]:
+    """The rows from which on the second, third, ... fold begins, of shape (chains, folds - 1).
+
+    Chains of which there are no rows have 0.
+    """
+    chain, start, stop = np.array([stretch[:3] for stretch in rows], dtype=np.intp).T
+    bounds = np.zeros((chains, FOLDS - 1), dtype=np.intp)
+    for k, part in enumerate(folds(rows)[1:]):
+        if len(part) == len(rows):
+            bounds[chain, k] = [stretch.start for stretch in part]
+        else:
             # A chain that this fold has no part of lies before or after it as a whole.
-            outside = stretch.stop if stretch.chain < part[0].chain else stretch.start
-            start = starts.get(stretch.chain, outside)
-            bounds.setdefault(stretch.chain, []).append(start)
+            bounds[chain, k] = np.where(chain < part[0].chain, stop, start)
     return bounds

@@ -19,7 +19,7 @@ from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
+from itertools import islice, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -28,7 +28,7 @@ from scipy.optimize import nnls
 
 from polystein.data.coordinates import Frame
 from polystein.data.passes import Tick
-from polystein.data.source import Block, Source, chosen_rows
+from polystein.data.source import Block, Source
 from polystein.data.split import TRAINING, Partition
 from polystein.errors import DegenerateError
 from polystein.inference.columns import ColumnMoments, MeanAndCovariance
@@ -43,7 +43,7 @@ from polystein.methods.check.cross_fitting import (
 from polystein.stein.basis import Basis, Term
 from polystein.stein.dual import DualWitness, dual_is_cheaper
 from polystein.stein.moments import SteinMoments
-from polystein.stein.operator import diagonal_columns, diagonal_entries
+from polystein.stein.operator import diagonal_entries
 from polystein.stein.witness import (
     PrimalWitness,
 )
@@ -169,7 +169,7 @@ class TrainingSums:
     def __init__(self, source: Source, partition: Partition, basis: Basis, frame: Frame) -> None:
         self._partition, self._frame, self._log_scale = partition, frame, source.log_scale
         self.basis, self.rows = basis, list(partition.rows(*TRAINING))
-        self._bounds = fold_bounds(self.rows)
+        self._bounds = fold_bounds(self.rows, len(source.layout.lengths))
         count, dimension = partition.count(*TRAINING), source.layout.dimension
         #: Whether witnesses are products with the training rows: no d x d sums are taken then.
         self.dual = dual_is_cheaper(count, dimension, basis.order)
@@ -187,29 +187,46 @@ class TrainingSums:
 
     def update(self, block: Block) -> None:
         """Take the training rows of a block."""
-        mask = self._partition.mask(block, *TRAINING)
-        if not mask.any():
+        index = np.flatnonzero(self._partition.mask(block, *TRAINING))
+        if not index.size:
             return
-        fold = self._fold_of(block)
-        for k in range(int(fold.min()), int(fold.max()) + 1):
-            chosen = chosen_rows(block, mask & (fold == k))
-            if chosen is not None:
-                self._add(self._frame.see(chosen), k)
-
-    def _add(self, seen: Block, fold: int) -> None:
+        chosen, bounds = self._fold_by_fold(block, index)
+        seen = self._frame.see(chosen)
         terms = list(self.basis.terms(seen.draws))
         if not self.dual:
-            self.folds[fold].add_terms(seen, terms, self._log_scale)
-        self.entries.update(diagonal_columns(seen.scores, terms), seen.weights)
+            self._add_folds(seen, terms, bounds)
+        entries = diagonal_entries(seen.scores, terms)
+        self.entries.update_side_by_side(entries, seen.rows, seen.weights)
 
-    def _fold_of(self, block: Block) -> NDArray[np.intp]:
-        """The fold of every row, by its position in its chain."""
-        result = np.zeros(block.rows, dtype=np.intp)
-        for run in block.runs:
-            for bound in self._bounds.get(run.chain, ()):
-                # Rows from the bound on belong to the next fold.
-                result[run.low + max(0, bound - run.start) : run.high] += 1
-        return result
+    def _add_folds(self, seen: Block, terms: list[Term], bounds: list[int]) -> None:
+        """Add rows to the sums of their folds, which begin and end at these bounds."""
+        for moments, (low, high) in zip(self.folds, pairwise(bounds), strict=True):
+            if low < high:
+                own = [term.part(low, high) for term in terms]
+                moments.add_terms(seen.part(low, high), own, self._log_scale)
+
+    def _fold_by_fold(self, block: Block, index: NDArray[np.intp]) -> tuple[Block, list[int]]:
+        """Some rows of a block, those of a fold side by side, and where each fold begins and ends.
+
+        The order of the rows within a fold does not matter to sums.
+        """
+        cuts = self._cuts(block)
+        if len(cuts) == 1:
+            # Rows of one chain are in the order of the folds.
+            bounds = np.searchsorted(index, cuts[0]).tolist()
+            return _rows_at(block, index), [0, *bounds, index.size]
+        fold = _fold_of(block, cuts)[index]
+        in_order = bool(np.all(fold[1:] >= fold[:-1]))
+        order = np.argsort(fold, kind="stable")
+        bounds = np.searchsorted(fold[order], np.arange(FOLDS + 1)).tolist()
+        return _rows_at(block, index) if in_order else block.take(index[order]), bounds
+
+    def _cuts(self, block: Block) -> NDArray[np.intp]:
+        """The rows of a block from which on the next folds begin, for each of its runs."""
+        chain, start, low, high = np.array(block.runs, dtype=np.intp).T[:, :, None]
+        bounds = self._bounds[chain[:, 0]] - start
+        cuts: NDArray[np.intp] = low + np.minimum(np.maximum(bounds, 0), high - low)
+        return cuts
 
     def merge(self, other: TrainingSums) -> TrainingSums:
         """Add another accumulator's rows."""
@@ -217,6 +234,21 @@ class TrainingSums:
             mine.merge(yours)
         self.entries.merge(other.entries)
         return self
+
+
+def _fold_of(block: Block, cuts: NDArray[np.intp]) -> NDArray[np.intp]:
+    """The fold of every row: it grows by one at each cut, and begins anew with each run."""
+    ends = [run.high for run in block.runs]
+    steps = np.bincount(cuts.ravel(), minlength=block.rows + 1)
+    steps -= (FOLDS - 1) * np.bincount(ends, minlength=block.rows + 1)
+    return np.cumsum(steps[:-1])
+
+
+def _rows_at(block: Block, index: NDArray[np.intp]) -> Block:
+    """Some of the rows of a block, in their order; consecutive ones are not copied."""
+    first, last = int(index[0]), int(index[-1])
+    consecutive = last - first + 1 == index.size
+    return block.part(first, last + 1) if consecutive else block.take(index)
 
 
 def fit_witnesses(

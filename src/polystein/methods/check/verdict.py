@@ -9,7 +9,11 @@ import numpy as np
 
 from polystein._lib.notes import first_of
 from polystein.data.source import Source
-from polystein.inference.convergence import MeansConvergence, ranked_convergence
+from polystein.inference.convergence import (
+    MeansConvergence,
+    RankedConvergence,
+    ranked_convergence,
+)
 from polystein.methods.check.agreement import ThinnedRows
 from polystein.results.diagnostics import (
     Convergence,
@@ -51,8 +55,7 @@ def diagnosed(
     scores = Convergence.of(source, "scores", of_scores)
     if source.weighted:
         return Diagnostics(draws, scores, sampler_diagnostics(source.facts))
-    for convergence in (draws, scores):
-        rank_suspects(convergence)
+    rank_suspects(draws, scores)
     return Diagnostics(draws, scores, sampler_diagnostics(source.facts))
 
 
@@ -70,24 +73,35 @@ def _worse(means: MeansConvergence, chains: list[FloatArray]) -> MeansConvergenc
     return MeansConvergence(np.fmax(means.rhat, ranked.rhat), np.fmin(means.ess, few))
 
 
-def rank_suspects(convergence: Convergence) -> None:
-    """Rank those coordinates on all rows whose R-hat is the largest, or whose ESS the smallest."""
-    rows, every = convergence.ranked.rows, range(len(convergence.names))
-    if rows is None or not rows.in_memory:
+def rank_suspects(*convergences: Convergence) -> None:
+    """Rank those coordinates on all rows whose R-hat is the largest, or whose ESS the smallest.
+
+    The convergences are of one source, whose draws and scores are ranked together.
+    """
+    found = [one for one in convergences if one.ranked.rows and one.ranked.rows.in_memory]
+    kept = [one.ranked.rows for one in found if one.ranked.rows]
+    if not kept:
         return
-    step = _step(rows)
-    ranked = ranked_convergence(rows.chains(every, step))
-    if step == 1:
-        convergence.ranked.put(every, ranked)
-        return
-    suspects = {
+    every, step = range(len(found[0].names)), _step(kept[0])
+    chains = np.concatenate([rows.chains(every, step) for rows in kept], axis=2)
+    parts = (np.split(part, len(found)) for part in ranked_convergence(chains))
+    for one, *numbers in zip(found, *parts, strict=True):
+        ranked = RankedConvergence(*numbers)
+        if step == 1:
+            one.ranked.put(every, ranked)
+        else:
+            one.ranked.learn(_suspects(one, ranked))
+
+
+def _suspects(convergence: Convergence, ranked: RankedConvergence) -> set[int]:
+    """The coordinates near the bounds, by means or by ranks of some rows."""
+    return {
         *_beyond(ranked.rhat, _SUSPECT_RHAT),
         *_beyond(np.array(convergence.rhat_of_means), _SUSPECT_RHAT),
         *_beyond(-ranked.ess_bulk, -_SUSPECT_ESS),
         *_beyond(-ranked.ess_tail, -_SUSPECT_ESS),
         *_beyond(-np.array(convergence.ess_of_means), -_SUSPECT_ESS),
     }
-    convergence.ranked.learn(suspects)
 
 
 def _step(rows: RowsOf) -> int:
