@@ -36,7 +36,7 @@ def test_each_kind_of_fault_is_named_first() -> None:
     assert faults["sd"].size == pytest.approx(1.3, abs=0.08)
     assert faults["correlation"].name == "theta[2], theta[3]"
     assert faults["correlation"].size == pytest.approx(0.3, abs=0.1)
-    assert "skewed to the right" in faults["skew"].sentence
+    assert faults["skew"].sentence.startswith("the skewness of `theta[2]` is")
     assert all(row.found and row.reliable for row in faults.values())
 
 
@@ -73,6 +73,8 @@ def test_scores_that_explain_nothing_find_nothing() -> None:
     unknown = [row for row in table if row.reliability == 0.0]
     assert unknown
     assert all(row.upper == np.inf and row.pvalue == 1.0 for row in unknown if row.what == "mean")
+    assert all("cannot be judged" in row.sentence for row in table if row.error == np.inf)
+    assert any(row.what == "correlation" for row in table if row.error == np.inf)
     assert ps.EffectTable.from_dict(table.to_dict()) == table
 
 
@@ -100,6 +102,41 @@ def test_chains_are_taken_in_time_order() -> None:
     assert table.rows[0].df < 300
     with pytest.raises(ps.InputError, match="`iid`"):
         ps.effects(draws, -draws, iid=1)  # type: ignore[arg-type]
+
+
+def test_names_may_have_commas() -> None:
+    draws = white(1000, 2)
+    draws[:, 1] = 0.4 * draws[:, 0] + np.sqrt(0.84) * draws[:, 1]
+    table = ps.effects(ps.Sample(draws, -draws, names=["b[0, 1]", "b[1, 0]"]), iid=True)
+    assert table.rows[0].name == "b[0, 1], b[1, 0]"
+    assert "correlation of `b[0, 1]` and `b[1, 0]` is" in table.rows[0].sentence
+
+
+def test_importance_weights_count() -> None:
+    """Weights turn draws that are too wide into right ones, and shift them if they are wrong."""
+    draws = 1.3 * white(4000, 2)
+    to_target = 0.5 * (draws**2).sum(axis=1) * (1.0 / 1.69 - 1.0)
+    assert ps.effects(draws, -draws, iid=True).found[0].what == "sd"
+    assert ps.effects(ps.Sample(draws, -draws, log_weights=to_target), iid=True).found == ()
+    tilted = ps.Sample(draws, -draws, log_weights=to_target + 0.4 * draws[:, 1])
+    row = ps.effects(tilted, iid=True).found[0]
+    assert (row.name, row.what) == ("x[1]", "mean")
+    assert row.lower <= 0.4 <= row.upper
+
+
+def test_rows_without_weight_are_no_rows() -> None:
+    draws = white(4000, 2)
+    draws[:2000] += 3.0
+    weights = np.where(np.arange(4000) < 2000, -np.inf, 0.0)
+    table = ps.effects(ps.Sample(draws, -draws, log_weights=weights), iid=True)
+    assert table.found == ()
+    assert not [row for row in table if row.direction]
+    for row in ps.effects(draws[2000:], -draws[2000:], iid=True):
+        if not row.direction:
+            assert table[row.name, row.what].size == pytest.approx(row.size, abs=1e-3)
+    weights = np.where(np.arange(4000) < 3300, -np.inf, 0.0)
+    with pytest.raises(ps.DegenerateError, match="`log_weights` must leave weight"):
+        ps.effects(ps.Sample(draws, -draws, log_weights=weights), iid=True)
 
 
 def test_units_do_not_matter() -> None:

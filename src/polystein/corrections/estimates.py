@@ -106,7 +106,32 @@ class Candidate(NamedTuple):
         """R^2 out of fold of the function that decides about the quantity."""
         if self.uncorrected:
             return 0.0
-        gradient = FUNCTIONALS[self.quantity.what](self.corrected).gradient
+        return self._explained(FUNCTIONALS[self.quantity.what](self.corrected).gradient)
+
+    @property
+    def reliability_of_error(self) -> float:
+        """The same of the sampler's error: that of a mean has the target's sd for its unit.
+
+        The farther the mean is off, the more the unit counts.
+        """
+        if self.uncorrected or self._lacks_unit:
+            return 0.0
+        return self._explained(difference(self.quantity.what, self.plain, self.corrected).corrected)
+
+    @property
+    def in_units(self) -> bool:
+        """Whether the error is one of a mean, in the target's standard deviations."""
+        known = self.quantity.what == "mean" and len(self.places) > 1
+        return known and not self._lacks_unit
+
+    @property
+    def _lacks_unit(self) -> bool:
+        """Whether the second moment of a mean's function is that of no distribution."""
+        asked = self.quantity.what == "mean" and len(self.places) > 1
+        return asked and variance(self.corrected) <= 0.0
+
+    def _explained(self, gradient: FloatArray) -> float:
+        """R^2 out of fold of a linear combination of the moments' functions."""
         block = np.ix_(self.places, self.places)
         left = gradient @ self.fit.left[block] @ gradient
         all_of_it = gradient @ self.fit.spread[block] @ gradient
@@ -293,15 +318,9 @@ def _combination(group: Sequence[Candidate]) -> Combination:
         functional = FUNCTIONALS[candidate.quantity.what]
         plain[places, at] = functional(candidate.plain).gradient
         corrected[places, at + 1] = functional(candidate.corrected).gradient
-        if _in_units(candidate):
+        if candidate.in_units:
             corrected[places, at + 2] = log_sd(candidate.corrected).gradient
     return Combination(group[0].fit, plain, corrected)
-
-
-def _in_units(candidate: Candidate) -> bool:
-    """Whether the error is one of a mean, in the target's standard deviations."""
-    known = candidate.quantity.what == "mean" and len(candidate.places) > 1
-    return known and variance(candidate.corrected) > 0.0
 
 
 def _mixing(candidate: Candidate) -> FloatArray:
@@ -310,7 +329,7 @@ def _mixing(candidate: Candidate) -> FloatArray:
     change = difference(candidate.quantity.what, candidate.plain, candidate.corrected)
     if candidate.quantity.what == "mean":
         result[:2, 3] *= change.plain[0]
-    if _in_units(candidate):
+    if candidate.in_units:
         result[2, 3] = -change.value
     return result
 

@@ -14,7 +14,7 @@ from scipy.linalg.lapack import dpotrf, dtrtri, dtrtrs
 from polystein._lib.numerics import TINY
 from polystein.corrections.designs import Design
 from polystein.corrections.gram import leading
-from polystein.errors import ScaleError
+from polystein.errors import DegenerateError, ScaleError
 from polystein.types import FloatArray
 
 #: Added to the diagonal of the matrix of features with mean square 1: on Gaussian targets
@@ -29,6 +29,8 @@ ROWS_PER_FEATURE = 4
 WORTH = 0.02
 #: ... and if it is above this part of the function's own.
 EXACT = 1e-12
+#: The part of all weight that there is outside of every fold: less is lost in rounding.
+LEAST_ELSEWHERE = 1e-8
 
 
 class Fit(NamedTuple):
@@ -72,6 +74,7 @@ def fitted(design: Design, matrices: FloatArray, rows: float) -> Fit:
             "sums of Stein features overflow; rescale draws (x/c) and scores (c s) first"
         )
     weight = float(total[0, 0])
+    _require_weight_elsewhere(matrices[:, 0, 0] / weight)
     scale = np.sqrt(np.maximum(np.diagonal(total) / weight, TINY))
     scale[features:] = 1.0
     matrices = matrices / (weight * np.outer(scale, scale))
@@ -85,6 +88,15 @@ def fitted(design: Design, matrices: FloatArray, rows: float) -> Fit:
         tried, key=lambda choice: float(np.sum(np.log(np.maximum(np.diagonal(choice.left), TINY))))
     )
     return _final(design, matrices.sum(axis=0), scale, (weight, rows), best)
+
+
+def _require_weight_elsewhere(shares: FloatArray) -> None:
+    """Raise an error if one fold has all importance weight: nothing is left to fit it by."""
+    if 1.0 - shares.max() <= LEAST_ELSEWHERE:
+        raise DegenerateError(
+            f"`log_weights` must leave weight to more than one of {len(shares)} equal stretches of "
+            "rows; one has all of it. Leave out rows without weight, or shuffle independent rows"
+        )
 
 
 class _Choice(NamedTuple):
