@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.stats import binomtest
 
 import polystein as ps
 from polystein.explain import effects as module
@@ -102,6 +103,50 @@ def test_chains_are_taken_in_time_order() -> None:
     assert table.rows[0].df < 300
     with pytest.raises(ps.InputError, match="`iid`"):
         ps.effects(draws, -draws, iid=1)  # type: ignore[arg-type]
+
+
+def test_right_chains_that_are_short_are_left_alone() -> None:
+    """Four chains of 60 draws that remember by 0.9 have 13 effective draws."""
+    named = 0
+    for seed in range(60):
+        draws = np.random.default_rng(seed).standard_normal((4, 60, 3))
+        draws[:, 1:] *= np.sqrt(0.19)
+        for t in range(1, 60):
+            draws[:, t] += 0.9 * draws[:, t - 1]
+        named += bool(ps.effects(draws, -draws).found)
+    assert binomtest(named, 60, 0.05, alternative="greater").pvalue > 0.05
+    far = draws + 20.0
+    assert ps.effects(far, -far).found[0].what == "mean"
+
+
+@pytest.mark.parametrize("shift", [3.0, 30.0])
+def test_draws_far_from_the_target_are_measured(shift: float) -> None:
+    table = table_of(white(2000, 3) + shift)
+    for name in ("theta[0]", "theta[1]", "theta[2]"):
+        mean, sd = table[name, "mean"], table[name, "sd"]
+        assert mean.found
+        assert mean.reliable
+        assert mean.size == pytest.approx(shift, abs=0.1)
+        assert sd.reliable
+        assert not sd.found
+
+
+@pytest.mark.parametrize("ratio", [0.1, 0.03])
+def test_draws_that_are_far_too_narrow_are_measured(ratio: float) -> None:
+    row = table_of(ratio * white(2000, 3))["theta[1]", "sd"]
+    assert row.found
+    assert row.reliable
+    assert row.size == pytest.approx(ratio, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("ratio", "shift"), [(1.0, 100.0), (1.0, 1000.0), (0.01, 3.0), (0.003, 0.0)]
+)
+def test_what_is_an_extrapolation_is_not_called_reliable(ratio: float, shift: float) -> None:
+    table = table_of(shift + ratio * white(2000, 3))
+    assert not any(row.reliable for row in table if row.what == "sd")
+    assert not any(row.reliable for row in table if row.what == "mean")
+    assert table.within(0.1).verdict == "undecided"
 
 
 def test_names_may_have_commas() -> None:

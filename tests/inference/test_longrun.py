@@ -132,7 +132,7 @@ def test_t_of_short_chains_that_remember_long_is_t() -> None:
 
 
 def test_some_dozen_long_chains_have_batches_of_all_lengths() -> None:
-    assert Stretches((1000,) * 20).counts == (16,) * 20
+    assert Stretches((1000,) * 20).counts == (32,) * 20
     draws = autoregressive(7, 5, 20, 1000, 0.5)
     stretches = Stretches((1000,) * 20)
     found = lugsail_variance(stretch_sums(draws, stretches), stretches)

@@ -126,14 +126,19 @@ class Candidate(NamedTuple):
 
     @property
     def _lacks_unit(self) -> bool:
-        """Whether the second moment of a mean's function is that of no distribution."""
-        asked = self.quantity.what == "mean" and len(self.places) > 1
-        return asked and variance(self.corrected) <= 0.0
+        """Whether no features tell the second moment, or it is that of no distribution."""
+        if self.quantity.what != "mean" or len(self.places) == 1:
+            return False
+        return self.fit.cuts[self.places[1]] == 1 or variance(self.corrected) <= 0.0
 
     def _explained(self, gradient: FloatArray) -> float:
-        """R^2 out of fold of a linear combination of the moments' functions."""
+        """R^2 out of fold of a linear combination of the moments' functions.
+
+        What a ridge has moved the intercept by counts as unexplained.
+        """
         block = np.ix_(self.places, self.places)
         left = gradient @ self.fit.left[block] @ gradient
+        left += (gradient @ self.fit.damping[list(self.places)]) ** 2
         all_of_it = gradient @ self.fit.spread[block] @ gradient
         return float(np.clip(1.0 - left / all_of_it, 0.0, 1.0)) if all_of_it > 0.0 else 0.0
 

@@ -17,9 +17,17 @@ from polystein.corrections.gram import leading
 from polystein.errors import DegenerateError, ScaleError
 from polystein.types import FloatArray
 
-#: Added to the diagonal of the matrix of features with mean square 1: on Gaussian targets
+#: Added to the diagonal of the matrix of features, times their variance: on Gaussian targets
 #: features depend linearly on each other.
 RIDGE = 1e-9
+#: This part of their mean square counts as variance, too, or rounding would: draws that are far off
+#: have features that hardly vary beside their mean.
+SQUARE_PART = 1e-5
+#: Where features explain the constant but for one part in so many, the intercept is no more than
+#: an extrapolation: of draws that are far too narrow, or far from the target.
+MOST_EXTRAPOLATION = 1e7
+#: How far such an intercept may be off: by any amount.
+ANYTHING = 1e100
 #: Further ones to choose from where there are few rows for each score coordinate.
 RIDGES = (1e-3, 1e-2, 1e-1, 1.0)
 ROWS_FOR_NO_RIDGE = 4
@@ -40,7 +48,8 @@ class Fit(NamedTuple):
     function of each fit and ``inverse`` the whitening matrix: z = inverse @ features has mean
     square 1, and a prediction is the product of z with the leading part of ``loading``. ``left``
     is the sum of products of residuals out of fold over the total weight, ``spread`` the
-    covariance of the functions.
+    covariance of the functions. ``damping`` is how far the ridge has moved the intercepts, to first
+    order: much where draws are so far off that the intercept is an extrapolation.
     """
 
     design: Design
@@ -54,6 +63,7 @@ class Fit(NamedTuple):
     loading: FloatArray
     left: FloatArray
     spread: FloatArray
+    damping: FloatArray
 
 
 def fitted(design: Design, matrices: FloatArray, rows: float) -> Fit:
@@ -127,6 +137,8 @@ def _chosen(matrices: FloatArray, features: int, cuts: tuple[int, ...], ridge: f
             for place in range(len(cuts))
         ]
     )
+    # Rounding may leave less than nothing, which no other set would come near.
+    left = np.maximum(left, 0.0)
     own = np.diagonal(_covariance(total, features))
     good = left <= (1.0 + WORTH) * left.min(axis=0) + EXACT * own
     places = np.argmax(good, axis=0)
@@ -150,15 +162,26 @@ def _nested(matrix: FloatArray, features: int, cuts: tuple[int, ...], ridge: flo
 def _factor(matrix: FloatArray, features: int, ridge: float) -> FloatArray:
     """The Cholesky factor of F'F, with the ridge on all features but the constant."""
     damped = matrix[:features, :features].copy()
-    # The features' mean square may be above 1 where a fold is left out.
-    size = np.maximum(np.diagonal(damped)[1:], damped[0, 0])
-    damped[np.arange(1, features), np.arange(1, features)] += ridge * size
+    damped[np.arange(features), np.arange(features)] += _added(matrix, features, ridge)
     # These are called hundreds of times on small matrices: SciPy's wrappers take longer.
     factor, failed = dpotrf(damped, lower=1, clean=1)
     if failed:
         # Rounding, of features that depend on each other on very different scales.
         return _factor(matrix, features, 1e3 * ridge)
     result: FloatArray = factor
+    return result
+
+
+def _added(matrix: FloatArray, features: int, ridge: float) -> FloatArray:
+    """What the ridge adds to the diagonal of F'F.
+
+    In terms of variances, not of mean squares: of draws that are far too narrow the feature
+    s y + 1 is 1 but for little, and that little tells the target's variance.
+    """
+    square, weight = np.diagonal(matrix)[:features], matrix[0, 0]
+    own = np.maximum(square - matrix[0, :features] ** 2 / weight, 0.0)
+    result: FloatArray = ridge * (own + SQUARE_PART * np.maximum(square, weight))
+    result[0] = 0.0
     return result
 
 
@@ -190,7 +213,25 @@ def _final(
         loading[cut:, function] = 0.0
     corrected = inverse[:, 0] @ loading
     spread = _covariance(total, features)
+    damping = _moved_by_ridge(inverse, loading, _added(total, features, choice.ridge), choice.cuts)
     return Fit(
         design, choice.cuts, choice.ridge, *size, total[0, features:].copy(), corrected,
-        inverse / scale[:used], loading, choice.left, spread,
+        inverse / scale[:used], loading, choice.left, spread, damping,
     )  # fmt: skip
+
+
+def _moved_by_ridge(
+    inverse: FloatArray, loading: FloatArray, added: FloatArray, cuts: tuple[int, ...]
+) -> FloatArray:
+    """The derivative of each intercept in the ridge times the ridge: -e0' G^-1 D beta.
+
+    With the factor e0' G^-1 e0 by which features that explain the constant inflate the intercept's
+    variance, the derivative ceases to tell.
+    """
+    result = np.empty(len(cuts))
+    for function, cut in enumerate(cuts):
+        whitening = inverse[:cut, :cut]
+        pull, beta = whitening.T @ whitening[:, 0], whitening.T @ loading[:cut, function]
+        moved = -float(np.sum(pull * added[:cut] * beta))
+        result[function] = moved if pull[0] <= MOST_EXTRAPOLATION else ANYTHING
+    return result

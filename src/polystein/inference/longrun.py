@@ -21,15 +21,17 @@ MOST_STRETCHES = 256
 #: Stretches of independent rows: so many squares tell a variance to two per cent.
 MOST_INDEPENDENT = 4096
 #: Each chain has so many at the least, as far as its rows allow it.
-FEWEST_STRETCHES = 16
+FEWEST_STRETCHES = 32
 #: A stretch has at least so many rows, where its chain has.
 FEWEST_ROWS = 4
 #: With so many chains their sums are independent stretches themselves.
 ENOUGH_CHAINS = 32
 #: Columns that remember differently are told apart by so many lengths of batches at the least.
-FEWEST_LEVELS = 3
+FEWEST_LEVELS = 4
 #: Lugsail batch means find the variance of columns whose memory is a smaller part of a batch.
 LONGEST_MEMORY = 0.4
+#: All chains together are so many times as long as the memory, about twice the effective draws.
+FEWEST_MEMORIES = 150.0
 
 
 class Stretches:
@@ -140,8 +142,9 @@ def lugsail_variance(sums: FloatArray, stretches: Stretches) -> LongRunVariance:
 
 def _too_short(memory: Memory, levels: Sequence[Joining]) -> bool:
     """Whether the chains are too short for batches to tell what they remember."""
-    length = float(np.mean(levels[memory.level].rows))
-    return len(levels) < FEWEST_LEVELS or memory.rows > LONGEST_MEMORY * length
+    rows = levels[memory.level].rows
+    longest = min(LONGEST_MEMORY * float(np.mean(rows)), float(np.sum(rows)) / FEWEST_MEMORIES)
+    return len(levels) < FEWEST_LEVELS or memory.rows > longest
 
 
 def _between_chains(sums: FloatArray) -> LongRunVariance:
