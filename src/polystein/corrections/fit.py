@@ -225,13 +225,12 @@ def _moved_by_ridge(
 ) -> FloatArray:
     """The derivative of each intercept in the ridge times the ridge: -e0' G^-1 D beta.
 
-    With the factor e0' G^-1 e0 by which features that explain the constant inflate the intercept's
-    variance, the derivative ceases to tell.
+    It tells nothing where e0' G^-1 e0 is very large: features all but explain the constant then.
     """
-    result = np.empty(len(cuts))
-    for function, cut in enumerate(cuts):
-        whitening = inverse[:cut, :cut]
-        pull, beta = whitening.T @ whitening[:, 0], whitening.T @ loading[:cut, function]
-        moved = -float(np.sum(pull * added[:cut] * beta))
-        result[function] = moved if pull[0] <= MOST_EXTRAPOLATION else ANYTHING
+    beta, result = inverse.T @ loading, np.empty(len(cuts))
+    for cut in set(cuts):
+        functions = [place for place, one in enumerate(cuts) if one == cut]
+        pull = inverse[:cut, :cut].T @ inverse[:cut, 0]
+        moved = -(pull * added[:cut]) @ beta[:cut, functions]
+        result[functions] = moved if pull[0] <= MOST_EXTRAPOLATION else ANYTHING
     return result
