@@ -60,9 +60,11 @@ COLUMNS = 4
 HIGHEST: dict[str, int] = {"mean": 0, "sd": 1, "skew": 2, "tail": 3, "correlation": 4}
 #: Influence functions that these are made of.
 PARTS = 3
+#: Variances of the functionals, times the number of rows, for Gaussian draws.
+GAUSSIAN_VARIANCE: dict[str, float] = {"sd": 0.5, "correlation": 1.0, "skew": 6.0, "tail": 24.0}
 #: The variance of a skewness or kurtosis, times the number of rows, is at least that of Gaussian
 #: draws: it rests on rare draws, and is found too small just when they are missing.
-LEAST_VARIANCE: dict[str, float] = {"skew": 6.0, "tail": 24.0}
+LEAST_VARIANCE = {what: GAUSSIAN_VARIANCE[what] for what in ("skew", "tail")}
 
 
 class Quantity(NamedTuple):
@@ -106,7 +108,8 @@ class Candidate(NamedTuple):
         """R^2 out of fold of the function that decides about the quantity."""
         if self.uncorrected:
             return 0.0
-        return self._explained(FUNCTIONALS[self.quantity.what](self.corrected).gradient)
+        what, unit = self.quantity.what, variance(self.corrected) if self.in_units else None
+        return self._explained(FUNCTIONALS[what](self.corrected).gradient, unit)
 
     @property
     def reliability_of_error(self) -> float:
@@ -116,7 +119,9 @@ class Candidate(NamedTuple):
         """
         if self.uncorrected or self._lacks_unit:
             return 0.0
-        return self._explained(difference(self.quantity.what, self.plain, self.corrected).corrected)
+        error = difference(self.quantity.what, self.plain, self.corrected)
+        unit = 1.0 + GAUSSIAN_VARIANCE["sd"] * error.value**2 if self.in_units else None
+        return self._explained(error.corrected, unit)
 
     @property
     def in_units(self) -> bool:
@@ -131,16 +136,21 @@ class Candidate(NamedTuple):
             return False
         return self.fit.cuts[self.places[1]] == 1 or variance(self.corrected) <= 0.0
 
-    def _explained(self, gradient: FloatArray) -> float:
+    def _explained(self, gradient: FloatArray, of_target: float | None) -> float:
         """R^2 out of fold of a linear combination of the moments' functions.
 
-        What a ridge has moved the intercept by counts as unexplained.
+        Of the draws, and as far as can be told of the target: how large the mean of what is left
+        may be there, beside a variance that is known or taken to be that of a Gaussian target.
         """
-        block = np.ix_(self.places, self.places)
-        left = gradient @ self.fit.left[block] @ gradient
-        left += (gradient @ self.fit.damping[list(self.places)]) ** 2
-        all_of_it = gradient @ self.fit.spread[block] @ gradient
-        return float(np.clip(1.0 - left / all_of_it, 0.0, 1.0)) if all_of_it > 0.0 else 0.0
+        places, block = list(self.places), np.ix_(self.places, self.places)
+        left = max(0.0, float(gradient @ self.fit.left[block] @ gradient))
+        all_of_it = float(gradient @ self.fit.spread[block] @ gradient)
+        if all_of_it <= 0.0:
+            return 0.0
+        there = of_target or GAUSSIAN_VARIANCE.get(self.quantity.what, all_of_it)
+        off = left * float(self.fit.inflation[places].max())
+        off += float(gradient @ self.fit.damping[places]) ** 2
+        return float(np.clip(1.0 - max(left / all_of_it, off / there), 0.0, 1.0))
 
 
 class Estimate(NamedTuple):

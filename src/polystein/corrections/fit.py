@@ -23,11 +23,10 @@ RIDGE = 1e-9
 #: This part of their mean square counts as variance, too, or rounding would: draws that are far off
 #: have features that hardly vary beside their mean.
 SQUARE_PART = 1e-5
-#: Where features explain the constant but for one part in so many, the intercept is no more than
-#: an extrapolation: of draws that are far too narrow, or far from the target.
+#: Features leave at least one part in so many of the constant unexplained. Draws may be so narrow,
+#: or so far from the target, that an intercept would be an extrapolation. Of a target with heavy
+#: tails, features of high powers do not have mean 0, and may even add up to the constant.
 MOST_EXTRAPOLATION = 1e7
-#: How far such an intercept may be off: by any amount.
-ANYTHING = 1e100
 #: Further ones to choose from where there are few rows for each score coordinate.
 RIDGES = (1e-3, 1e-2, 1e-1, 1.0)
 ROWS_FOR_NO_RIDGE = 4
@@ -49,7 +48,8 @@ class Fit(NamedTuple):
     square 1, and a prediction is the product of z with the leading part of ``loading``. ``left``
     is the sum of products of residuals out of fold over the total weight, ``spread`` the
     covariance of the functions. ``damping`` is how far the ridge has moved the intercepts, to first
-    order: much where draws are so far off that the intercept is an extrapolation.
+    order, and ``inflation`` is e0' G^-1 e0: the square of the target's mean of a residual may be so
+    many times its mean square over the draws, 1 for right draws.
     """
 
     design: Design
@@ -64,6 +64,7 @@ class Fit(NamedTuple):
     left: FloatArray
     spread: FloatArray
     damping: FloatArray
+    inflation: FloatArray
 
 
 def fitted(design: Design, matrices: FloatArray, rows: float) -> Fit:
@@ -88,7 +89,7 @@ def fitted(design: Design, matrices: FloatArray, rows: float) -> Fit:
     scale = np.sqrt(np.maximum(np.diagonal(total) / weight, TINY))
     scale[features:] = 1.0
     matrices = matrices / (weight * np.outer(scale, scale))
-    cuts = _allowed(design.cuts, rows)
+    cuts = _consistent(matrices.sum(axis=0), features, _allowed(design.cuts, rows))
     few = rows < ROWS_FOR_NO_RIDGE * cuts[min(1, len(cuts) - 1)]
     tried = [
         _chosen(matrices, features, cuts, ridge)
@@ -120,6 +121,19 @@ def _allowed(cuts: tuple[int, ...], rows: float) -> tuple[int, ...]:
     return tuple(
         cut for place, cut in enumerate(cuts) if place < 2 or ROWS_PER_FEATURE * cut <= rows
     )
+
+
+def _consistent(total: FloatArray, features: int, cuts: tuple[int, ...]) -> tuple[int, ...]:
+    """The sets that do not explain the constant: it and features of mean 0 would contradict.
+
+    The factor e0' G^-1 e0 is 1 over the part of the constant that a set leaves unexplained.
+    """
+    first = np.zeros(features)
+    first[0] = 1.0
+    whitened, _ = dtrtrs(_factor(total, features, RIDGE), first, lower=1)
+    factors = np.cumsum(np.square(whitened)) * total[0, 0]
+    # Scores have mean 0 whatever the tails are, and a ridge may tame them.
+    return cuts[:2] + tuple(cut for cut in cuts[2:] if factors[cut - 1] <= MOST_EXTRAPOLATION)
 
 
 def _chosen(matrices: FloatArray, features: int, cuts: tuple[int, ...], ridge: float) -> _Choice:
@@ -214,23 +228,20 @@ def _final(
     corrected = inverse[:, 0] @ loading
     spread = _covariance(total, features)
     damping = _moved_by_ridge(inverse, loading, _added(total, features, choice.ridge), choice.cuts)
+    inflation = np.cumsum(np.square(inverse[:, 0]))[np.array(choice.cuts) - 1]
     return Fit(
         design, choice.cuts, choice.ridge, *size, total[0, features:].copy(), corrected,
-        inverse / scale[:used], loading, choice.left, spread, damping,
+        inverse / scale[:used], loading, choice.left, spread, damping, inflation,
     )  # fmt: skip
 
 
 def _moved_by_ridge(
     inverse: FloatArray, loading: FloatArray, added: FloatArray, cuts: tuple[int, ...]
 ) -> FloatArray:
-    """The derivative of each intercept in the ridge times the ridge: -e0' G^-1 D beta.
-
-    It tells nothing where e0' G^-1 e0 is very large: features all but explain the constant then.
-    """
+    """The derivative of each intercept in the ridge times the ridge: -e0' G^-1 D beta."""
     beta, result = inverse.T @ loading, np.empty(len(cuts))
     for cut in set(cuts):
         functions = [place for place, one in enumerate(cuts) if one == cut]
         pull = inverse[:cut, :cut].T @ inverse[:cut, 0]
-        moved = -(pull * added[:cut]) @ beta[:cut, functions]
-        result[functions] = moved if pull[0] <= MOST_EXTRAPOLATION else ANYTHING
+        result[functions] = -(pull * added[:cut]) @ beta[:cut, functions]
     return result

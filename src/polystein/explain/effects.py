@@ -189,9 +189,10 @@ def _table(source: Source, looks: Sequence[_Look], complete: bool) -> EffectTabl
     return EffectTable(tuple(sorted(rows, key=_importance)), count, complete=complete)
 
 
-def _importance(row: EffectRow) -> tuple[bool, bool, float]:
-    """Single parameters before directions, which are harder to read."""
-    return not row.found, bool(row.direction), -abs(row.statistic)
+def _importance(row: EffectRow) -> tuple[bool, bool, bool, float]:
+    """Single parameters before directions, which are harder to read, and doubtful ones last."""
+    doubtful = row.found and not row.reliable
+    return not row.found, bool(row.direction), doubtful, -abs(row.statistic)
 
 
 def _pvalue(estimate: Estimate) -> float:
