@@ -63,8 +63,9 @@ PARTS = 3
 #: Variances of the functionals, times the number of rows, for Gaussian draws.
 GAUSSIAN_VARIANCE: dict[str, float] = {"sd": 0.5, "correlation": 1.0, "skew": 6.0, "tail": 24.0}
 #: The variance of a skewness or kurtosis, times the number of rows, is at least that of Gaussian
-#: draws: it rests on rare draws, and is found too small just when they are missing.
-LEAST_VARIANCE = {what: GAUSSIAN_VARIANCE[what] for what in ("skew", "tail")}
+#: draws times this power of the target's kurtosis over 3: it rests on rare draws, and is found too
+#: small just when they are missing. Gamma laws and their logarithms are about so.
+KURTOSIS_POWER = {"skew": 3.0, "tail": 6.0}
 
 
 class Quantity(NamedTuple):
@@ -349,15 +350,22 @@ def _mixing(candidate: Candidate) -> FloatArray:
     return result
 
 
+def _least_variance(candidate: Candidate) -> float:
+    """The least variance of a skewness or kurtosis of right draws, times their number."""
+    what = candidate.quantity.what
+    heavier = max(1.0, FUNCTIONALS["tail"](candidate.corrected).value / 3.0)
+    return float(GAUSSIAN_VARIANCE[what] * heavier ** KURTOSIS_POWER[what])
+
+
 def _estimate(candidate: Candidate, errors: Sequence[float], df: Sequence[float]) -> Estimate:
-    """Values and errors together; those of shapes are at least as for Gaussian draws."""
+    """Values and errors together; those of shapes are at least as for right draws."""
     what = candidate.quantity.what
     before = FUNCTIONALS[what](candidate.plain)
     block = np.ix_(candidate.places, candidate.places)
     marginal = float(before.gradient @ candidate.fit.spread[block] @ before.gradient)
-    if what in LEAST_VARIANCE:
+    if what in KURTOSIS_POWER:
         # Not of the corrected value, which may have next to no variance.
-        factor = math.sqrt(max(1.0, LEAST_VARIANCE[what] / marginal))
+        factor = math.sqrt(max(1.0, _least_variance(candidate) / marginal))
         errors = [factor * errors[0], errors[1], factor * errors[2], factor * errors[3]]
     after = FUNCTIONALS[what](candidate.corrected).value
     change = difference(what, candidate.plain, candidate.corrected).value
