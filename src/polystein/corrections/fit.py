@@ -20,6 +20,9 @@ from polystein.types import FloatArray
 #: Added to the diagonal of the matrix of features, times their variance: on Gaussian targets
 #: features depend linearly on each other.
 RIDGE = 1e-9
+#: Further ones to choose from where there are few rows for each score coordinate.
+RIDGES = (1e-3, 1e-2, 1e-1, 1.0)
+ROWS_FOR_NO_RIDGE = 4
 #: This part of their mean square counts as variance, too, or rounding would: draws that are far off
 #: have features that hardly vary beside their mean.
 SQUARE_PART = 1e-5
@@ -27,9 +30,6 @@ SQUARE_PART = 1e-5
 #: or so far from the target, that an intercept would be an extrapolation. Of a target with heavy
 #: tails, features of high powers do not have mean 0, and may even add up to the constant.
 MOST_EXTRAPOLATION = 1e7
-#: Further ones to choose from where there are few rows for each score coordinate.
-RIDGES = (1e-3, 1e-2, 1e-1, 1.0)
-ROWS_FOR_NO_RIDGE = 4
 #: A set of features needs so many rows for each of them.
 ROWS_PER_FEATURE = 4
 #: More features are taken only if they lower the variance out of fold by more than this part ...
