@@ -152,7 +152,7 @@ def improved(
         return found
     better = joint_candidates(rows, frame, doubtful, values)
     return {
-        q: max((one, better[q]), key=lambda c: c.reliability) if q in better else one
+        q: max((one, better[q]), key=lambda c: c.explained) if q in better else one
         for q, one in found.items()
     }
 

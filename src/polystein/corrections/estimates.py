@@ -11,11 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from polystein._lib.numerics import ROUNDING
-from polystein.corrections.designs import (
-    Design,
-    JointDesign,
-    MeansDesign,
-)
+from polystein.corrections.designs import Design, JointDesign, MeansDesign
 from polystein.corrections.fit import Fit, fitted
 from polystein.corrections.functionals import (
     FUNCTIONALS,
@@ -105,6 +101,14 @@ class Candidate(NamedTuple):
         return alone or not has_value(self.quantity.what, found)
 
     @property
+    def explained(self) -> float:
+        """R^2 out of fold over the draws, by which features are compared; it may be negative."""
+        if self.uncorrected:
+            return -math.inf
+        left, all_of_it = self._left(FUNCTIONALS[self.quantity.what](self.corrected).gradient)
+        return 1.0 - left / all_of_it if all_of_it > 0.0 else -math.inf
+
+    @property
     def reliability(self) -> float:
         """R^2 out of fold of the function that decides about the quantity."""
         if self.uncorrected:
@@ -143,15 +147,19 @@ class Candidate(NamedTuple):
         Of the draws, and as far as can be told of the target: how large the mean of what is left
         may be there, beside a variance that is known or taken to be that of a Gaussian target.
         """
-        places, block = list(self.places), np.ix_(self.places, self.places)
-        left = max(0.0, float(gradient @ self.fit.left[block] @ gradient))
-        all_of_it = float(gradient @ self.fit.spread[block] @ gradient)
+        places, (left, all_of_it) = list(self.places), self._left(gradient)
         if all_of_it <= 0.0:
             return 0.0
         there = of_target or GAUSSIAN_VARIANCE.get(self.quantity.what, all_of_it)
         off = left * float(self.fit.inflation[places].max())
         off += float(gradient @ self.fit.damping[places]) ** 2
         return float(np.clip(1.0 - max(left / all_of_it, off / there), 0.0, 1.0))
+
+    def _left(self, gradient: FloatArray) -> tuple[float, float]:
+        """Of a combination of functions, what is left out of fold, and its variance."""
+        block = np.ix_(self.places, self.places)
+        left = float(gradient @ self.fit.left[block] @ gradient)
+        return max(0.0, left), float(gradient @ self.fit.spread[block] @ gradient)
 
 
 class Estimate(NamedTuple):
