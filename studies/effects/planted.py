@@ -173,7 +173,7 @@ def cells() -> list[Cell]:
     for n in (1000, 10_000):
         result.append(_cell(200, 50.0, f"log Gamma(5), n={n}", "independent", "sd", n=n))
     result += _of_targets("chains", 200.0, "N(0, I)", "AR .95")
-    for d, replicates, cost in ((50, 200, 200.0), (100, 200, 700.0)):
+    for d, replicates, cost in ((50, 200, 200.0), (100, 20, 700.0)):
         result.append(_cell(replicates, cost, f"N(0, I), d={d}", "independent", "sd", n=d))
     result += _of_targets("independent", 1000.0, "logistic")
     return result + _of_targets("chains", 1000.0, "logistic")
