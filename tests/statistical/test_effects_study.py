@@ -15,7 +15,7 @@ pytestmark = pytest.mark.slow
 
 PAGE = Path(__file__).parents[2] / "docs" / "effects.md"
 #: A twentieth of every line is run again. These take seconds each: fewer of them.
-FEWER = {"N(0, I), d=100, independent, sd": 2}
+FEWER = {"N(0, I), d=100, independent, sd": 1}
 
 
 def study(part: str) -> ModuleType:
