@@ -33,12 +33,7 @@ LETTERS = {
     ("", False): "f",
 }
 #: Replicates of lines that take longer than the others, which have 200.
-REPLICATES = {
-    ("N(0, I)", "chains"): 100,
-    ("AR .95", "chains"): 60,
-    ("logistic", "independent"): 60,
-    ("logistic", "chains"): 40,
-}
+REPLICATES = {("logistic", "independent"): 100, ("logistic", "chains"): 100}
 
 
 class Truth(NamedTuple):
@@ -177,8 +172,8 @@ def cells() -> list[Cell]:
     result = _of_targets("independent", 120.0, "N(0, I)", "AR .95")
     for n in (1000, 10_000):
         result.append(_cell(200, 50.0, f"log Gamma(5), n={n}", "independent", "sd", n=n))
-    result += _of_targets("chains", 250.0, "N(0, I)", "AR .95")
-    for d, replicates, cost in ((50, 60, 500.0), (100, 20, 2000.0)):
+    result += _of_targets("chains", 200.0, "N(0, I)", "AR .95")
+    for d, replicates, cost in ((50, 200, 200.0), (100, 20, 700.0)):
         result.append(_cell(replicates, cost, f"N(0, I), d={d}", "independent", "sd", n=d))
     result += _of_targets("independent", 1000.0, "logistic")
     return result + _of_targets("chains", 1000.0, "logistic")

@@ -86,6 +86,33 @@ def test_without_use_of_features_nothing_is_said_about_the_error() -> None:
     assert found.corrected_se == found.plain_se
 
 
+def test_the_unit_of_a_mean_counts_the_more_the_farther_it_is_off() -> None:
+    """The mean is explained, its second moment by half; the mean is two sds off."""
+    source = sample()
+    rows = Rows.of(source)
+    candidate = coordinate_candidates(rows, first_look(rows), [MEAN])[MEAN]
+    fit = candidate.fit._replace(
+        cuts=(4, 4),
+        plain=np.array([2.0, 5.0]),
+        corrected=np.array([0.0, 1.0]),
+        left=np.diag([0.0, 1.0]),
+        spread=np.diag([1.0, 2.0]),
+        damping=np.zeros(2),
+        inflation=np.ones(2),
+    )
+    candidate = candidate._replace(fit=fit)
+    assert candidate.reliability == 1.0
+    # The gradient of (mean - E y)/sqrt(E y^2 - (E y)^2) is (-1, -1) there.
+    assert candidate.reliability_of_error == pytest.approx(1.0 - 1.0 / 3.0)
+    # Of draws that are off, what is left may count more, and so does what a ridge has moved.
+    narrow = candidate._replace(fit=fit._replace(inflation=np.array([1.0, 2.5])))
+    assert narrow.reliability_of_error == pytest.approx(1.0 - 2.5 / 3.0)
+    moved = candidate._replace(fit=fit._replace(damping=np.array([0.1, 0.0])))
+    assert moved.reliability == pytest.approx(0.99)
+    no_unit = candidate._replace(fit=fit._replace(corrected=np.array([0.0, -1.0])))
+    assert no_unit.reliability_of_error == 0.0
+
+
 def test_matrices_that_do_not_fit_wait_for_another_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = Rows.of(sample())
     look = first_look(rows)

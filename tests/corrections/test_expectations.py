@@ -21,7 +21,7 @@ def test_wrong_draws_are_corrected_exactly_where_features_span() -> None:
     for row in table:
         assert row.corrected == pytest.approx(truth[row.what], abs=1e-4)
         assert row.reliability > 0.999
-        assert row.bias == row.plain - row.corrected
+        assert row.bias == pytest.approx(row.plain - row.corrected, abs=1e-12)
         assert row.lower <= row.bias <= row.upper
 
 
@@ -63,6 +63,37 @@ def test_units_and_origin_do_not_matter() -> None:
         assert other.corrected == pytest.approx(offset + 10.0 * row.corrected, rel=1e-8)
         assert other.error == pytest.approx(10.0 * row.error, rel=1e-4)
         assert other.lower == pytest.approx(10.0 * row.lower, rel=1e-5, abs=1e-7)
+
+
+def test_errors_keep_their_digits_far_from_the_origin() -> None:
+    # Multiples of 1/1024, so that the change of origin and scale rounds nothing.
+    draws = np.round(1024.0 * np.random.default_rng(1).standard_normal((400, 2))) / 1024.0
+    near = ps.expectations(draws, -draws, iid=True)
+    far = ps.expectations(2.0**27 + 2.0**-14 * draws, -(2.0**14) * draws, iid=True)
+    for row, other in zip(near, far, strict=True):
+        assert 2.0**14 * other.mcse == pytest.approx(row.mcse, rel=1e-8)
+        assert 2.0**14 * other.upper == pytest.approx(row.upper, rel=1e-8)
+        assert 2.0**14 * other.bias == pytest.approx(row.bias, rel=1e-6)
+
+
+def test_parameters_on_their_own_scale_from_wrong_draws_with_weights() -> None:
+    """sigma of log sigma ~ N(0, 0.25), from draws with sd 0.6 and weights that tilt them."""
+    draws = np.random.default_rng(2).normal(0.1, 0.6, (4000, 2))
+    sample = ps.Sample(
+        draws,
+        -4.0 * draws,
+        names=["log_sigma", "mu"],
+        log_weights=0.3 * draws[:, 0],
+        facts={"transform": lambda x: {"sigma": np.exp(x[:, 0]), "mu": x[:, 1]}},
+    )
+    table = ps.expectations(sample, iid=True)
+    names = [row.name for row in table if row.what == "mean"]
+    assert names == ["log_sigma", "mu", "sigma"]
+    mean, sd = table["sigma", "mean"], table["sigma", "sd"]
+    assert mean.reliable
+    assert mean.plain > 1.3
+    assert mean.corrected == pytest.approx(np.exp(0.125), abs=0.01)
+    assert sd.corrected == pytest.approx(np.sqrt(np.expm1(0.25)) * np.exp(0.125), rel=0.03)
 
 
 def test_chains_have_larger_errors_than_independent_rows() -> None:

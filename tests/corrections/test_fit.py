@@ -45,10 +45,8 @@ def test_what_is_left_out_of_fold() -> None:
     y, left = seen.draws[:, 0], 0.0
     for fold in np.array_split(np.arange(len(y)), 5):
         rest = np.setdiff1d(np.arange(len(y)), fold)
-        gram = features[rest].T @ features[rest]
-        ridge = literal.RIDGE * np.maximum(np.diagonal(gram), gram[0, 0])
-        ridge[0] = 0.0
-        beta = np.linalg.solve(gram + np.diag(ridge), features[rest].T @ y[rest])
+        gram = literal.damped(features[rest], np.ones(len(rest))) * len(rest)
+        beta = np.linalg.solve(gram, features[rest].T @ y[rest])
         left += float(np.sum((y[fold] - features[fold] @ beta) ** 2))
     assert fit.left[0, 0] * len(y) == pytest.approx(left, rel=1e-3)
 
@@ -80,6 +78,27 @@ def test_more_scores_than_rows_are_tamed_by_a_ridge() -> None:
     assert np.all(np.isfinite(fit.corrected))
     # What features would add to the noise is left out.
     assert np.all(np.diagonal(fit.left) <= 1.1 * np.diagonal(fit.spread))
+
+
+def test_what_the_ridge_moves_is_told() -> None:
+    """By fits with twice the ridge and with none."""
+    draws, scores = skewed()
+    scores = scores + 20.0  # far from mean 0
+    fit = fit_of(CoordinateDesign(3, 0), draws, scores)
+    seen = seen_of(draws, scores)
+    features, y = literal.coordinate_features(seen.draws, seen.scores, 0), seen.draws[:, 0]
+    for power, cut in enumerate(fit.cuts, start=1):
+        chosen = features[:, :cut]
+        exact = np.linalg.lstsq(chosen, y**power, rcond=None)[0][0]
+        moved = fit.corrected[power - 1] - exact
+        assert fit.damping[power - 1] == pytest.approx(moved, rel=0.05)
+
+
+def test_weight_in_one_stretch_alone_is_an_error() -> None:
+    draws, scores = skewed()
+    weights = np.where(np.arange(len(draws)) < 40, 0.0, -60.0)
+    with pytest.raises(ps.DegenerateError, match="`log_weights` must leave weight to more than"):
+        fit_of(CoordinateDesign(3, 0), draws, scores, log_weights=weights)
 
 
 def test_sums_beyond_a_float64_are_an_error() -> None:

@@ -35,6 +35,14 @@ def test_pairs_functions_and_moments_together() -> None:
     assert labels(square)[0] == "square[0] mean"
 
 
+def test_functions_of_one_name_are_numbered() -> None:
+    def square(x: np.ndarray) -> np.ndarray:
+        return x[:, 0] ** 2
+
+    found = labels([square, square, lambda x: x[:, 0], lambda x: x[:, 1] > 0.0])[::2]
+    assert found == ["square mean", "square 1 mean", "function 1 mean", "function 2 mean"]
+
+
 def test_constrained_parameters_come_through_the_transform() -> None:
     source = sample(
         names=["a", "b", "c"], facts={"transform": lambda x: {"a": x[:, 0], "tau": np.exp(x[:, 1])}}
@@ -57,6 +65,9 @@ def test_constrained_parameters_come_through_the_transform() -> None:
         ({"f": lambda x: 1.0}, None, "one value, or one row, for each"),
         ({"f": lambda x: x[:5]}, None, "one value, or one row, for each"),
         ({"f": lambda x: np.full(len(x), np.nan)}, None, "finite"),
+        ({"f": lambda x: x[:, 0] + 1j}, None, "real numbers or booleans; got .* complex128"),
+        ({"f": lambda x: ["a"] * len(x)}, None, "real numbers"),
+        ({"f": lambda x: x[:, :0]}, None, r"got the shape \(300, 0\)"),
     ],
 )
 def test_what_cannot_be_is_refused(functions: object, names: object, message: str) -> None:

@@ -1,53 +1,59 @@
 """Effects in words."""
 
-import math
-
 import pytest
 
-from polystein.explain.sentences import sentence
+from polystein.explain.sentences import not_judged, sentence
 
 
 @pytest.mark.parametrize(
     ("what", "name", "numbers", "words"),
     [
-        ("sd", "tau", (1.38, 1.32, 1.45), "the sd of `tau` is 38 % too large (32 to 45 %)"),
-        ("sd", "tau", (0.5, 0.4, 0.6), "the sd of `tau` is 50 % too small (40 to 60 %)"),
-        ("sd", "tau", (1.02, 0.99, 1.05), "the sd of `tau` is 2 % too large (-1 to 5 %)"),
+        ("sd", ("tau",), (1.38, 1.32, 1.45), "the sd of `tau` is 38 % too large (32 to 45 %)"),
+        ("sd", ("tau",), (0.5, 0.4, 0.6), "the sd of `tau` is 50 % too small (40 to 60 %)"),
+        ("sd", ("tau",), (1.02, 0.99, 1.05), "the sd of `tau` is 2 % too large (-1 to 5 %)"),
         (
             "mean",
-            "theta[3]",
+            ("theta[3]",),
             (-0.21, -0.3, -0.12),
             "the mean of `theta[3]` is 0.21 posterior sd too low (0.12 to 0.30)",
         ),
         (
             "correlation",
-            "a, b",
+            ("a", "b[0, 1]"),
             (0.25, 0.19, 0.31),
-            "the correlation of `a` and `b` is 0.25 too high (0.19 to 0.31)",
+            "the correlation of `a` and `b[0, 1]` is 0.25 too high (0.19 to 0.31)",
         ),
         (
             "skew",
-            "a",
+            ("a",),
             (-0.7, -0.9, -0.5),
-            "`a` is too skewed to the left: its skewness is 0.70 too low (0.50 to 0.90)",
+            "the skewness of `a` is 0.70 too low (0.50 to 0.90)",
         ),
         (
             "tail",
-            "a",
+            ("a",),
             (1.0, 0.5, 1.5),
             "the tails of `a` are too heavy: its kurtosis is 1.00 too high (0.50 to 1.50)",
         ),
+        (
+            "direction sd",
+            ("0.80 a - 0.60 b",),
+            (1.38, 1.32, 1.45),
+            "the sd along `0.80 a - 0.60 b` is 38 % too large (32 to 45 %)",
+        ),
     ],
 )
-def test_sentences(what: str, name: str, numbers: tuple[float, ...], words: str) -> None:
+def test_sentences(
+    what: str, name: tuple[str, ...], numbers: tuple[float, ...], words: str
+) -> None:
     assert sentence(what, name, *numbers, reliability=1.0) == words
 
 
 def test_an_interval_that_is_no_promise_says_so() -> None:
-    words = sentence("mean", "a", 0.2, 0.1, 0.3, 0.819)
+    words = sentence("mean", ("a",), 0.2, 0.1, 0.3, 0.819)
     assert words.endswith("; trust this less, R2 is 0.81")
 
 
 def test_what_scores_cannot_tell() -> None:
-    words = sentence("mean", "a", 0.0, -math.inf, math.inf, 0.0)
-    assert words.endswith("which the draws' own scores cannot tell")
+    words = not_judged("correlation", ("a", "b"))
+    assert words == "the correlation of `a` and `b` cannot be judged: the scores do not explain it"

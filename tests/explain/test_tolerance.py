@@ -28,6 +28,14 @@ def test_beyond_and_undecided() -> None:
     assert "undecided" in str(few)
 
 
+def test_importance_weights_count() -> None:
+    draws = 1.3 * DRAWS
+    weights = 0.5 * (draws**2).sum(axis=1) * (1.0 / 1.69 - 1.0)
+    sample = ps.Sample(draws, -draws, log_weights=weights)
+    assert ps.check(sample, iid=True, tolerance=0.1, rng=1).tolerance == "within"
+    assert ps.check(draws, -draws, iid=True, tolerance=0.1, rng=1).tolerance == "beyond"
+
+
 def test_without_a_tolerance_there_is_no_verdict_on_it() -> None:
     assert ps.check(DRAWS[:500], -DRAWS[:500], iid=True, rng=1).tolerance is None
 

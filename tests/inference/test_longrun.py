@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from scipy.special import stdtr
+from scipy.stats import binomtest
 
 from polystein.inference.longrun import (
     IndependentStretches,
@@ -100,6 +102,41 @@ def test_independent_rows_are_stretches_themselves_if_they_are_few() -> None:
     found = independent_variance(sums)
     assert found.variance == pytest.approx((sums**2).sum(axis=0))
     assert found.df == pytest.approx(2 * (sums**2).sum(axis=0) ** 2 / (sums**4).sum(axis=0))
+
+
+@pytest.mark.parametrize(("rows", "rho"), [(60, 0.0), (100, 0.97)])
+def test_short_chains_go_by_their_own_sums(rows: int, rho: float) -> None:
+    """With few batches, or a memory that no batch outlasts."""
+    draws = autoregressive(5, 3, 4, rows, rho)
+    draws -= draws.mean(axis=(0, 1))
+    stretches = Stretches((rows,) * 4)
+    found = lugsail_variance(stretch_sums(draws, stretches), stretches)
+    by_chain = draws.sum(axis=1)
+    between = 4.0 * np.var(by_chain, axis=0, ddof=1)
+    assert found.df.tolist() == [3.0, 3.0, 3.0]
+    assert np.all(found.variance >= between * (1.0 - 1e-12))
+    one = Stretches((rows,))
+    assert lugsail_variance(stretch_sums(draws[:1], one), one).df.tolist() == [1.0, 1.0, 1.0]
+
+
+def test_t_of_short_chains_that_remember_long_is_t() -> None:
+    """Means of chains of 60 rows with a memory of 19: rejected no more often than they should."""
+    columns = 400
+    draws = autoregressive(6, columns, 4, 60, 0.9)
+    stretches = Stretches((60,) * 4)
+    sums = stretch_sums(draws - draws.mean(axis=(0, 1)), stretches)
+    found = lugsail_variance(sums, stretches)
+    t = draws.sum(axis=(0, 1)) / np.sqrt(found.variance)
+    rejected = int(np.sum(2.0 * stdtr(found.df, -np.abs(t)) <= 0.05))
+    assert binomtest(rejected, columns, 0.05, alternative="greater").pvalue > 0.01
+
+
+def test_some_dozen_long_chains_have_batches_of_all_lengths() -> None:
+    assert Stretches((1000,) * 20).counts == (32,) * 20
+    draws = autoregressive(7, 5, 20, 1000, 0.5)
+    stretches = Stretches((1000,) * 20)
+    found = lugsail_variance(stretch_sums(draws, stretches), stretches)
+    assert np.all(found.df > 40.0)
 
 
 def test_columns_without_variation_have_none() -> None:

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 RIDGE = 1e-9
+SQUARE_PART = 1e-5
 
 
 def coordinate_features(y: Array, s: Array, j: int, shape: bool = False) -> Array:
@@ -48,11 +49,15 @@ def joint_features(y: Array, s: Array) -> Array:
 
 
 def damped(features: Array, w: Array) -> Array:
-    """F'WF over the total weight, with the ridge times the mean square of each feature."""
+    """F'WF over the total weight, with the ridge times the variance of each feature.
+
+    A part of the mean square is added to the variance.
+    """
     gram = features.T @ (w[:, None] * features) / w.sum()
-    ridge = RIDGE * np.diagonal(gram).copy()
-    ridge[0] = 0.0
-    return gram + np.diag(ridge)
+    for k in range(1, len(gram)):
+        square, mean = gram[k, k], gram[0, k]
+        gram[k, k] += RIDGE * (square - mean**2 + SQUARE_PART * square)
+    return gram
 
 
 def intercept(features: Array, f: Array, w: Array) -> float:

@@ -146,15 +146,22 @@ def improved(
     found: dict[Quantity, Candidate],
     values: Sequence[ValueFunction] = (),
 ) -> dict[Quantity, Candidate]:
-    """Where features do not explain enough, try all products of scores and draws."""
+    """Where features do not explain enough, try all products of scores and draws.
+
+    The more reliable fit is taken. If neither is to be trusted, the one that explains the draws.
+    """
     doubtful = [q for q, one in found.items() if one.reliability < RELIABLE_ENOUGH]
     if not doubtful or not rows.allow_products:
         return found
     better = joint_candidates(rows, frame, doubtful, values)
     return {
-        q: max((one, better[q]), key=lambda c: c.reliability) if q in better else one
+        q: max((one, better[q]), key=_preference) if q in better else one
         for q, one in found.items()
     }
+
+
+def _preference(candidate: Candidate) -> tuple[float, float]:
+    return candidate.reliability, candidate.explained
 
 
 def best_estimates(

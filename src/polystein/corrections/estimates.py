@@ -11,11 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from polystein._lib.numerics import ROUNDING
-from polystein.corrections.designs import (
-    Design,
-    JointDesign,
-    MeansDesign,
-)
+from polystein.corrections.designs import Design, JointDesign, MeansDesign
 from polystein.corrections.fit import Fit, fitted
 from polystein.corrections.functionals import (
     FUNCTIONALS,
@@ -60,9 +56,12 @@ COLUMNS = 4
 HIGHEST: dict[str, int] = {"mean": 0, "sd": 1, "skew": 2, "tail": 3, "correlation": 4}
 #: Influence functions that these are made of.
 PARTS = 3
+#: Variances of the functionals, times the number of rows, for Gaussian draws.
+GAUSSIAN_VARIANCE: dict[str, float] = {"sd": 0.5, "correlation": 1.0, "skew": 6.0, "tail": 24.0}
 #: The variance of a skewness or kurtosis, times the number of rows, is at least that of Gaussian
-#: draws: it rests on rare draws, and is found too small just when they are missing.
-LEAST_VARIANCE: dict[str, float] = {"skew": 6.0, "tail": 24.0}
+#: draws times this power of the target's kurtosis over 3: it rests on rare draws, and is found too
+#: small just when they are missing. Gamma laws and their logarithms are about so.
+KURTOSIS_POWER = {"skew": 3.0, "tail": 6.0}
 
 
 class Quantity(NamedTuple):
@@ -102,15 +101,65 @@ class Candidate(NamedTuple):
         return alone or not has_value(self.quantity.what, found)
 
     @property
+    def explained(self) -> float:
+        """R^2 out of fold over the draws, by which features are compared; it may be negative."""
+        if self.uncorrected:
+            return -math.inf
+        left, all_of_it = self._left(FUNCTIONALS[self.quantity.what](self.corrected).gradient)
+        return 1.0 - left / all_of_it if all_of_it > 0.0 else -math.inf
+
+    @property
     def reliability(self) -> float:
         """R^2 out of fold of the function that decides about the quantity."""
         if self.uncorrected:
             return 0.0
-        gradient = FUNCTIONALS[self.quantity.what](self.corrected).gradient
+        what, unit = self.quantity.what, variance(self.corrected) if self.in_units else None
+        return self._explained(FUNCTIONALS[what](self.corrected).gradient, unit)
+
+    @property
+    def reliability_of_error(self) -> float:
+        """The same of the sampler's error: that of a mean has the target's sd for its unit.
+
+        The farther the mean is off, the more the unit counts.
+        """
+        if self.uncorrected or self._lacks_unit:
+            return 0.0
+        error = difference(self.quantity.what, self.plain, self.corrected)
+        unit = 1.0 + GAUSSIAN_VARIANCE["sd"] * error.value**2 if self.in_units else None
+        return self._explained(error.corrected, unit)
+
+    @property
+    def in_units(self) -> bool:
+        """Whether the error is one of a mean, in the target's standard deviations."""
+        known = self.quantity.what == "mean" and len(self.places) > 1
+        return known and not self._lacks_unit
+
+    @property
+    def _lacks_unit(self) -> bool:
+        """Whether no features tell the second moment, or it is that of no distribution."""
+        if self.quantity.what != "mean" or len(self.places) == 1:
+            return False
+        return self.fit.cuts[self.places[1]] == 1 or variance(self.corrected) <= 0.0
+
+    def _explained(self, gradient: FloatArray, of_target: float | None) -> float:
+        """R^2 out of fold of a linear combination of the moments' functions.
+
+        Of the draws, and as far as can be told of the target: how large the mean of what is left
+        may be there, beside a variance that is known or taken to be that of a Gaussian target.
+        """
+        places, (left, all_of_it) = list(self.places), self._left(gradient)
+        if all_of_it <= 0.0:
+            return 0.0
+        there = of_target or GAUSSIAN_VARIANCE.get(self.quantity.what, all_of_it)
+        off = left * float(self.fit.inflation[places].max())
+        off += float(gradient @ self.fit.damping[places]) ** 2
+        return float(np.clip(1.0 - max(left / all_of_it, off / there), 0.0, 1.0))
+
+    def _left(self, gradient: FloatArray) -> tuple[float, float]:
+        """Of a combination of functions, what is left out of fold, and its variance."""
         block = np.ix_(self.places, self.places)
-        left = gradient @ self.fit.left[block] @ gradient
-        all_of_it = gradient @ self.fit.spread[block] @ gradient
-        return float(np.clip(1.0 - left / all_of_it, 0.0, 1.0)) if all_of_it > 0.0 else 0.0
+        left = float(gradient @ self.fit.left[block] @ gradient)
+        return max(0.0, left), float(gradient @ self.fit.spread[block] @ gradient)
 
 
 class Estimate(NamedTuple):
@@ -293,15 +342,9 @@ def _combination(group: Sequence[Candidate]) -> Combination:
         functional = FUNCTIONALS[candidate.quantity.what]
         plain[places, at] = functional(candidate.plain).gradient
         corrected[places, at + 1] = functional(candidate.corrected).gradient
-        if _in_units(candidate):
+        if candidate.in_units:
             corrected[places, at + 2] = log_sd(candidate.corrected).gradient
     return Combination(group[0].fit, plain, corrected)
-
-
-def _in_units(candidate: Candidate) -> bool:
-    """Whether the error is one of a mean, in the target's standard deviations."""
-    known = candidate.quantity.what == "mean" and len(candidate.places) > 1
-    return known and variance(candidate.corrected) > 0.0
 
 
 def _mixing(candidate: Candidate) -> FloatArray:
@@ -310,20 +353,27 @@ def _mixing(candidate: Candidate) -> FloatArray:
     change = difference(candidate.quantity.what, candidate.plain, candidate.corrected)
     if candidate.quantity.what == "mean":
         result[:2, 3] *= change.plain[0]
-    if _in_units(candidate):
+    if candidate.in_units:
         result[2, 3] = -change.value
     return result
 
 
+def _least_variance(candidate: Candidate) -> float:
+    """The least variance of a skewness or kurtosis of right draws, times their number."""
+    what = candidate.quantity.what
+    heavier = max(1.0, FUNCTIONALS["tail"](candidate.corrected).value / 3.0)
+    return float(GAUSSIAN_VARIANCE[what] * heavier ** KURTOSIS_POWER[what])
+
+
 def _estimate(candidate: Candidate, errors: Sequence[float], df: Sequence[float]) -> Estimate:
-    """Values and errors together; those of shapes are at least as for Gaussian draws."""
+    """Values and errors together; those of shapes are at least as for right draws."""
     what = candidate.quantity.what
     before = FUNCTIONALS[what](candidate.plain)
     block = np.ix_(candidate.places, candidate.places)
     marginal = float(before.gradient @ candidate.fit.spread[block] @ before.gradient)
-    if what in LEAST_VARIANCE:
+    if what in KURTOSIS_POWER:
         # Not of the corrected value, which may have next to no variance.
-        factor = math.sqrt(max(1.0, LEAST_VARIANCE[what] / marginal))
+        factor = math.sqrt(max(1.0, _least_variance(candidate) / marginal))
         errors = [factor * errors[0], errors[1], factor * errors[2], factor * errors[3]]
     after = FUNCTIONALS[what](candidate.corrected).value
     change = difference(what, candidate.plain, candidate.corrected).value

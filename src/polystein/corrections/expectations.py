@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from polystein.corrections.estimates import (
     first_look,
 )
 from polystein.corrections.fit import EXACT
+from polystein.corrections.functionals import What
 from polystein.corrections.requests import Asked, Functions, asked
 from polystein.data.axes import rows_or_chains
 from polystein.data.coordinates import Frame
@@ -112,14 +114,47 @@ def expectations(
     )
 
 
+class Units(NamedTuple):
+    """From the scale of a functional, in a frame, to the units of the draws."""
+
+    what: What
+    centre: float = 0.0
+    scale: float = 1.0
+
+    def value(self, there: float) -> float:
+        """A value in the units of the draws."""
+        if self.what == "mean":
+            return self.centre + self.scale * there
+        if self.what == "sd":
+            return self.scale * math.exp(there)
+        return math.tanh(there) if self.what == "correlation" else there
+
+    def change(self, start: float, by: float) -> float:
+        """By how much a value changes; no digits are lost where the centre is large."""
+        if self.what == "mean":
+            return self.scale * by
+        if self.what == "sd":
+            with np.errstate(over="ignore"):
+                return self.value(start) * float(np.expm1(by))
+        return self.value(start + by) - self.value(start)
+
+    def slope(self, there: float) -> float:
+        """The derivative of the value."""
+        if self.what == "mean":
+            return self.scale
+        if self.what == "sd":
+            return self.value(there)
+        return 1.0 - math.tanh(there) ** 2 if self.what == "correlation" else 1.0
+
+
 def _estimates(
     rows: Rows, look: FirstLook, wanted: Asked
-) -> dict[Quantity, tuple[Estimate, Callable[[float], float]]]:
+) -> dict[Quantity, tuple[Estimate, Units]]:
     """Every quantity's estimate, and how its values are put back into the draws' units."""
     quantities = list(wanted.quantities)
     own = [quantity for quantity in quantities if not quantity.of_function]
     functions = [quantity for quantity in quantities if quantity.of_function]
-    found: dict[Quantity, tuple[Estimate, Callable[[float], float]]] = {}
+    found: dict[Quantity, tuple[Estimate, Units]] = {}
     if own and all(quantity.what == "mean" for quantity in own):
         exact, own = _explained_by_scores(look, own)
         for estimate in estimated(rows, look.rough, exact) if exact else []:
@@ -144,37 +179,25 @@ def _explained_by_scores(
     return exact, [one.quantity for one in candidates if one.reliability < RELIABLE_ENOUGH]
 
 
-def _units(frame: Frame, quantity: Quantity) -> Callable[[float], float]:
-    """From the scale of the functional in the frame to the units of the draws."""
+def _units(frame: Frame, quantity: Quantity) -> Units:
     index = quantity.indices[0]
     centre = 0.0 if frame.centre is None else float(frame.centre[index])
     scale = 1.0 if frame.scale is None else float(frame.scale[index])
-    return _back(quantity, centre, scale)
+    return Units(quantity.what, centre, scale)
 
 
-def _function_units(wanted: Asked, quantity: Quantity) -> Callable[[float], float]:
+def _function_units(wanted: Asked, quantity: Quantity) -> Units:
     centres = np.concatenate([function.centre for function in wanted.values])
     scales = np.concatenate([function.scale for function in wanted.values])
     index = quantity.indices[0]
-    return _back(quantity, float(centres[index]), float(scales[index]))
+    return Units(quantity.what, float(centres[index]), float(scales[index]))
 
 
-def _back(quantity: Quantity, centre: float, scale: float) -> Callable[[float], float]:
-    if quantity.what == "mean":
-        return lambda value: centre + scale * value
-    if quantity.what == "sd":
-        return lambda value: scale * math.exp(value)
-    return math.tanh if quantity.what == "correlation" else lambda value: value
-
-
-def expectation_row(
-    name: str, estimate: Estimate, units: Callable[[float], float]
-) -> ExpectationRow:
+def expectation_row(name: str, estimate: Estimate, units: Units) -> ExpectationRow:
     """An estimate in the units of the draws."""
-    plain, corrected = units(estimate.plain), units(estimate.corrected)
     reach = quantile(LEVEL, estimate.df[2]) * estimate.bias_se
     low, high = (
-        (units(estimate.corrected + estimate.bias + sign * reach) - corrected)
+        units.change(estimate.corrected, estimate.bias + sign * reach)
         if math.isfinite(reach)
         else sign * math.inf
         for sign in (-1.0, 1.0)
@@ -185,23 +208,14 @@ def expectation_row(
     return ExpectationRow(
         name=name,
         what=estimate.quantity.what,
-        plain=plain,
-        mcse=_slope(units, estimate.plain, estimate.quantity) * estimate.plain_se,
-        corrected=corrected,
-        error=_slope(units, estimate.corrected, estimate.quantity) * estimate.corrected_se,
-        bias=plain - corrected,
+        plain=units.value(estimate.plain),
+        mcse=units.slope(estimate.plain) * estimate.plain_se,
+        corrected=units.value(estimate.corrected),
+        error=units.slope(estimate.corrected) * estimate.corrected_se,
+        bias=units.change(estimate.corrected, estimate.bias),
         lower=low,
         upper=high,
         reliability=estimate.candidate.reliability,
         reduction=estimate.plain_se**2 / variance if variance > 0.0 else math.inf,
         ess=estimate.marginal / variance if variance > 0.0 else math.inf,
     )
-
-
-def _slope(units: Callable[[float], float], value: float, quantity: Quantity) -> float:
-    """The derivative of the change of units."""
-    if quantity.what == "sd":
-        return units(value)
-    if quantity.what == "correlation":
-        return 1.0 - units(value) ** 2
-    return units(1.0) - units(0.0)

@@ -5,9 +5,10 @@ They are summed over stretches of rows, from which variances come.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -140,6 +141,14 @@ def _without_leverage(
     return found[:, :m], found[:, m : 2 * m], found[:, 2 * m :]
 
 
+class _Piece(NamedTuple):
+    """Rows of one chain, the places where stretches begin among them, and which ones these are."""
+
+    rows: slice
+    starts: NDArray[np.intp]
+    stretches: NDArray[np.intp]
+
+
 class InfluencePass:
     """Sums of the combinations over stretches of rows, as an accumulator of a pass."""
 
@@ -163,23 +172,27 @@ class InfluencePass:
             draws, scores = self.frame.of_draws(block.draws), block.scores  # not looked at
         else:
             draws, scores = self.frame.apply(block.draws, block.scores)
-        seen, at = Seen(draws, scores, block.draws), 0
+        seen, at, pieces = Seen(draws, scores, block.draws), 0, list(self._pieces(block))
         for combination in self.combinations:
             with scratch.reused():
                 if combination.exact:
                     found = influences_of_averages(combination, seen, block.weights)
-                    self._add(block, found, at + combination.averages)
+                    self._add(pieces, found, at + combination.averages)
                 else:
                     found = influences(combination, seen, block.weights_or_ones)
-                    self._add(block, found, at + np.arange(found.shape[1]))
+                    self._add(pieces, found, at + np.arange(found.shape[1]))
             at += combination.plain.shape[1]
 
-    def _add(self, block: Block, found: FloatArray, place: NDArray[np.intp]) -> None:
+    def _pieces(self, block: Block) -> Iterator[_Piece]:
+        """The rows of a block, chain by chain, and where their stretches begin."""
         for run in block.runs:
             index = self.stretches.of_rows(run.chain, run.start, run.high - run.low)
             starts = np.flatnonzero(np.diff(index, prepend=-1))
-            sums = np.add.reduceat(found[run.low : run.high], starts)
-            self.sums[index[starts][:, None], place] += sums
+            yield _Piece(slice(run.low, run.high), starts, index[starts])
+
+    def _add(self, pieces: Sequence[_Piece], found: FloatArray, place: NDArray[np.intp]) -> None:
+        for rows, starts, stretches in pieces:
+            self.sums[stretches[:, None], place] += np.add.reduceat(found[rows], starts)
 
     def merge(self, other: InfluencePass) -> InfluencePass:
         """Add another accumulator's rows."""

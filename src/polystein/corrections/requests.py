@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from polystein._lib.arrays import is_array, to_numpy
+from polystein._lib.arrays import holds_real_numbers, is_array, to_numpy
 from polystein.corrections.designs import ValueFunction
 from polystein.corrections.estimates import Quantity
 from polystein.corrections.functionals import What
@@ -83,6 +83,7 @@ class _Request:
         self.quantities: dict[Quantity, str] = {}
         self.values: list[ValueFunction] = []
         self._outputs = 0
+        self._function_names: set[str] = set()
 
     def add(self, name: str | None, item: Any) -> None:
         """Add a moment of all coordinates, the correlation of a pair, or a function."""
@@ -91,7 +92,7 @@ class _Request:
         elif isinstance(item, str):
             self.add_constrained(item)
         elif callable(item):
-            self._add_function(name or str(getattr(item, "__name__", "function")), item)
+            self._add_function(name or self._name_of(item), item)
         elif isinstance(item, Sequence) and len(item) == 2:
             first, second = (_index(self._names, one, "functions") for one in item)
             if first == second:
@@ -130,10 +131,21 @@ class _Request:
             if name is not None or key not in coordinates:
                 self._add_function(key, _Constrained(transform, key))
 
+    def _name_of(self, function: DrawFunction) -> str:
+        """The function's own name; one without, or one that is taken, is numbered."""
+        own = str(getattr(function, "__name__", "<lambda>"))
+        if own != "<lambda>" and own not in self._function_names:
+            return own
+        stem, number = "function" if own == "<lambda>" else own, 1
+        while f"{stem} {number}" in self._function_names:
+            number += 1
+        return f"{stem} {number}"
+
     def _first_draws(self) -> FloatArray:
         return first_block(self._source).draws
 
     def _add_function(self, name: str, function: DrawFunction) -> None:
+        self._function_names.add(name)
         checked = _Checked(name, function)
         first = checked(self._first_draws())
         centre, scale = first.mean(axis=0), first.std(axis=0)
@@ -166,8 +178,15 @@ class _Checked:
     def __call__(self, draws: FloatArray) -> FloatArray:
         # A copy: the draws are the caller's, and the function is not ours.
         found = self._function(np.array(draws))
-        values = to_numpy(found) if is_array(found) else np.asarray(found, dtype=float)
-        if values.ndim == 0 or values.shape[0] != len(draws):
+        array = found if is_array(found) else np.asarray(found)
+        # Complex numbers would lose a part in silence.
+        if not holds_real_numbers(array) and "bool" not in str(array.dtype):
+            raise InputError(
+                f"`functions[{self._name!r}]` must return real numbers or booleans; got an array "
+                f"of dtype {array.dtype}"
+            )
+        values = to_numpy(array)
+        if values.ndim == 0 or values.shape[0] != len(draws) or values.size == 0:
             raise InputError(
                 f"`functions[{self._name!r}]` must return one value, or one row, for each of "
                 f"{len(draws)} draws; got the shape {values.shape}"

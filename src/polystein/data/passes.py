@@ -286,7 +286,8 @@ def effective_weights(source: Source) -> float:
         return float(source.layout.total)
     sums = WeightSums()
     run_pass(source, every_row(source), sums)
-    return kish_size(sums.total, sums.squares)
+    # A part of the rows may have no weight at all.
+    return kish_size(sums.total, sums.squares) if sums.squares > 0.0 else 0.0
 
 
 class WeightSums:

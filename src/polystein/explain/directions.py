@@ -92,11 +92,12 @@ class DirectionDesign(MappedDesign):
 def along_directions(rows: Rows) -> list[AlongDirection]:
     """The mean and the sd along the directions that stand out; none where parts tell too little."""
     source, d = rows.source, rows.source.layout.dimension
-    judged = JUDGED_ON * min(rows.effective, source.layout.total)
     short = min(source.layout.lengths) * (JUDGED_ON - CHOSEN_ON) < 1.0
-    if d < 2 or short or source.sequential or judged < max(FEWEST_ROWS, ROWS_PER_COORDINATE * d):
+    if d < 2 or short or source.sequential:
         return []
     test = Rows.of(PartOfRows(source, 1.0 - JUDGED_ON, 1.0), rows.tick)
+    if test.effective < max(FEWEST_ROWS, ROWS_PER_COORDINATE * d):
+        return []
     try:
         chosen = first_look(Rows.of(PartOfRows(source, 0.0, CHOSEN_ON), rows.tick))
         look = first_look(test)

@@ -30,7 +30,7 @@ from polystein.explain.directions import AlongDirection, along_directions, direc
 from polystein.explain.hints import NOTHING_ELSE, Circumstances, hint_for
 from polystein.explain.multiplicity import weighted_holm
 from polystein.explain.screening import Chosen, chosen
-from polystein.explain.sentences import sentence
+from polystein.explain.sentences import not_judged, sentence
 from polystein.results.effects import LEVEL, EffectRow, EffectTable, quantile
 from polystein.types import Array, ScoreFunction
 
@@ -81,7 +81,8 @@ def effects(
     dimensions only some coordinates. P-values allow for those that do not.
 
     Intervals are of level 0.95, each for its own row. Where the reliability is below 0.99, they are
-    no promise.
+    no promise. Of chains that are short beside their memory only the sums of whole chains count:
+    intervals are wide, and next to nothing is found.
 
     Examples
     --------
@@ -145,10 +146,10 @@ def _in_own_sd(estimate: Estimate) -> Estimate:
 
 
 class _Look(NamedTuple):
-    """An estimate, what it is called, its share of the level, and its direction if it has one."""
+    """An estimate, whose it is, its share of the level, and its direction if it has one."""
 
     estimate: Estimate
-    name: str
+    names: tuple[str, ...]
     what: str
     share: float
     direction: tuple[float, ...] = ()
@@ -161,7 +162,7 @@ def _looks(
     single = [
         _Look(
             one,
-            ", ".join(names[index] for index in one.quantity.indices),
+            tuple(names[index] for index in one.quantity.indices),
             one.quantity.what,
             _weight(one.quantity, d),
         )
@@ -170,7 +171,7 @@ def _looks(
     return single + [
         _Look(
             one.estimate,
-            direction_name(one.coefficients, names),
+            (direction_name(one.coefficients, names),),
             f"direction {one.estimate.quantity.what}",
             DIRECTION_SHARE / DIRECTIONS,
             tuple(one.coefficients.tolist()),
@@ -188,9 +189,10 @@ def _table(source: Source, looks: Sequence[_Look], complete: bool) -> EffectTabl
     return EffectTable(tuple(sorted(rows, key=_importance)), count, complete=complete)
 
 
-def _importance(row: EffectRow) -> tuple[bool, bool, float]:
-    """Single parameters before directions, which are harder to read."""
-    return not row.found, bool(row.direction), -abs(row.statistic)
+def _importance(row: EffectRow) -> tuple[bool, bool, bool, float]:
+    """Single parameters before directions, which are harder to read, and doubtful ones last."""
+    doubtful = row.found and not row.reliable
+    return not row.found, bool(row.direction), doubtful, -abs(row.statistic)
 
 
 def _pvalue(estimate: Estimate) -> float:
@@ -215,10 +217,15 @@ def _row(look: _Look, pvalue: float) -> EffectRow:
     reach = quantile(LEVEL, estimate.df[3]) * estimate.error_se
     ends = (estimate.error, estimate.error - reach, estimate.error + reach)
     size, lower, upper = (_size(estimate, end) for end in ends)
-    reliability = estimate.candidate.reliability
+    reliability = estimate.candidate.reliability_of_error
+    words = (
+        sentence(look.what, look.names, size, lower, upper, reliability)
+        if math.isfinite(reach)
+        else not_judged(look.what, look.names)
+    )
     return EffectRow(
-        look.name, look.what, size, lower, upper, pvalue, pvalue <= LEVEL, reliability,
-        sentence(look.what, look.name, size, lower, upper, reliability),
+        ", ".join(look.names), look.what, size, lower, upper, pvalue, pvalue <= LEVEL,
+        reliability, words,
         estimate.error, estimate.error_se, estimate.df[3], look.direction,
     )  # fmt: skip
 
@@ -226,7 +233,8 @@ def _row(look: _Look, pvalue: float) -> EffectRow:
 def _size(estimate: Estimate, error: float) -> float:
     """An error on the scale of its interval in units that people read."""
     if estimate.quantity.what == "sd":
-        return float(np.exp(error))
+        with np.errstate(over="ignore"):
+            return float(np.exp(error))
     if estimate.quantity.what == "correlation":
         return math.tanh(estimate.corrected + error) - math.tanh(estimate.corrected)
     return error

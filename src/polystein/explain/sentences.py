@@ -3,81 +3,61 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 
 from polystein.results.effects import RELIABLE
 
+#: What an effect is one of.
+_SUBJECTS = {
+    "mean": "the mean of {}",
+    "sd": "the sd of {}",
+    "correlation": "the correlation of {}",
+    "skew": "the skewness of {}",
+    "tail": "the kurtosis of {}",
+    "direction mean": "the mean along {}",
+    "direction sd": "the sd along {}",
+}
+
 
 def sentence(
-    what: str, name: str, size: float, lower: float, upper: float, reliability: float
+    what: str, names: Sequence[str], size: float, lower: float, upper: float, reliability: float
 ) -> str:
     """One sentence on one effect, with its interval."""
-    words = {
-        "mean": _mean,
-        "sd": _sd,
-        "correlation": _correlation,
-        "skew": _skew,
-        "tail": _tail,
-        "direction mean": _direction_mean,
-        "direction sd": _direction_sd,
-    }[what](name, size, lower, upper)
-    if not math.isfinite(lower):
-        return f"{words}, which the draws' own scores cannot tell"
+    subject, effect = _subject(what, names), _difference
+    if what in ("sd", "direction sd"):
+        effect = _percentage
+    elif what == "tail":
+        weight = "heavy" if size >= 0.0 else "light"
+        subject = f"the tails of `{names[0]}` are too {weight}: its kurtosis"
+    words = f"{subject} is {effect(what, size, lower, upper)}"
     if reliability < RELIABLE:
         return f"{words}; trust this less, R2 is {math.floor(100.0 * reliability) / 100.0:.2f}"
     return words
 
 
-def _direction_mean(name: str, size: float, lower: float, upper: float) -> str:
-    return _mean(name, size, lower, upper).replace("the mean of", "the mean along", 1)
+def not_judged(what: str, names: Sequence[str]) -> str:
+    """What is said where no features are of use."""
+    return f"{_subject(what, names)} cannot be judged: the scores do not explain it"
 
 
-def _direction_sd(name: str, size: float, lower: float, upper: float) -> str:
-    return _sd(name, size, lower, upper).replace("the sd of", "the sd along", 1)
+def _subject(what: str, names: Sequence[str]) -> str:
+    return _SUBJECTS[what].format(" and ".join(f"`{name}`" for name in names))
 
 
-def _mean(name: str, size: float, lower: float, upper: float) -> str:
-    return (
-        f"the mean of `{name}` is {_plain(abs(size))} posterior sd too "
-        f"{'high' if size >= 0.0 else 'low'} ({_span(lower, upper, size)})"
-    )
+def _difference(what: str, size: float, lower: float, upper: float) -> str:
+    unit = " posterior sd" if what in ("mean", "direction mean") else ""
+    side = "high" if size >= 0.0 else "low"
+    return f"{_plain(abs(size))}{unit} too {side} ({_span(lower, upper, size, _plain)})"
 
 
-def _sd(name: str, size: float, lower: float, upper: float) -> str:
-    percent = 100.0 * (size - 1.0)
-    span = _span(100.0 * (lower - 1.0), 100.0 * (upper - 1.0), percent, _percent)
-    return (
-        f"the sd of `{name}` is {_percent(abs(percent))} % too "
-        f"{'large' if percent >= 0.0 else 'small'} ({span} %)"
-    )
+def _percentage(what: str, size: float, lower: float, upper: float) -> str:
+    percent, low, high = (100.0 * (ratio - 1.0) for ratio in (size, lower, upper))
+    side = "large" if percent >= 0.0 else "small"
+    return f"{_percent(abs(percent))} % too {side} ({_span(low, high, percent, _percent)} %)"
 
 
-def _correlation(name: str, size: float, lower: float, upper: float) -> str:
-    first, _, second = name.partition(", ")
-    return (
-        f"the correlation of `{first}` and `{second}` is {_plain(abs(size))} too "
-        f"{'high' if size >= 0.0 else 'low'} ({_span(lower, upper, size)})"
-    )
-
-
-def _skew(name: str, size: float, lower: float, upper: float) -> str:
-    side = "right" if size >= 0.0 else "left"
-    return (
-        f"`{name}` is too skewed to the {side}: its skewness is {_plain(abs(size))} too "
-        f"{'high' if size >= 0.0 else 'low'} ({_span(lower, upper, size)})"
-    )
-
-
-def _tail(name: str, size: float, lower: float, upper: float) -> str:
-    kind = "heavy" if size >= 0.0 else "light"
-    return (
-        f"the tails of `{name}` are too {kind}: its kurtosis is {_plain(abs(size))} too "
-        f"{'high' if size >= 0.0 else 'low'} ({_span(lower, upper, size)})"
-    )
-
-
-def _span(lower: float, upper: float, size: float, word: object = None) -> str:
+def _span(lower: float, upper: float, size: float, number: Callable[[float], str]) -> str:
     """The interval in the direction of the effect, from its small end to its large one."""
-    number = _percent if word is not None else _plain
     ends = (lower, upper) if size >= 0.0 else (-upper, -lower)
     return f"{number(ends[0])} to {number(ends[1])}"
 

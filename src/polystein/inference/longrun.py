@@ -13,17 +13,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polystein._lib.numerics import TINY
-from polystein.inference.memory import joinings, speeds, variance_curves
+from polystein.inference.memory import Joining, Memory, joinings, speeds, variance_curves
 from polystein.types import FloatArray
 
 #: Stretches of all chains together, before any are joined.
 MOST_STRETCHES = 256
 #: Stretches of independent rows: so many squares tell a variance to two per cent.
 MOST_INDEPENDENT = 4096
+#: Each chain has so many at the least, as far as its rows allow it.
+FEWEST_STRETCHES = 32
 #: A stretch has at least so many rows, where its chain has.
 FEWEST_ROWS = 4
 #: With so many chains their sums are independent stretches themselves.
 ENOUGH_CHAINS = 32
+#: Columns that remember differently are told apart by so many lengths of batches at the least.
+FEWEST_LEVELS = 4
+#: Lugsail batch means find the variance of columns whose memory is a smaller part of a batch.
+LONGEST_MEMORY = 0.4
+#: All chains together are so many times as long as the memory, about twice the effective draws.
+FEWEST_MEMORIES = 150.0
 
 
 class Stretches:
@@ -74,7 +82,7 @@ class IndependentStretches:
 
 
 def _stretches_of(rows: int, chains: int) -> int:
-    most = max(1, min(MOST_STRETCHES // chains, rows // FEWEST_ROWS))
+    most = max(1, min(max(MOST_STRETCHES // chains, FEWEST_STRETCHES), rows // FEWEST_ROWS))
     return 1 << (most.bit_length() - 1)
 
 
@@ -102,7 +110,8 @@ def lugsail_variance(sums: FloatArray, stretches: Stretches) -> LongRunVariance:
 
     Stretches are joined until they are longer than the columns' memory, and what memory is left
     between them is allowed for by lugsail batch means, see `memory`. Columns that remember longer
-    than most are pooled on their own. Many chains are independent stretches themselves.
+    than most are pooled on their own. Many chains are independent stretches themselves. Chains
+    that are short beside their memory are so, too, however few they are: see `_between_chains`.
 
     Parameters
     ----------
@@ -112,8 +121,9 @@ def lugsail_variance(sums: FloatArray, stretches: Stretches) -> LongRunVariance:
         What they are sums over.
     """
     chains = stretches.chains
-    if len(stretches.counts) >= ENOUGH_CHAINS:
-        return _of_squares(np.add.reduceat(sums, np.flatnonzero(np.diff(chains, prepend=-1))))
+    by_chain = np.add.reduceat(sums, np.flatnonzero(np.diff(chains, prepend=-1)))
+    if len(by_chain) >= ENOUGH_CHAINS:
+        return _of_squares(by_chain)
     levels = joinings(stretches.rows, chains)
     curves = variance_curves(sums, levels)
     variance, freedom = np.empty(sums.shape[1]), np.empty(sums.shape[1])
@@ -123,7 +133,30 @@ def lugsail_variance(sums: FloatArray, stretches: Stretches) -> LongRunVariance:
         # The sum of squares has the relative variance 2/count. The pooled allowance for memory
         # is a ratio of such sums, and adds 3/count over the number of columns.
         freedom[columns] = found.df / (1.0 + 1.5 / np.count_nonzero(columns))
+        if _too_short(memory, levels):
+            between = _between_chains(by_chain[:, columns])
+            variance[columns] = np.maximum(variance[columns], between.variance)
+            freedom[columns] = np.minimum(freedom[columns], between.df)
     return LongRunVariance(variance, np.maximum(freedom, 1.0))
+
+
+def _too_short(memory: Memory, levels: Sequence[Joining]) -> bool:
+    """Whether the chains are too short for batches to tell what they remember."""
+    rows = levels[memory.level].rows
+    longest = min(LONGEST_MEMORY * float(np.mean(rows)), float(np.sum(rows)) / FEWEST_MEMORIES)
+    return len(levels) < FEWEST_LEVELS or memory.rows > longest
+
+
+def _between_chains(sums: FloatArray) -> LongRunVariance:
+    """Variance of the total by the chains' sums, which are independent whatever chains remember.
+
+    Few chains have few degrees of freedom, so that next to nothing is significant. One chain says
+    nothing about its own variance: the one degree of freedom is a stand-in for none.
+    """
+    count = len(sums)
+    deviations = sums - sums.mean(axis=0)
+    variance = count / max(1, count - 1) * np.einsum("ij,ij->j", deviations, deviations)
+    return LongRunVariance(variance, np.full(sums.shape[1], max(1.0, count - 1.0)))
 
 
 def _of_squares(sums: FloatArray) -> LongRunVariance:

@@ -40,8 +40,8 @@ class EffectRow(NamedTuple):
     found : bool
         Whether it is at most 0.05.
     reliability : float
-        R^2, out of fold, of the function behind the row on Stein features. Below 0.99 the
-        interval may be off by more than it says.
+        R^2, out of fold, of the function behind the row on Stein features, and lower where the
+        draws are far off. Below 0.99 the interval may be off by more than it says.
     sentence : str
         The same in words.
     estimate, error, df : float
@@ -92,8 +92,9 @@ class ExpectationRow(NamedTuple):
         Plain minus corrected value, the sampler's error, with its interval of level 0.95. The
         bounds are infinite where no features are of use.
     reliability : float
-        R^2, out of fold, of the function on the features. Below 0.99 the corrected value may be
-        off by more than its error says, if the draws are wrong.
+        R^2, out of fold, of the function on the features, and lower where the draws are far off.
+        Below 0.99 the corrected value may be off by more than its error says, if the draws are
+        wrong.
     reduction : float
         By what factor the correction lowers the variance.
     ess : float
