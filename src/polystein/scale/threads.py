@@ -56,7 +56,9 @@ class Threads:
     ) -> None:
         """Feed every block, of at most `size` rows, to every accumulator."""
         blocks = list(spans(rows, size, read_at_once(source)))
-        ranges = min(RANGES, len(blocks) // self.fewest_blocks)
+        # What is stored together is decoded by one thread.
+        groups = blocks if source.grain == 1 else list(spans(rows, size, source.grain))
+        ranges = min(RANGES, len(blocks) // self.fewest_blocks, len(groups))
         if ranges < 2:
             Serial().run(source, rows, accumulators, tick, size)
             return
@@ -72,8 +74,8 @@ class Threads:
             Serial().run(source, part, own, counted, size)
             return own
 
-        bounds = np.linspace(0, len(blocks), ranges + 1).astype(int)
-        parts = [_joined(blocks[low:high]) for low, high in pairwise(bounds)]
+        bounds = np.linspace(0, len(groups), ranges + 1).astype(int)
+        parts = [_joined(groups[low:high]) for low, high in pairwise(bounds)]
         with ThreadPoolExecutor(self.count) as pool:
             try:
                 for folded in pool.map(fold, parts):
