@@ -136,6 +136,13 @@ class Rows(NamedTuple):
     mask: NDArray[np.bool_] | None = None
 
 
+def chosen_count(stretch: Rows) -> int:
+    """How many rows of a stretch are chosen."""
+    if stretch.mask is None:
+        return stretch.stop - stretch.start
+    return int(np.count_nonzero(stretch.mask))
+
+
 @dataclass(frozen=True)
 class Facts:
     """What is known about the draws beyond draws and scores; everything is optional."""

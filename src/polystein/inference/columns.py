@@ -7,7 +7,7 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from polystein._lib.numerics import finite, kish_size
+from polystein._lib.numerics import finite, kish_size, summed_products
 from polystein._lib.scratch import empty_like
 from polystein.types import FloatArray
 
@@ -60,13 +60,13 @@ class ColumnMoments:
         if weight == 0.0:
             return self
         shares = np.full(columns.shape[0], 1.0 / weight) if weights is None else weights / weight
-        mean = shares @ columns
+        mean = summed_products(shares, columns)
         with np.errstate(over="ignore", invalid="ignore"):
             deviations = np.subtract(columns, mean, out=empty_like(columns))
             scatter = self._scatter(deviations, weights)
             if (_variances(scatter) <= weight * (_NEARLY_CONSTANT * mean) ** 2).any():
                 # A long sum rounds. The mean of the deviations is what the mean is off by.
-                remainder = shares @ deviations
+                remainder = summed_products(shares, deviations)
                 mean += remainder
                 deviations -= remainder
                 scatter = self._scatter(deviations, weights)
@@ -76,7 +76,7 @@ class ColumnMoments:
     def _scatter(self, deviations: FloatArray, weights: FloatArray | None) -> FloatArray:
         weighted = deviations if weights is None else weights[:, None] * deviations
         if self._joint:
-            return deviations.T @ weighted
+            return summed_products(deviations, weighted)
         sums: FloatArray = np.einsum("ij,ij->j", deviations, weighted)
         return sums
 
@@ -129,7 +129,9 @@ def segment_sums(columns: FloatArray, low: NDArray[np.intp], high: NDArray[np.in
         # Products with ones are several times as fast as sums of rows.
         ones = np.ones(len(columns))
         bounds = zip(low.tolist(), high.tolist(), strict=True)
-        return np.array([ones[start:stop] @ columns[start:stop] for start, stop in bounds])
+        return np.array(
+            [summed_products(ones[start:stop], columns[start:stop]) for start, stop in bounds]
+        )
     if np.array_equal(low[1:], high[:-1]) and high[-1] == len(columns):
         result: FloatArray = np.add.reduceat(columns, low)
         return result

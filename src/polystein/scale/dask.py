@@ -28,6 +28,7 @@ from polystein.data.source import (
     Rows,
     Source,
     checked_names,
+    chosen_count,
 )
 from polystein.errors import ClusterError, InputError, PolysteinError
 from polystein.scale.dask_graph import Reading, readings
@@ -201,7 +202,7 @@ class DaskExecutor:
         found = _computed(delayed(last, graph).compute)
         for accumulator, other in zip(accumulators, found, strict=True):
             accumulator.merge(other)
-        tick(sum(_count(stretch) for stretch in rows))
+        tick(sum(map(chosen_count, rows)))
 
 
 def pass_graph(
@@ -263,12 +264,6 @@ def assigned(
             mask = None if mask is None else mask[end - start :]
             start, column = end, column + 1
     return parts
-
-
-def _count(stretch: Rows) -> int:
-    if stretch.mask is None:
-        return stretch.stop - stretch.start
-    return int(np.count_nonzero(stretch.mask))
 
 
 def _computed(compute: Callable[[], Any]) -> Any:
