@@ -50,13 +50,17 @@ def can_fork(source: Source) -> bool:
 
 
 def forked(count: int, fold: Fold, parts: Sequence[list[Rows]]) -> Generator[Any, None, None]:
-    """What every part is folded into, in their order, by `count` processes in turn."""
+    """What every part is folded into, in their order, by `count` processes in turn.
+
+    This process is the first of them: every fork costs the time of a copy of all page tables.
+    """
     workers: list[_Worker] = []
     try:
-        for number in range(min(count, len(parts))):
+        for number in range(1, min(count, len(parts))):
             workers.append(_Worker(fold, parts[number::count]))
-        for number in range(len(parts)):
-            yield workers[number % count].result()
+        for number, part in enumerate(parts):
+            turn = number % count
+            yield workers[turn - 1].result() if turn else fold(part)
     finally:
         for worker in workers:
             worker.end()
