@@ -111,6 +111,19 @@ def test_what_goes_wrong_in_a_process_is_an_error_here(
         passed(draws, Noted(fault))
 
 
+def test_where_no_process_can_be_forked_this_one_does_all(
+    draws: np.ndarray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused() -> int:
+        raise OSError("no memory")
+
+    monkeypatch.setattr(os, "fork", refused)
+    noted = Noted()
+    passed(draws, noted)
+    assert noted.processes == {HERE}
+    assert noted.starts == list(range(0, 20_000, 100))
+
+
 def test_an_interrupt_ends_the_processes(draws: np.ndarray) -> None:
     def interrupted(done: int, total: int) -> None:
         if done > total / 3:

@@ -61,7 +61,7 @@ def psd(
         "v" gives Z, which is positive even for perfect draws; "u" gives the
         unbiased estimate of Z^2 (not its root), which may be negative.
     n_jobs : int, optional
-        Number of threads; -1 takes all cores. The value is the same for any number; without
+        Number of cores to use; -1 takes all. The value is the same for any number; without
         it, all is done on this thread and rounds differently.
     progress : callable, optional
         Called as ``progress(done, total)`` as rows are read.

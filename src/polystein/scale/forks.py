@@ -57,10 +57,13 @@ def forked(count: int, fold: Fold, parts: Sequence[list[Rows]]) -> Generator[Any
     workers: list[_Worker] = []
     try:
         for number in range(1, min(count, len(parts))):
-            workers.append(_Worker(fold, parts[number::count]))
+            try:
+                workers.append(_Worker(fold, parts[number::count]))
+            except OSError:
+                break  # no memory or no process is left: this one does what others would have done
         for number, part in enumerate(parts):
             turn = number % count
-            yield workers[turn - 1].result() if turn else fold(part)
+            yield workers[turn - 1].result() if 0 < turn <= len(workers) else fold(part)
     finally:
         for worker in workers:
             worker.end()
@@ -71,15 +74,16 @@ class _Worker:
 
     def __init__(self, fold: Fold, parts: Sequence[list[Rows]]) -> None:
         reading, writing = os.pipe()
-        with warnings.catch_warnings():
-            # Python warns of other threads, of which there are none but idle ones of BLAS.
-            warnings.simplefilter("ignore", DeprecationWarning)
-            self._process = os.fork()
-        if self._process == 0:
-            os.close(reading)
-            _work(fold, parts, writing)
-        os.close(writing)
         self._results = os.fdopen(reading, "rb")
+        try:
+            self._process = _fork()
+            if self._process == 0:
+                _work(fold, parts, writing)
+        except OSError:
+            self._results.close()
+            raise
+        finally:
+            os.close(writing)
 
     def result(self) -> Any:
         """The next result; an error of the process is raised here."""
@@ -97,8 +101,19 @@ class _Worker:
     def end(self) -> None:
         """Leave no process behind, whatever it is doing."""
         self._results.close()
-        os.kill(self._process, signal.SIGKILL)
-        os.waitpid(self._process, 0)
+        try:
+            if os.waitpid(self._process, os.WNOHANG) == (0, 0):
+                os.kill(self._process, signal.SIGKILL)
+                os.waitpid(self._process, 0)
+        except ChildProcessError:
+            pass  # the program waits for all its children by itself
+
+
+def _fork() -> int:
+    with warnings.catch_warnings():
+        # Python warns of other threads, of which there are none but idle ones of BLAS.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return os.fork()
 
 
 def _work(fold: Fold, parts: Sequence[list[Rows]], writing: int) -> None:
