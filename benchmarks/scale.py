@@ -72,7 +72,7 @@ def cores(name: str) -> Callable[[bool], Line]:
             ),
             "check": lambda jobs: lambda seed: ps.check(sample, rng=seed, n_jobs=jobs),
         }
-        title = f"{name}, n={rows:,}, d=16, two cores ({load()})"
+        title = f"{name}, n={rows:,}, d=16, two cores, {PAIRS} pairs ({load()})"
         yield taken_in_turn(title, sides[name](2), sides[name](1), Target("at least", 1.7))
 
     return lines
