@@ -38,7 +38,8 @@ class GeneratedRows:
         return Block(draws, -draws, None, chain, start)
 
     def _group(self, number: int) -> np.ndarray:
-        shape = (self.grain, self.layout.dimension)
+        rows = min(self.grain, self.layout.total - number * self.grain)
+        shape = (rows, self.layout.dimension)
         return np.random.default_rng([7, number]).standard_normal(shape)
 
 

@@ -33,6 +33,10 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "bootstrap": (ps.psd_bootstrap_test, {"order": 2, "n_bootstrap": 50, "rng": 1}),
     "nystrom_ksd_test": (ps.nystrom_ksd_test, {"n_bootstrap": 50, "rng": 1}),
 }
+TABLES: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
+    "effects": (ps.effects, {}),
+    "expectations": (ps.expectations, {}),
+}
 
 
 def minus(draws: Any) -> Any:
@@ -145,6 +149,59 @@ def test_rows_are_not_gathered(client: Client, tmp_path: Path) -> None:
     finally:
         DaskSource.read = read  # type: ignore[method-assign]
     assert asked == []
+
+
+@pytest.mark.parametrize("name", ["effects", "expectations", "check", "chains", "o_psd"])
+def test_a_few_rows_at_the_most_are_fetched(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    draws = rows(4, 30_000, 3)
+    source = from_dask(*(da.from_array(array, chunks=(2, 7000, 3)) for array in (draws, -draws)))
+    fetched, read = [0], DaskSource.read
+
+    def counted(self: DaskSource, chain: int, start: int, stop: int) -> Any:
+        fetched[0] += stop - start
+        return read(self, chain, start, stop)
+
+    monkeypatch.setattr(DaskSource, "read", counted)
+    function, options = {**FUNCTIONS, **TABLES}[name]
+    function(source, **options)
+    # A block of the first rows chooses a frame, and the last rows tell whether chains are stuck.
+    assert fetched[0] <= 4 * 8192
+
+
+@pytest.mark.parametrize("name", ["effects", "expectations"])
+@pytest.mark.parametrize("shape", [(6000, 3), (4, 1500, 3)])
+def test_tables_are_those_of_numpy(name: str, shape: tuple[int, ...]) -> None:
+    draws = rows(*shape)
+    lazy = [da.from_array(array, chunks=(*shape[:-2], 700, 2)) for array in (draws, -draws)]
+    function, options = TABLES[name]
+    found, expected = (
+        [value for row in function(*pair, **options).rows for value in row]
+        for pair in (lazy, (draws, -draws))
+    )
+    for one, other in zip(found, expected, strict=True):
+        if isinstance(other, float):
+            assert one == pytest.approx(other, rel=1e-7, abs=1e-9, nan_ok=True)
+
+
+def test_one_dask_array_beside_another_array() -> None:
+    draws = rows(4000, 3)
+    lazy = da.from_array(-draws, chunks=(900, 2))
+    assert isinstance(ps.from_store(draws, lazy), DaskSource)
+    same("psd", (draws, lazy), (draws, -draws))
+    same("psd", (-lazy, -draws), (draws, -draws))
+    with pytest.raises(ps.InputError, match=r"the shape of `draws`, \(3000, 3\)"):
+        ps.psd(draws[:3000], lazy, order=1)
+
+
+def test_a_store_of_dask_arrays_has_names_and_a_sample_says_what_to_do(tmp_path: Path) -> None:
+    lazy = da.from_array(rows(4000, 3), chunks=(900, 3))
+    source = ps.from_store(lazy, minus, names=["a", "b", "c"])
+    assert isinstance(source, DaskSource)
+    assert ps.effects(source).rows[0].name in {"a", "b", "c", "a, b", "a, c", "b, c"}
+    with pytest.raises(ps.InputError, match="`cache` must not be given with Dask arrays"):
+        ps.from_store(lazy, minus, cache=tmp_path)
+    with pytest.raises(ps.InputError, match="an array in memory for a `Sample`; got a Dask array"):
+        ps.Sample(lazy, minus)
 
 
 def test_a_worker_killed_in_the_middle_changes_nothing(client: Client, tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ netCDF4 = pytest.importorskip("netCDF4")
 pq = pytest.importorskip("pyarrow.parquet")
 pa = pytest.importorskip("pyarrow")
 xr = pytest.importorskip("xarray")
-pytest.importorskip("dask.array")
+da = pytest.importorskip("dask.array")
 zarr = pytest.importorskip("zarr")
 
 Array = NDArray[np.float64]
@@ -137,6 +137,15 @@ CALLS: dict[str, Callable[..., float]] = {
     "check": lambda *a: ps.check(*a, rng=1).statistic,
     "check iid": lambda *a: ps.check(*a, iid=True, rng=1).statistic,
 }
+#: Tables with one row for each property of each parameter.
+TABLES: dict[str, Callable[..., Any]] = {
+    "effects": lambda *a: ps.effects(*a),
+    "effects iid": lambda *a: ps.effects(*a, iid=True),
+    "expectations": lambda *a: ps.expectations(*a),
+    "expectations of a function": lambda *a: ps.expectations(
+        *a, functions={"square": lambda x: x[:, 0] ** 2}, iid=True
+    ),
+}
 
 
 @pytest.fixture(autouse=True)
@@ -153,6 +162,25 @@ def test_a_store_gives_the_answer_of_memory(
 ) -> None:
     stored = store(rows, tmp_path)
     assert CALLS[name](*stored) == pytest.approx(CALLS[name](*rows), abs=1e-9)
+
+
+def in_dask(rows: Rows, folder: Path) -> tuple[Any, ...]:
+    return tuple(da.from_array(values, chunks=(6000, DIMENSION)) for values in rows)
+
+
+@pytest.mark.parametrize("store", [*STORES, in_dask])
+@pytest.mark.parametrize("name", TABLES)
+def test_a_store_gives_the_table_of_memory(
+    store: Callable[[Rows, Path], tuple[Any, ...]], name: str, rows: Rows, tmp_path: Path
+) -> None:
+    found, expected = (TABLES[name](*given).rows for given in (store(rows, tmp_path), rows))
+    # Stores have names of their own for the parameters.
+    assert [row.what for row in found] == [row.what for row in expected]
+    numbers, wanted = (
+        [value for row in table for value in row if isinstance(value, float)]
+        for table in (found, expected)
+    )
+    assert numbers == pytest.approx(wanted, rel=1e-7, abs=1e-9, nan_ok=True)
 
 
 def test_chains_of_a_dataset_keep_their_names() -> None:
@@ -186,6 +214,19 @@ def test_a_truncated_hdf5_file_is_refused(rows: Rows, tmp_path: Path) -> None:
     os.truncate(path, path.stat().st_size // 2)
     with pytest.raises(ps.InputError, match=r"`draws` must be an intact \.h5 file"):
         ps.psd(path, order=2)
+
+
+@pytest.mark.parametrize("chunks", [None, (3000, DIMENSION)])
+def test_an_hdf5_file_that_is_cut_while_it_is_open_is_an_error(
+    chunks: tuple[int, int] | None, rows: Rows, tmp_path: Path
+) -> None:
+    path = tmp_path / "run.h5"
+    with h5py.File(path, "w") as file:
+        file.create_dataset("draws", data=rows.draws, chunks=chunks)
+    source = ps.from_store(h5py.File(path)["draws"], lambda x: -x)
+    os.truncate(path, path.stat().st_size // 2)
+    with pytest.raises(ps.InputError, match=r"`draws` could not be read .* bytes before and has"):
+        ps.psd(source, order=2)
 
 
 def test_a_truncated_parquet_file_is_refused(rows: Rows, tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ class MissingExtraError(PolysteinError, ImportError):
 
 
 class ClusterError(PolysteinError, RuntimeError):
-    """Workers of a cluster were lost more often than its scheduler allows."""
+    """A process that worked on rows was lost, or more of a cluster than its scheduler allows."""
 
 
 class StudyError(PolysteinError, RuntimeError):

@@ -158,6 +158,16 @@ def with_nan(block: Block) -> Block:
         ),
         (lambda b: b._replace(scores=b.scores[:, 0]), {}, "scores of rows .* must have the shape"),
         (with_nan, {}, "scores of rows 0:60 of chain 0 must be finite; got nan"),
+        (
+            lambda b: b._replace(scores=b.scores + 0.0j),
+            {},
+            "scores of rows 0:60 of chain 0 must hold real numbers; got dtype complex128",
+        ),
+        (
+            lambda b: b._replace(draws=np.ma.masked_greater(b.draws, 1.0)),
+            {},
+            "draws of rows 0:60 of chain 0 must be finite; got nan",
+        ),
         (lambda b: b, {"weighted": True}, "`weights` of rows .* if and only if"),
         (lambda b: b._replace(weights=np.ones(60)), {}, "`weights` of rows .* if and only if"),
         (

@@ -21,6 +21,8 @@ class ChunkedArray:
         )
         self.fill_value = 0.0
         self.lost: set[int] = set()
+        #: The columns of a chunk that is lost.
+        self.columns = slice(None)
         self.broken: set[int] = set()
         self.decoded: dict[tuple[int, int], int] = {}
 
@@ -41,7 +43,8 @@ class ChunkedArray:
                 raise OSError("the chunk ends too early")
             self.decoded[chain, number] = self.decoded.get((chain, number), 0) + 1
             if number in self.lost:
-                found[max(0, number * chunk - rows.start) : (number + 1) * chunk - rows.start] = 0.0
+                part = slice(max(0, number * chunk - rows.start), (number + 1) * chunk - rows.start)
+                found[part, self.columns] = 0.0
         return found
 
 

@@ -166,3 +166,50 @@ def test_what_can_be_walked_once_is_refused() -> None:
 def test_no_rows_are_an_error() -> None:
     with pytest.raises(ps.InputError, match="`draws` must not be empty"):
         ps.psd(lambda: iter(()), order=2)
+
+
+def test_a_walk_that_was_interrupted_begins_anew() -> None:
+    draws, scores = rows(1000)
+    interrupted = [True]
+
+    def blocks() -> Iterator[Any]:
+        yield draws[:500], scores[:500]
+        if interrupted and interrupted.pop():
+            raise KeyboardInterrupt
+        yield draws[500:], scores[500:]
+
+    blocks.shape = draws.shape  # type: ignore[attr-defined]
+    source = ps.from_store(blocks)
+    with pytest.raises(KeyboardInterrupt):
+        ps.psd(source, order=2)
+    assert ps.psd(source, order=2) == pytest.approx(ps.psd(draws, scores, order=2), rel=1e-12)
+
+
+def test_rows_that_were_added_are_an_error_the_second_time_too() -> None:
+    draws, scores = rows(200)
+    pairs = [(draws[:100], scores[:100])]
+    source = ps.from_store(lambda: pairs)
+    pairs.append((draws[100:], scores[100:]))
+    for _ in range(2):
+        with pytest.raises(ps.InputError, match="there are more after block 0 now"):
+            ps.psd(source, order=2)
+
+
+def masked(number: int, draws: Array, scores: Array) -> Any:
+    return np.ma.masked_array(draws, (number == 731) & (draws == draws[4, 1])), scores
+
+
+def in_complex_numbers(number: int, draws: Array, scores: Array) -> Any:
+    return draws, scores + 1j if number == 731 else scores
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (masked, "`draws` must be finite; got nan in block 731, row 7314, coordinate 1"),
+        (in_complex_numbers, "block 731 of `draws` could not be used: .* real numbers.*complex"),
+    ],
+)
+def test_values_that_would_change_are_an_error(change: Any, message: str) -> None:
+    with pytest.raises(ps.InputError, match=message):
+        ps.psd(faulty(change), order=2)

@@ -1,6 +1,7 @@
 """What tasks of a pass on Dask do, without Dask: real arrays and clusters are in `integration/`."""
 
 import pickle
+from concurrent.futures.process import BrokenProcessPool
 from typing import Any
 
 import numpy as np
@@ -137,3 +138,18 @@ def test_what_one_chunk_alone_needs_goes_along_and_futures_do_not() -> None:
     assert _goes_along((abs, -1), 1)
     assert not _goes_along(future, 1)
     assert not _goes_along((abs, -1), 2)
+
+
+def test_a_pool_that_lost_a_process_is_an_error_of_ours() -> None:
+    def compute() -> None:
+        raise BrokenProcessPool("a process was terminated abruptly")
+
+    with pytest.raises(ps.ClusterError, match="BrokenProcessPool"):
+        _computed(compute)
+
+
+def test_a_sample_of_dask_arrays_says_what_to_do() -> None:
+    lazy = type("Array", (), {"__module__": "dask.array.core"})()
+    for arguments in ((lazy, np.ones((9, 2))), (np.ones((9, 2)), lazy)):
+        with pytest.raises(ps.InputError, match=r"got a Dask array\. Pass it to the function"):
+            ps.Sample(*arguments)

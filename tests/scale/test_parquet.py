@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -76,3 +77,25 @@ def test_what_is_no_table_of_numbers_is_refused(tmp_path: Path) -> None:
     write(folder / "2.parquet", rows(10)[0], 5, names="abd")
     with pytest.raises(ps.InputError, match="the same columns in every file, a, b, c; got a, b, d"):
         ps.psd(folder, lambda x: -x, order=1)
+
+
+def test_files_are_read_in_the_order_of_their_numbers(tmp_path: Path) -> None:
+    draws, _ = rows(1200)
+    for number in range(12):
+        write(tmp_path / f"part.{number}.parquet", draws[100 * number :][:100], 100)
+    source = ps.from_store(tmp_path, lambda x: -x)
+    assert np.array_equal(source.read(0, 0, 1200).draws, draws)
+
+
+def test_files_in_folders_below_are_not_passed_over(tmp_path: Path) -> None:
+    (tmp_path / "more").mkdir()
+    for path in (tmp_path / "a.parquet", tmp_path / "more" / "b.parquet"):
+        write(path, rows(100)[0], 50)
+    with pytest.raises(ps.InputError, match=r"all its \.parquet files side by side; .* in more"):
+        ps.psd(tmp_path, lambda x: -x, order=1)
+
+
+def test_integers_beyond_the_exact_ones_are_an_error(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"a": [2**53 + 1] * 40}), tmp_path / "x.parquet")
+    with pytest.raises(ps.InputError, match=r"at block 0: it holds integers beyond 2\*\*53"):
+        ps.psd(tmp_path / "x.parquet", lambda x: -x, order=1)

@@ -117,3 +117,11 @@ def test_every_public_function_takes_stored_arrays(name: str, kind: str) -> None
     if function is ps.check:
         found, expected = without_ranks(found), without_ranks(expected)
     assert_same(found, expected)
+
+
+def test_a_block_is_numbered_in_its_own_table() -> None:
+    draws, scores = rows(1000, 2)
+    draws[430, 1] = np.inf
+    stored = ps.from_store(ChunkedArray(draws, 100), ChunkedArray(scores, 300))
+    with pytest.raises(ps.InputError, match="`draws` must be finite; got inf in block 4, row 430"):
+        ps.psd(stored, order=1)

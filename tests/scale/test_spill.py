@@ -93,3 +93,16 @@ def test_intervals_are_a_set_of_rows(added: list[tuple[int, int]]) -> None:
         found[start:stop], position = inside, stop
     assert position == 57
     assert np.array_equal(found[3:57], expected[3:57])
+
+
+@pytest.mark.parametrize(
+    ("score", "message"),
+    [
+        (lambda x: -x + 1j, "`scores` could not be read at .*: it must hold real numbers"),
+        (lambda x: np.ma.masked_less(-x, -2.0), "`scores` must be finite; got nan in block 0"),
+    ],
+)
+def test_values_that_would_change_are_an_error(score: Any, message: str) -> None:
+    array = ChunkedArray(chains()[0], 400)
+    with pytest.raises(ps.InputError, match=message):
+        ps.psd(ps.from_store(array, score), order=1)

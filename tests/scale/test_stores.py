@@ -123,3 +123,21 @@ def test_single_precision_is_converted_when_it_is_read() -> None:
     block = source.read(1, 5, 20)
     assert block.draws.dtype == np.float64
     assert np.array_equal(block.draws, single[1, 5:20])
+
+
+def test_a_part_of_a_mapped_file_that_was_truncated_is_an_error_and_no_crash(
+    tmp_path: Path,
+) -> None:
+    np.save(tmp_path / "x.npy", rows(100_000)[0])
+    part = np.load(tmp_path / "x.npy", mmap_mode="r")[50_000:]
+    with (tmp_path / "x.npy").open("r+b") as file:
+        file.truncate(5000)
+    with pytest.raises(ps.InputError, match=r"the file holds 5000 bytes, and 2400128 are needed"):
+        ps.psd(part, lambda x: -x, order=1)
+
+
+def test_a_lost_chunk_of_some_columns_is_no_chunk_of_zeros() -> None:
+    array = ChunkedArray(rows(1000)[0], 100)
+    array.lost, array.columns = {7}, slice(1, 2)
+    with pytest.raises(ps.InputError, match=r"at block 7: chunk 7 was never written or is lost"):
+        ps.psd(ps.from_store(array, lambda x: -x), order=1)

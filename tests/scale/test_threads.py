@@ -12,6 +12,7 @@ import polystein as ps
 from polystein.data.passes import every_row, run_pass
 from polystein.data.source import Block
 from polystein.scale.threads import Threads, thread_count, working
+from tests.scale.doubles import ChunkedArray
 from tests.sources import CountingSample
 
 CALLS: dict[str, Callable[..., Any]] = {
@@ -28,7 +29,8 @@ CALLS: dict[str, Callable[..., Any]] = {
 
 @pytest.fixture
 def draws(monkeypatch: pytest.MonkeyPatch) -> np.ndarray:
-    """Rows in many small blocks."""
+    """Rows in many small blocks, for threads."""
+    monkeypatch.setattr("polystein.scale.threads.can_fork", lambda source: False)
     monkeypatch.setattr("polystein.data.passes.BLOCK_ELEMENTS", 300)
     return 1.02 * np.random.default_rng(0).standard_normal((20_000, 3))
 
@@ -112,3 +114,12 @@ def test_numbers_of_threads_follow_the_convention(monkeypatch: pytest.MonkeyPatc
     for wrong in (0, 1.5, "2", True):
         with pytest.raises(ps.InputError, match="`n_jobs` must be a positive number of threads"):
             ps.psd(np.ones((30, 2)), lambda x: -x, order=1, n_jobs=wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_threads_decode_every_chunk_once(n_jobs: int, draws: np.ndarray) -> None:
+    arrays = [ChunkedArray(values, 1700) for values in (draws, -draws)]
+    found = ps.psd(ps.from_store(*arrays), order=2, n_jobs=n_jobs)
+    assert found == pytest.approx(ps.psd(draws, -draws, order=2), rel=1e-12)
+    for array in arrays:
+        assert set(array.decoded.values()) == {1}

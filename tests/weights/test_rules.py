@@ -215,6 +215,20 @@ def test_the_search_is_deterministic_and_draws_from_its_generator() -> None:
     assert not np.array_equal(first, solved(ps.CrossEntropy(), moments, seed=5))
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_rounding_of_the_moments_does_not_decide_between_candidates(seed: int) -> None:
+    """Candidates of the best feature alone tie, and are many of the first round."""
+    rng = np.random.default_rng(seed)
+    mean, covariance = np.array([3.0, 0.1, 0.1]), np.eye(3) + 0.1
+    noise = 1.0 + 1e-9 * rng.standard_normal((3, 3))
+    rounded = MeanAndCovariance(mean * noise[0], covariance * np.sqrt(noise * noise.T), 100.0)
+    found = [
+        ps.CrossEntropy().solve(moments, np.random.default_rng(seed))
+        for moments in (MeanAndCovariance(mean, covariance, 100.0), rounded)
+    ]
+    assert found[0] == pytest.approx(found[1], abs=1e-6)
+
+
 def test_a_useless_feature_is_pruned() -> None:
     """Independent features, the first with all of the signal."""
     moments = MeanAndCovariance(np.array([1.0, 0.0, 0.0]), np.eye(3), 100)

@@ -33,9 +33,14 @@ def is_array(value: object) -> bool:
 
 
 def to_numpy(array: Array) -> FloatArray:
-    """Convert an array of any library and precision to NumPy in double precision."""
+    """Convert an array of any library and precision to NumPy in double precision.
+
+    Values that are masked become NaN: what is below a mask is no value.
+    """
     if type(array) is np.ndarray:
         return np.asarray(array, dtype=np.float64)
+    if isinstance(array, np.ma.MaskedArray):
+        return np.where(np.ma.getmaskarray(array), np.nan, array.data)
     if library(array) == "torch":
         # A tensor that requires gradients and one in bfloat16 cannot be exported as they are.
         return np.asarray(array.detach().cpu().double().numpy())

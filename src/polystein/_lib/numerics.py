@@ -1,4 +1,4 @@
-"""Overflow, rounding, and the effective size of weights."""
+"""Overflow, rounding, sums of products, and the effective size of weights."""
 
 from __future__ import annotations
 
@@ -29,6 +29,18 @@ def is_constant(spread: FloatArray, mean: FloatArray) -> np.typing.NDArray[np.bo
     """Whether each standard deviation is within rounding error of its mean; True for NaN."""
     constant: np.typing.NDArray[np.bool_] = ~(spread > ROUNDING * np.abs(mean))
     return constant
+
+
+def summed_products(
+    first: FloatArray, second: FloatArray, out: FloatArray | None = None
+) -> FloatArray:
+    """first' second, a sum over rows of numbers or of products.
+
+    It is not `np.matmul`, which lets other threads work only if its result has 500 numbers or
+    more, over however many rows it sums.
+    """
+    result: FloatArray = np.dot(first.T, second, out=out)
+    return result
 
 
 def kish_size(total: float, total_of_squares: float) -> float:

@@ -79,7 +79,7 @@ Cache = Annotated[
     Path | None,
     typer.Option(help="Folder for scores of --target, which are then evaluated once a draw."),
 ]
-Jobs = Annotated[int, typer.Option(help="Number of threads; -1 for all cores.")]
+Jobs = Annotated[int, typer.Option(help="Number of cores to use; -1 for all.")]
 VarNames = Annotated[
     list[str] | None,
     typer.Option(help="Parameters to check, by name or pattern ('theta*'); may be repeated."),

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polystein._lib import scratch
+from polystein._lib.numerics import summed_products
 from polystein.corrections.designs import Design, Seen
 from polystein.data.coordinates import Frame
 from polystein.data.source import Block, Layout
@@ -67,7 +68,7 @@ class GramPass:
                     columns = design.columns(seen)
                     if weights is not None:
                         columns *= weights[:, None]
-                    matrices[fold] += columns.T @ columns
+                    matrices[fold] += summed_products(columns, columns)
 
     def merge(self, other: GramPass) -> GramPass:
         """Add another accumulator's rows."""

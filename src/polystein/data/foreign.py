@@ -31,7 +31,6 @@ FROM_STORE = "polystein.scale.door:from_store"
 STORED_FILES = (".npy", ".parquet", ".zarr", ".h5", ".hdf5")
 #: Arrays of Dask, whose chunks are summed where they are.
 DASK_ARRAY = "dask.array.core.Array"
-FROM_DASK = "polystein.scale.dask:from_dask"
 #: Objects that do not carry all that is needed, and what to do.
 REMEDIES = {
     "stan.fit.Fit": "Pass `ps.from_pystan(posterior, fit)`: gradients need the posterior, too",
@@ -71,10 +70,7 @@ def type_name(value: object) -> str:
 
 def adapted(draws: Any, scores: Any, model: object) -> Any:
     """A source of an object that an adapter takes; None for anything else."""
-    if type_name(draws) == DASK_ARRAY:
-        _refuse_model(model, draws)
-        return _of_dask(draws, scores)
-    if is_stored(draws) or (is_array(draws) and is_stored(scores)):
+    if is_with_dask(draws, scores) or is_stored(draws) or (is_array(draws) and is_stored(scores)):
         _refuse_model(model, draws)
         return _stored(draws, scores)
     if is_array(draws):
@@ -95,6 +91,23 @@ def adapted(draws: Any, scores: Any, model: object) -> Any:
     if _is_blocks(draws, scores):
         return _stored(draws, scores)
     return None
+
+
+def is_with_dask(draws: Any, scores: Any) -> bool:
+    """Whether draws or scores are an array of Dask, beside another array or a function."""
+    if type_name(draws) == DASK_ARRAY:
+        return True
+    return type_name(scores) == DASK_ARRAY and hasattr(draws, "dtype") and hasattr(draws, "shape")
+
+
+def refuse_dask(value: Any, argument: str) -> None:
+    """A sample would fetch the rows of a Dask array to look at them here."""
+    if type_name(value) == DASK_ARRAY:
+        raise InputError(
+            f"`{argument}` must be an array in memory for a `Sample`; got a Dask array. Pass it to "
+            "the function itself, as in `ps.check(draws, scores)`, or make a source of it by "
+            "`ps.from_store(draws, scores, names=...)`: its chunks are then summed where they are."
+        )
 
 
 def is_stored(value: Any) -> bool:
@@ -132,11 +145,6 @@ def _is_pair(block: Any) -> bool:
 
 def _stored(draws: Any, scores: Any) -> Any:
     module, _, function = FROM_STORE.partition(":")
-    return getattr(importlib.import_module(module), function)(draws, scores)
-
-
-def _of_dask(draws: Any, scores: Any) -> Any:
-    module, _, function = FROM_DASK.partition(":")
     return getattr(importlib.import_module(module), function)(draws, scores)
 
 

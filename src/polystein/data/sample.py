@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from itertools import repeat
 from typing import Any
@@ -21,9 +21,18 @@ from polystein._lib.arrays import (
 )
 from polystein._lib.notes import warn_caller
 from polystein.data.axes import LEAST_LENGTH, rearranged
-from polystein.data.foreign import adapted, type_name
+from polystein.data.foreign import adapted, refuse_dask, type_name
 from polystein.data.selection import Selection, selected_parts
-from polystein.data.source import Block, Facts, Layout, Run, Source, complete, is_source
+from polystein.data.source import (
+    Block,
+    Facts,
+    Layout,
+    Run,
+    Source,
+    checked_names,
+    complete,
+    is_source,
+)
 from polystein.errors import DependenceWarning, InputError
 from polystein.types import Array, FloatArray, ScoreFunction
 
@@ -98,7 +107,7 @@ class Sample:
         self.scores = _validated_scores(scores, self.draws, shape)
         _require_finite(self.draws, "draws")
         _require_finite(self.scores, "scores")
-        self.names = _validated_names(names, shape[-1])
+        self.names = checked_names(names, shape[-1])
         self.log_weights, self.log_scale = _validated_log_weights(log_weights, shape[:-1])
         self.weighted = self.log_weights is not None
         chains = len(shape) == 3
@@ -200,6 +209,7 @@ def _validated_array(value: Array, argument: str) -> Array:
     """Return an array of real numbers, or raise an error that names the dtype."""
     if type(value) is np.ndarray and value.dtype == np.float64:
         return value
+    refuse_dask(value, argument)
     if isinstance(value, np.ma.MaskedArray):
         raise InputError(f"`{argument}` must be a plain array; got a masked array")
     given = value = _unlabelled(value, argument)
@@ -360,18 +370,6 @@ def _report_not_finite(values: FloatArray, argument: str) -> None:
         f"`{argument}` must be finite; got {count} non-finite "
         f"value{'s' if count > 1 else ''}, the first at index {where}: {values[where]}"
     )
-
-
-def _validated_names(names: Sequence[str] | None, dimension: int) -> tuple[str, ...] | None:
-    if names is None:
-        return None
-    result = tuple(names) if isinstance(names, Iterable) else ()
-    strings = not isinstance(names, str) and all(isinstance(name, str) for name in result)
-    if not strings or len(result) != dimension or len(set(result)) != dimension:
-        raise InputError(
-            f"`names` must be {dimension} different strings, one for each coordinate; got {names!r}"
-        )
-    return result
 
 
 def _validated_log_weights(

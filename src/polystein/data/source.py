@@ -6,7 +6,7 @@ draws takes any of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from polystein._lib.arrays import to_numpy
+from polystein._lib.arrays import holds_real_numbers, to_numpy
 from polystein._lib.scratch import empty
 from polystein.errors import InputError
 from polystein.types import Array, FloatArray
@@ -134,6 +134,13 @@ class Rows(NamedTuple):
     start: int
     stop: int
     mask: NDArray[np.bool_] | None = None
+
+
+def chosen_count(stretch: Rows) -> int:
+    """How many rows of a stretch are chosen."""
+    if stretch.mask is None:
+        return stretch.stop - stretch.start
+    return int(np.count_nonzero(stretch.mask))
 
 
 @dataclass(frozen=True)
@@ -259,6 +266,8 @@ def _validated_layout(layout: Layout) -> Layout:
 
 def _validated(values: Array, shape: tuple[int, ...], what: str) -> FloatArray:
     """A copy in double precision of the right shape without NaN and infinity."""
+    if hasattr(values, "dtype") and not holds_real_numbers(values):
+        raise InputError(f"{what} must hold real numbers; got dtype {values.dtype}")
     array = np.array(to_numpy(values))
     if array.shape != shape:
         raise InputError(f"{what} must have the shape {shape}; got {array.shape}")
@@ -266,6 +275,19 @@ def _validated(values: Array, shape: tuple[int, ...], what: str) -> FloatArray:
         if not np.isfinite(array.sum()) and not np.isfinite(array).all():
             raise InputError(f"{what} must be finite; got {array[~np.isfinite(array)][0]}")
     return array
+
+
+def checked_names(names: Sequence[str] | None, dimension: int) -> tuple[str, ...] | None:
+    """The names as they were given, if there is one for each coordinate."""
+    if names is None:
+        return None
+    found = tuple(names) if isinstance(names, Iterable) and not isinstance(names, str) else ()
+    strings = all(isinstance(name, str) for name in found)
+    if not strings or len(found) != dimension or len(set(found)) != dimension:
+        raise InputError(
+            f"`names` must be {dimension} different strings, one for each coordinate; got {names!r}"
+        )
+    return found
 
 
 def coordinate_names(source: Source) -> tuple[str, ...]:

@@ -56,6 +56,7 @@ class PartOfRows:
     grain: int
     sequential: bool
     facts: Facts
+    keeps_decoded: bool
 
     def __init__(self, source: Source, begin: float, end: float) -> None:
         self.source, lengths = source, source.layout.lengths
@@ -65,11 +66,22 @@ class PartOfRows:
         self.layout: Layout = source.layout._replace(lengths=kept)
         for name in OPTIONAL:
             setattr(self, name, getattr(source, name))
+        self.keeps_decoded = getattr(source, "keeps_decoded", False)
 
     def read(self, chain: int, start: int, stop: int) -> Block:
         """Rows ``start:stop`` of a chain's stretch."""
         first = self.starts[chain]
         return self.source.read(chain, first + start, first + stop)._replace(start=start)
+
+
+def part_of_rows(source: Source, begin: float, end: float) -> Source:
+    """A stretch of every chain; where the source can cut itself, by the source."""
+    cut = getattr(source, "part_of_rows", None)
+    if cut is None:
+        return PartOfRows(source, begin, end)
+    (length,) = set(source.layout.lengths)
+    part: Source = cut(int(begin * length), int(end * length))
+    return part
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,11 +107,11 @@ def along_directions(rows: Rows) -> list[AlongDirection]:
     short = min(source.layout.lengths) * (JUDGED_ON - CHOSEN_ON) < 1.0
     if d < 2 or short or source.sequential:
         return []
-    test = Rows.of(PartOfRows(source, 1.0 - JUDGED_ON, 1.0), rows.tick)
+    test = Rows.of(part_of_rows(source, 1.0 - JUDGED_ON, 1.0), rows.tick)
     if test.effective < max(FEWEST_ROWS, ROWS_PER_COORDINATE * d):
         return []
     try:
-        chosen = first_look(Rows.of(PartOfRows(source, 0.0, CHOSEN_ON), rows.tick))
+        chosen = first_look(Rows.of(part_of_rows(source, 0.0, CHOSEN_ON), rows.tick))
         look = first_look(test)
     except DegenerateError:
         return []  # a coordinate that does not move in a part of the rows

@@ -9,7 +9,7 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from polystein._lib.numerics import finite, kish_size
+from polystein._lib.numerics import finite, kish_size, summed_products
 from polystein._lib.scratch import empty_like
 from polystein.types import FloatArray
 
@@ -86,9 +86,10 @@ class ColumnMoments:
         weight: float,
     ) -> tuple[FloatArray, FloatArray]:
         """Mean and scatter of some rows, of which each has its share in the mean."""
-        mean = shares @ columns
+        mean = summed_products(shares, columns)
         if not self._joint:
-            means_of_squares = shares @ np.multiply(columns, columns, out=empty_like(columns))
+            squares = np.multiply(columns, columns, out=empty_like(columns))
+            means_of_squares = summed_products(shares, squares)
             variance = means_of_squares - mean * mean
             if (variance > _LEAST_SCATTER * means_of_squares).all():
                 # Hardly anything cancels: deviations from the mean would give the same.
@@ -97,7 +98,7 @@ class ColumnMoments:
         scatter = self._scatter(deviations, weights)
         if (_variances(scatter) <= weight * (_NEARLY_CONSTANT * mean) ** 2).any():
             # A long sum rounds. The mean of the deviations is what the mean is off by.
-            remainder = shares @ deviations
+            remainder = summed_products(shares, deviations)
             mean += remainder
             deviations -= remainder
             scatter = self._scatter(deviations, weights)
@@ -106,7 +107,7 @@ class ColumnMoments:
     def _scatter(self, deviations: FloatArray, weights: FloatArray | None) -> FloatArray:
         weighted = deviations if weights is None else weights[:, None] * deviations
         if self._joint:
-            return deviations.T @ weighted
+            return summed_products(deviations, weighted)
         sums: FloatArray = np.einsum("ij,ij->j", deviations, weighted)
         return sums
 
@@ -165,7 +166,9 @@ def segment_sums(columns: FloatArray, low: NDArray[np.intp], high: NDArray[np.in
         # Products with ones are several times as fast as sums of rows.
         ones = _ones(len(columns))
         bounds = zip(low.tolist(), high.tolist(), strict=True)
-        return np.array([ones[start:stop] @ columns[start:stop] for start, stop in bounds])
+        return np.array(
+            [summed_products(ones[start:stop], columns[start:stop]) for start, stop in bounds]
+        )
     if np.array_equal(low[1:], high[:-1]) and high[-1] == len(columns):
         result: FloatArray = np.add.reduceat(columns, low)
         return result

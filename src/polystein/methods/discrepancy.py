@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from polystein._lib.arguments import is_finite_number, one_of
-from polystein._lib.numerics import EPSILON, is_constant
+from polystein._lib.numerics import EPSILON, is_constant, summed_products
 from polystein.data.coordinates import RAW, Frame, working_frame
 from polystein.data.passes import block_rows, every_row, first_block, run_pass
 from polystein.data.sample import as_source
@@ -61,7 +61,7 @@ def psd(
         "v" gives Z, which is positive even for perfect draws; "u" gives the
         unbiased estimate of Z^2 (not its root), which may be negative.
     n_jobs : int, optional
-        Number of threads; -1 takes all cores. The value is the same for any number; without
+        Number of cores to use; -1 takes all. The value is the same for any number; without
         it, all is done on this thread and rounds differently.
     progress : callable, optional
         Called as ``progress(done, total)`` as rows are read.
@@ -311,8 +311,8 @@ class _Products:
         weighted = weights[:, None] * features
         self.weight += float(weights.sum())
         self.weight_squares += float(weights @ weights)
-        self.products += weighted.T @ features
-        self.squares += (weighted * features).T @ features**2
+        self.products += summed_products(weighted, features)
+        self.squares += summed_products(weighted * features, features**2)
 
     def merge(self, other: _Products) -> _Products:
         self.weight += other.weight

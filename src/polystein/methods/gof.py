@@ -90,7 +90,7 @@ def psd_test(
         p-values (Gasparin, Wang and Ramdas, 2025, Combining exchangeable p-values);
         all else is reported for the split of the median statistic.
     n_jobs : int, optional
-        Number of threads; -1 takes all cores. Results are the same for any number; without
+        Number of cores to use; -1 takes all. Results are the same for any number; without
         it, all is done on this thread and rounds differently.
     rng : int, SeedSequence, Generator or None
         An int or SeedSequence reproduces the result.

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polystein.data.source import Block, Facts, Layout
+from polystein.data.source import Block, Facts, Layout, checked_names
 from polystein.errors import InputError, PolysteinError
-from polystein.scale.sources import checked_names, evaluation, require_finite
+from polystein.scale.sources import evaluation, require_finite
 from polystein.scale.spill import EvaluatedScores
 from polystein.scale.stores import Shape, in_double
 from polystein.types import FloatArray, Progress, ScoreFunction
@@ -95,10 +95,11 @@ class BlockSource:
                 )
 
     def _require_end(self) -> None:
+        last = self._walk.number
         if self._walk.has_more(self.layout.total):
             raise InputError(
                 f"`draws` must give the same blocks in every pass; there were {self.layout.total} "
-                f"rows before, and there are more after block {self._walk.number} now"
+                f"rows before, and there are more after block {last} now"
             )
 
     def __repr__(self) -> str:
@@ -141,11 +142,10 @@ class _Walk:
 
     def has_more(self, total: int) -> bool:
         """Whether rows follow after these; the walk is over then, whatever is made of it."""
-        while not self._ended:
-            found = self._next()
-            if found is not None and len(found[0]):
-                return True
         more = self.stop != total
+        while not self._ended and not more:
+            found = self._next()
+            more = found is not None and len(found[0]) > 0
         # Whoever makes the blocks may have used the memory of the last one again.
         self._begin()
         return more
@@ -158,11 +158,14 @@ class _Walk:
         except StopIteration:
             self._ended = True
             return None
-        except (PolysteinError, MemoryError):
-            raise
-        except Exception as error:
+        except BaseException as error:
+            # A generator that was interrupted has ended, and its next pass must be a new walk.
+            number = self.number + 1
+            self._begin()
+            if isinstance(error, PolysteinError | MemoryError) or not isinstance(error, Exception):
+                raise
             reason = str(error) or type(error).__name__
-            raise InputError(f"block {self.number + 1} of `draws` failed: {reason}") from error
+            raise InputError(f"block {number} of `draws` failed: {reason}") from error
         self.number += 1
         return self._checked(block)
 
@@ -171,7 +174,7 @@ class _Walk:
         here = f"block {self.number} of `draws`"
         if self._paired and not (isinstance(block, tuple | list) and len(block) == 2):
             raise InputError(f"{here} must be a pair (draws, scores); got {_kind(block)}")
-        draws, scores = map(np.asarray, block if self._paired else (block, block))
+        draws, scores = map(np.asanyarray, block if self._paired else (block, block))
         width = draws.shape[1] if self.width is None and draws.ndim == 2 else self.width
         if draws.ndim != 2 or draws.shape[1] != width or draws.shape[1] == 0:
             expected = "(rows, d)" if width is None else f"(rows, {width})"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Hashable, Sequence
-from concurrent.futures import CancelledError
+from concurrent.futures import BrokenExecutor, CancelledError
 from dataclasses import dataclass
 from itertools import pairwise, product
 from typing import Any, NamedTuple
@@ -20,7 +20,16 @@ import numpy as np
 from polystein._lib.arrays import holds_real_numbers
 from polystein._lib.threads import one_blas_thread
 from polystein.data.passes import Accumulator, Serial, Tick
-from polystein.data.source import Block, CheckedSource, Facts, Layout, Rows, Source
+from polystein.data.source import (
+    Block,
+    CheckedSource,
+    Facts,
+    Layout,
+    Rows,
+    Source,
+    checked_names,
+    chosen_count,
+)
 from polystein.errors import ClusterError, InputError, PolysteinError
 from polystein.scale.dask_graph import Reading, readings
 from polystein.types import FloatArray, ScoreFunction
@@ -45,16 +54,13 @@ class DaskSource:
     ``draws`` and ``scores`` have the same chunks, with all coordinates in each.
     """
 
-    names: tuple[str, ...] | None = None
-    weighted = False
-    log_scale = 0.0
-    sequential = False
+    weighted, log_scale, sequential = False, 0.0, False
     #: Blocks are validated where they are read.
     validated = True
     facts = Facts()
 
-    def __init__(self, draws: Any, scores: Any) -> None:
-        self.draws, self.scores = draws, scores
+    def __init__(self, draws: Any, scores: Any, names: tuple[str, ...] | None = None) -> None:
+        self.draws, self.scores, self.names = draws, scores, names
         chains = draws.ndim == 3
         lengths = (int(draws.shape[1]),) * int(draws.shape[0]) if chains else (int(draws.shape[0]),)
         self.layout = Layout(lengths, int(draws.shape[-1]), time_ordered=chains)
@@ -65,6 +71,13 @@ class DaskSource:
         """Rows ``start:stop`` of a chain, computed and fetched."""
         fetched: Any = _Fetched(self.layout, self.draws, self.scores)
         return CheckedSource(fetched).read(chain, start, stop)
+
+    def part_of_rows(self, start: int, stop: int) -> DaskSource:
+        """Rows ``start:stop`` of every chain, which stay with Dask."""
+        rows = (..., slice(start, stop), slice(None))
+        found = DaskSource(self.draws[rows], self.scores[rows], self.names)
+        found.layout = found.layout._replace(time_ordered=self.layout.time_ordered)
+        return found
 
     def extents(self) -> list[Extent]:
         """The chunks in the order of `keys`."""
@@ -189,7 +202,7 @@ class DaskExecutor:
         found = _computed(delayed(last, graph).compute)
         for accumulator, other in zip(accumulators, found, strict=True):
             accumulator.merge(other)
-        tick(sum(_count(stretch) for stretch in rows))
+        tick(sum(map(chosen_count, rows)))
 
 
 def pass_graph(
@@ -253,12 +266,6 @@ def assigned(
     return parts
 
 
-def _count(stretch: Rows) -> int:
-    if stretch.mask is None:
-        return stretch.stop - stretch.start
-    return int(np.count_nonzero(stretch.mask))
-
-
 def _computed(compute: Callable[[], Any]) -> Any:
     """Run Dask; what goes wrong with the cluster becomes an error of ours."""
     try:
@@ -266,8 +273,8 @@ def _computed(compute: Callable[[], Any]) -> Any:
     except PolysteinError:
         raise
     except Exception as error:
-        # Work is cancelled where the scheduler is gone.
-        lost = isinstance(error, CancelledError)
+        # Work is cancelled where the scheduler is gone, and a pool is broken where a process died.
+        lost = isinstance(error, CancelledError | BrokenExecutor)
         if lost or type(error).__module__.startswith("distributed"):
             raise ClusterError(
                 "the cluster lost workers more often than its scheduler allows, or could not be "
@@ -278,10 +285,16 @@ def _computed(compute: Callable[[], Any]) -> Any:
         raise
 
 
-def from_dask(draws: Any, scores: Any = None) -> DaskSource:
-    """The source of Dask arrays of draws and scores, or of draws and a score function."""
+def from_dask(draws: Any, scores: Any = None, names: Sequence[str] | None = None) -> DaskSource:
+    """The source of Dask arrays of draws and scores, or of draws and a score function.
+
+    One of them may be another array, which is cut as the Dask array is.
+    """
     array = importlib.import_module("dask.array")
+    if not isinstance(draws, array.Array):
+        draws = array.from_array(draws, chunks=_chunks_for(draws, scores))
     draws = _whole_rows(draws, "draws")
+    named = checked_names(names, int(draws.shape[-1]))
     if scores is None:
         raise InputError(
             "`scores` must be an array of the shape of `draws` or a callable; got None"
@@ -289,15 +302,20 @@ def from_dask(draws: Any, scores: Any = None) -> DaskSource:
     if callable(scores) and not hasattr(scores, "dtype"):
         # Without `meta` Dask would try the function on no rows.
         meta = np.empty((0,) * draws.ndim)
-        return DaskSource(draws, draws.map_blocks(_Scored(scores), meta=meta))
+        return DaskSource(draws, draws.map_blocks(_Scored(scores), meta=meta), named)
     if not isinstance(scores, array.Array):
-        scores = array.from_array(scores, chunks=draws.chunks)
+        scores = array.from_array(scores, chunks=_chunks_for(scores, draws))
     scores = _whole_rows(scores, "scores")
     if scores.shape != draws.shape:
         raise InputError(
             f"`scores` must have the shape of `draws`, {draws.shape}; got {scores.shape}"
         )
-    return DaskSource(draws, scores.rechunk(draws.chunks))
+    return DaskSource(draws, scores.rechunk(draws.chunks), named)
+
+
+def _chunks_for(array: Any, other: Any) -> Any:
+    """The chunks of the other array; where shapes differ, any, for an error to come."""
+    return other.chunks if tuple(array.shape) == tuple(other.shape) else "auto"
 
 
 @dataclass(frozen=True)
@@ -308,7 +326,7 @@ class _Scored:
 
     def __call__(self, draws: FloatArray) -> FloatArray:
         rows = draws.reshape(-1, draws.shape[-1])
-        scores = np.asarray(self.score(rows.copy()))
+        scores: FloatArray = np.asanyarray(self.score(rows.copy()))
         if scores.shape != rows.shape:
             raise InputError(
                 f"`scores` must return an array of the shape of its argument, {rows.shape}; the "

@@ -10,9 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from polystein.data.foreign import is_with_dask
 from polystein.data.source import Source
 from polystein.errors import InputError, MissingExtraError
 from polystein.scale.blocks import BlockSource
+from polystein.scale.dask import from_dask
 from polystein.scale.labelled import LabelledTable
 from polystein.scale.parquet import ParquetTable
 from polystein.scale.sources import StoredSource
@@ -40,11 +42,11 @@ def from_store(
     Parameters
     ----------
     draws : array in a file, path, or blocks
-        A NumPy memmap; an array of Zarr, h5py or netCDF4; a DataArray or Dataset of xarray
-        that is backed by Dask; the path of a .npy or .parquet file, of a folder of .parquet
-        files, or of a .zarr store or .h5 file with arrays named ``draws`` and ``scores``. Or
-        blocks: an iterable of pairs (draws, scores), or a function that makes one, walked anew
-        in every pass.
+        A NumPy memmap; an array of Zarr, h5py or netCDF4; a Dask array; a DataArray or Dataset
+        of xarray that is backed by Dask; the path of a .npy or .parquet file, of a folder of
+        .parquet files, or of a .zarr store or .h5 file with arrays named ``draws`` and
+        ``scores``. Or blocks: an iterable of pairs (draws, scores), or a function that makes
+        one, walked anew in every pass.
     scores : likewise, or callable, optional
         Scores of the shape of the draws, or a function of (n, d) draws, which is applied block
         by block. With it, blocks are arrays of draws.
@@ -83,6 +85,13 @@ def from_store(
     folder = None if cache is None else Path(cache)
     if folder is not None and not callable(scores):
         raise InputError("`cache` must be given with a score function only; got scores or none")
+    if is_with_dask(draws, scores):
+        if folder is not None:
+            raise InputError(
+                "`cache` must not be given with Dask arrays, whose scores are evaluated by the "
+                f"workers; got {folder}"
+            )
+        return from_dask(draws, scores, names)
     if _is_blocks(draws, scores):
         blocks: Any = draws
         score = scores if callable(scores) else None

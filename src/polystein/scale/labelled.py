@@ -89,8 +89,3 @@ def _names(variable: Any) -> list[str]:
     if not sizes:
         return [name]
     return [f"{name}[{', '.join(map(str, place))}]" for place in product(*map(range, sizes))]
-
-
-def is_computed_on_request(value: Any) -> bool:
-    """Whether an xarray object is backed by Dask."""
-    return bool(getattr(value, "chunks", None)) and type(value).__name__ in ("DataArray", "Dataset")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -11,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polystein.errors import InputError, MissingExtraError
-from polystein.scale.stores import Groups, Shape
+from polystein.scale.stores import Groups, Shape, in_double
 from polystein.types import FloatArray
 
 
@@ -63,7 +64,7 @@ class ParquetTable:
                 raise ValueError(
                     f"{where} has {column.null_count} missing values in column {name!r}"
                 )
-            rows[:, index] = column.to_numpy()
+            rows[:, index] = in_double(column.to_numpy())
         return rows
 
     def _common_names(self) -> tuple[str, ...]:
@@ -82,10 +83,22 @@ class ParquetTable:
 def _files(path: Path, argument: str) -> list[Path]:
     if not path.is_dir():
         return [path]
-    found = sorted(file for file in path.iterdir() if file.suffix.lower() == ".parquet")
+    found = [file for file in path.iterdir() if file.suffix.lower() == ".parquet"]
     if not found:
         raise InputError(f"`{argument}` must be a folder of .parquet files; got {path} without any")
-    return found
+    for folder in path.iterdir():
+        if folder.is_dir() and next(folder.rglob("*.parquet"), None) is not None:
+            raise InputError(
+                f"`{argument}` must be a folder with all its .parquet files side by side; got "
+                f"{path} with more of them in {folder.name}"
+            )
+    return sorted(found, key=_by_number)
+
+
+def _by_number(path: Path) -> tuple[list[str | int], str]:
+    """A key by which ``part.2.parquet`` comes before ``part.10.parquet``: rows have an order."""
+    words = re.split(r"([0-9]+)", path.name)
+    return [int(word) if index % 2 else word for index, word in enumerate(words)], path.name
 
 
 def _opened(path: Path, argument: str) -> Any:

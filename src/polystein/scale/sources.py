@@ -6,12 +6,12 @@ and what is wrong is said together with the block that it is in.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from polystein.data.source import Block, Facts, Layout
+from polystein.data.source import Block, Facts, Layout, checked_names
 from polystein.errors import InputError, PolysteinError
 from polystein.scale.spill import EvaluatedScores
 from polystein.scale.stores import GroupError, Table, in_double
@@ -45,14 +45,15 @@ class StoredSource:
 
     def read(self, chain: int, start: int, stop: int) -> Block:
         """Rows ``start:stop`` of a chain, in NumPy and double precision."""
-        where = _Where(chain, start, stop, self.grain, many=len(self.layout.lengths) > 1)
-        shape = (stop - start, self.layout.dimension)
+        many, shape = len(self.layout.lengths) > 1, (stop - start, self.layout.dimension)
+        where = _Where(chain, start, stop, self._draws.grain, many=many)
         draws = where.valid("draws", lambda: self._draws.read(chain, start, stop), shape)
         if isinstance(self._scores, EvaluatedScores):
             evaluated = self._scores
             scores = where.valid("scores", lambda: evaluated.of(draws, chain, start), shape)
         else:
             table = self._scores
+            where = _Where(chain, start, stop, table.grain, many=many)
             scores = where.valid("scores", lambda: table.read(chain, start, stop), shape)
         return Block(draws, scores, None, chain, start)
 
@@ -61,7 +62,7 @@ class StoredSource:
 
 
 class _Where:
-    """Rows of a chain in words, and what is wrong with them."""
+    """Rows of a table in words, by the blocks that hold them, and what is wrong with them."""
 
     def __init__(self, chain: int, start: int, stop: int, grain: int, *, many: bool) -> None:
         self._start, self._grain = start, grain
@@ -132,19 +133,6 @@ def _words(table: Table) -> str:
     lengths, dimension, chains = table.shape
     rows = f"{len(lengths)}, {lengths[0]}" if chains else f"{lengths[0]}"
     return f"({rows}, {dimension})"
-
-
-def checked_names(names: Sequence[str] | None, dimension: int) -> tuple[str, ...] | None:
-    """The names as they were given, if there is one for each coordinate."""
-    if names is None:
-        return None
-    found = tuple(names) if isinstance(names, Iterable) and not isinstance(names, str) else ()
-    strings = all(isinstance(name, str) for name in found)
-    if not strings or len(found) != dimension or len(set(found)) != dimension:
-        raise InputError(
-            f"`names` must be {dimension} different strings, one for each coordinate; got {names!r}"
-        )
-    return found
 
 
 def evaluation(scores: object) -> str:

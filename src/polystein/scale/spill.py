@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from polystein.errors import InputError
-from polystein.scale.stores import Shape
+from polystein.scale.stores import Shape, in_double
 from polystein.types import FloatArray, ScoreFunction
 
 
@@ -52,13 +52,13 @@ class EvaluatedScores:
 
     def _evaluated(self, draws: FloatArray) -> FloatArray:
         with self._one_call:
-            found: Any = np.asarray(self._function(draws.copy()))
+            found: Any = np.asanyarray(self._function(draws.copy()))
         if found.shape != draws.shape:
             raise ValueError(
                 "the function must return an array of the shape of its argument, "
                 f"{draws.shape}; it returned {found.shape}"
             )
-        return np.array(found, dtype=np.float64)
+        return np.array(in_double(found))
 
 
 class Spill:

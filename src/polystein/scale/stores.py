@@ -126,19 +126,24 @@ class ArrayTable:
         bounds = [*range(0, length, self.grain), length]
         self._groups = Groups(bounds if self.grain > 1 else [0, length], self._decoded)
         self._needs_lock = type(array).__module__.startswith("netCDF4")
+        self._file = _file_of(array)
 
     def read(self, chain: int, start: int, stop: int) -> NDArray[Any]:
         """Rows ``start:stop`` of a chain."""
         self._require_length()
         if self.grain == 1:
-            return self._slice(chain, start, stop)
+            rows = self._slice(chain, start, stop)
+            self._require_stored(rows)
+            return rows
         return self._groups.read(chain, start, stop)
 
     def _decoded(self, chain: int, first: int, last: int) -> NDArray[Any]:
         stop = min(last * self.grain, self.shape.lengths[chain])
         rows = self._slice(chain, first * self.grain, stop)
         for low in range(0, len(rows), self.grain):
-            self._require_written(rows[low : low + self.grain], first + low // self.grain)
+            group = rows[low : low + self.grain]
+            self._require_stored(group)
+            self._require_written(group, first + low // self.grain)
         return rows
 
     def _slice(self, chain: int, start: int, stop: int) -> NDArray[Any]:
@@ -157,32 +162,63 @@ class ArrayTable:
 
     def _require_length(self) -> None:
         """A mapped file that has become shorter would end the process when it is read."""
-        if isinstance(self._array, np.memmap) and self._array.filename is not None:
-            held = os.path.getsize(self._array.filename)
-            needed = self._array.offset + self._array.nbytes
-            if self._array.base is not None and held < needed and _is_whole(self._array):
+        mapped = _mapped(self._array)
+        if mapped is not None and mapped.filename is not None:
+            held, needed = os.path.getsize(mapped.filename), mapped.offset + mapped.nbytes
+            if held < needed:
                 raise ValueError(f"the file holds {held} bytes, and {needed} are needed")
-            return
         found = tuple(int(size) for size in self._array.shape)
         lengths = self.shape.lengths
         rows = found[1] if self.shape.chains else found[0]
         if rows != lengths[0]:
             raise ValueError(f"it had {lengths[0]} rows before and has {rows} now")
 
+    def _require_stored(self, rows: NDArray[Any]) -> None:
+        """HDF5 reads what would lie beyond the end of its file as zeros without a word."""
+        if self._file is None or len(rows) == 0 or rows[-1].any():
+            return
+        held = os.path.getsize(self._file.path)
+        if held < self._file.size:
+            raise ValueError(f"the file had {self._file.size} bytes before and has {held} now")
+
     def _require_written(self, rows: NDArray[Any], group: int) -> None:
         """Chunks that were never written read as the fill value without a word."""
         fill = getattr(self._array, "fill_value", getattr(self._array, "fillvalue", None))
-        if fill is None or len(rows) == 0 or not np.all(rows[0] == fill):
+        if fill is None or len(rows) == 0 or not np.any(rows[0] == fill):
             return
-        if np.all(rows == fill) and _has_missing_chunks(self._array):
+        # A chunk need not have all the columns.
+        if np.any(np.all(rows == fill, axis=0)) and _has_missing_chunks(self._array):
             raise ValueError(
-                f"chunk {group} was never written or is lost: every value is the fill value, {fill}"
+                f"chunk {group} was never written or is lost: every value of a column is the fill "
+                f"value, {fill}"
             )
 
 
-def _is_whole(array: np.memmap[Any, Any]) -> bool:
-    """Whether a memmap is the one that was opened, and no part of it."""
-    return not isinstance(array.base, np.memmap)
+class _File(NamedTuple):
+    """A file, and its bytes when it was opened."""
+
+    path: str
+    size: int
+
+
+def _file_of(array: Array) -> _File | None:
+    """The file on this disk behind an array of h5py or netCDF4."""
+    kind = type(array).__module__
+    if kind.startswith("h5py."):
+        path = array.file.filename
+    elif kind.startswith("netCDF4"):
+        path = array.group().filepath()
+    else:
+        return None
+    return _File(path, os.path.getsize(path)) if os.path.isfile(path) else None
+
+
+def _mapped(array: Array) -> np.memmap[Any, Any] | None:
+    """The memmap that was opened, of which the array is the whole or a part."""
+    found: np.memmap[Any, Any] | None = None
+    while isinstance(array, np.memmap):
+        found, array = array, array.base
+    return found
 
 
 def _has_missing_chunks(array: Array) -> bool:
@@ -232,7 +268,9 @@ def _shape_of(array: Array, argument: str) -> Shape:
 
 
 def in_double(rows: NDArray[Any]) -> FloatArray:
-    """Rows in double precision; integers beyond 2^53 would change."""
+    """Rows in double precision; what it would change is an error."""
+    if not holds_real_numbers(rows):
+        raise ValueError(f"it must hold real numbers; got dtype {rows.dtype}")
     if rows.dtype.kind in "iu" and rows.size and int(np.abs(rows).max()) > 2**53:
         raise ValueError("it holds integers beyond 2**53, which no float64 represents")
     return to_numpy(rows)

@@ -1,16 +1,16 @@
-"""Passes on several threads: NumPy lets others work while it multiplies.
+"""Passes on several cores: on threads, or on forked processes (`polystein.scale.forks`).
 
-Rows are cut into ranges, the same ones for any number of threads. Each range has accumulators
-of its own, and these are merged in time order: the answer does not depend on how many threads
-there are. One accumulator for all rows, as without threads, rounds differently.
+Rows are cut into ranges, the same ones for any number of cores. Each range has accumulators
+of its own, and these are merged in time order: the answer does not depend on how many cores
+there are. One accumulator for all rows, as without `n_jobs`, rounds differently.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from threading import Event
@@ -28,11 +28,14 @@ from polystein.data.passes import (
     read_at_once,
     spans,
 )
-from polystein.data.source import Rows, Source
+from polystein.data.source import Rows, Source, chosen_count
 from polystein.errors import InputError
+from polystein.scale.forks import FEWEST_NUMBERS, can_fork, forked
 from polystein.types import Progress
 
-#: Into so many ranges the rows of a pass are cut, whatever the number of threads is.
+#: Folds a range of rows into accumulators of its own, and counts the rows.
+Fold = Callable[[list[Rows], Callable[[int], None]], list[Accumulator]]
+#: Into so many ranges the rows of a pass are cut, whatever the number of cores is.
 RANGES = 32
 #: Ranges of fewer blocks than this are not worth their accumulators.
 FEWEST_BLOCKS = 4
@@ -40,7 +43,7 @@ FEWEST_BLOCKS = 4
 
 @dataclass(frozen=True)
 class Threads:
-    """Ranges of rows on several threads, merged in time order."""
+    """Ranges of rows on several cores, merged in time order."""
 
     count: int
     #: Ranges have at least so many blocks.
@@ -56,34 +59,61 @@ class Threads:
     ) -> None:
         """Feed every block, of at most `size` rows, to every accumulator."""
         blocks = list(spans(rows, size, read_at_once(source)))
-        ranges = min(RANGES, len(blocks) // self.fewest_blocks)
+        # What is stored together is decoded by one thread.
+        groups = blocks if source.grain == 1 else list(spans(rows, size, source.grain))
+        ranges = min(RANGES, len(blocks) // self.fewest_blocks, len(groups))
         if ranges < 2:
             Serial().run(source, rows, accumulators, tick, size)
             return
-        stopped = Event()
+        bounds = np.linspace(0, len(groups), ranges + 1).astype(int)
+        parts = [_joined(groups[low:high]) for low, high in pairwise(bounds)]
 
-        def counted(done: int) -> None:
-            if stopped.is_set():
-                raise _Stopped
-            tick(done)
-
-        def fold(part: list[Rows]) -> list[Accumulator]:
+        def fold(part: list[Rows], count: Callable[[int], None]) -> list[Accumulator]:
             own = [accumulator.zero() for accumulator in accumulators]
-            Serial().run(source, part, own, counted, size)
+            Serial().run(source, part, own, count, size)
             return own
 
-        bounds = np.linspace(0, len(blocks), ranges + 1).astype(int)
-        parts = [_joined(blocks[low:high]) for low, high in pairwise(bounds)]
-        with ThreadPoolExecutor(self.count) as pool:
-            try:
-                for folded in pool.map(fold, parts):
-                    for accumulator, other in zip(accumulators, folded, strict=True):
-                        accumulator.merge(other)
-            except BaseException:
-                # Whatever went wrong in one range, or Ctrl-C, ends the others, too.
-                stopped.set()
-                pool.shutdown(cancel_futures=True)
-                raise
+        # Whatever goes wrong here, or Ctrl-C, ends the work on the ranges, too.
+        with closing(self._folded(source, fold, parts, tick)) as every:
+            for folded in every:
+                for accumulator, other in zip(accumulators, folded, strict=True):
+                    accumulator.merge(other)
+
+    def _folded(
+        self, source: Source, fold: Fold, parts: list[list[Rows]], tick: Callable[[int], None]
+    ) -> Generator[list[Accumulator], None, None]:
+        """The accumulators of every range, in time order."""
+        if self.count == 1 or not can_fork(source):
+            yield from _on_threads(self.count, fold, parts, tick)
+            return
+        rows = [sum(map(chosen_count, part)) for part in parts]
+        if sum(rows) * source.layout.dimension < FEWEST_NUMBERS:
+            yield from (fold(part, tick) for part in parts)
+            return
+        with closing(forked(self.count, lambda part: fold(part, Tick()), parts)) as found:
+            for folded, count in zip(found, rows, strict=True):
+                tick(count)
+                yield folded
+
+
+def _on_threads(
+    count: int, fold: Fold, parts: list[list[Rows]], tick: Callable[[int], None]
+) -> Iterator[list[Accumulator]]:
+    stopped = Event()
+
+    def counted(done: int) -> None:
+        if stopped.is_set():
+            raise _Stopped
+        tick(done)
+
+    with ThreadPoolExecutor(count) as pool:
+        try:
+            yield from pool.map(lambda part: fold(part, counted), parts)
+        except BaseException:
+            # Whatever went wrong in one range ends the others, too.
+            stopped.set()
+            pool.shutdown(cancel_futures=True)
+            raise
 
 
 def _joined(blocks: list[Rows]) -> list[Rows]:

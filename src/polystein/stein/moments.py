@@ -9,7 +9,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from polystein._lib.numerics import finite
+from polystein._lib.numerics import finite, summed_products
 from polystein.data.coordinates import RAW, Frame, working_frame
 from polystein.data.passes import every_row, run_pass
 from polystein.data.sample import as_source
@@ -168,12 +168,12 @@ class SteinMoments:
         weight = float(seen.rows if weights is None else weights.sum())
         self._weight += weight
         self._weight_squares += weight if weights is None else float((weights**2).sum())
-        self._score = self._score + ones @ seen.scores
+        self._score = self._score + summed_products(ones, seen.scores)
         for i, term in enumerate(terms):
             self._products[i] = self._products[i] + self._operator.products(weighted, term)
             self._factors[i] = term.factor
-            derivative = weight if term.derivative is None else ones @ term.derivative
-            self._derivatives[i] = self._derivatives[i] + derivative
+            own = weight if term.derivative is None else summed_products(ones, term.derivative)
+            self._derivatives[i] = self._derivatives[i] + own
             if norms is not None:
                 norms.add(term)
 

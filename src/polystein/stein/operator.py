@@ -16,6 +16,7 @@ from typing import Protocol
 import numpy as np
 
 from polystein._lib.arguments import one_of
+from polystein._lib.numerics import summed_products
 from polystein._lib.scratch import empty_like, product, release
 from polystein.stein.basis import Term
 from polystein.types import FloatArray, Structure
@@ -97,7 +98,7 @@ class FullOperator:
 
     def products(self, scores: FloatArray, term: Term) -> FloatArray:
         """One matrix product, s' phi_i, of shape (d, d)."""
-        return scores.T @ term.values
+        return summed_products(scores, term.values)
 
     def with_derivatives(
         self, products: list[FloatArray], derivatives: list[FloatArray]
@@ -240,7 +241,7 @@ def derivative_sum(term: Term, weights: FloatArray) -> FloatArray:
     """Weighted sum of phi_i' over the rows, one number for each coordinate."""
     if term.derivative is None:
         return np.full(term.values.shape[1], term.factor * np.sum(weights))
-    return term.factor * (weights @ term.derivative)
+    return term.factor * summed_products(weights, term.derivative)
 
 
 def _row_dots(first: FloatArray, second: FloatArray) -> FloatArray:

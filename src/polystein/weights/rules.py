@@ -240,8 +240,10 @@ class CrossEntropy:
         active = rng.random(shape) < probability
         candidates = np.where(active, centre + spread * rng.standard_normal(shape), 0.0)
         norms = np.sqrt(np.vecdot(candidates, candidates))
-        scale = np.divide(1.0, norms, out=np.zeros_like(norms), where=norms > 0.0)
-        unit: FloatArray = candidates * scale[:, None]
+        # A candidate of one feature alone becomes 1 or -1 exactly, and all such candidates of a
+        # feature have the same score to the last digit. A product with 1/norm would round, and the
+        # elites among them would hang on how it does.
+        unit: FloatArray = candidates / np.where(norms > 0.0, norms, 1.0)[:, None]
         return unit
 
 

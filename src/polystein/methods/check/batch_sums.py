@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from polystein._lib.numerics import TINY, kish_size
+from polystein._lib.numerics import TINY, kish_size, summed_products
 from polystein._lib.scratch import empty_like
 from polystein._lib.segments import Segments
 from polystein.data.coordinates import Frame
@@ -342,12 +342,12 @@ class PairSums:
             return
         product = np.empty(self.sums.shape[1:], dtype=self.sums.dtype)
         for low, high, batch in zip(*(part.tolist() for part in segments), strict=True):
-            factors = scores[low:high].T, values[low:high]
+            factors = scores[low:high], values[low:high]
             if self._seen[batch]:
-                self.sums[batch] += np.matmul(*factors, out=product)
+                self.sums[batch] += summed_products(*factors, out=product)
             else:
                 # The first product of a batch is written where it belongs.
-                np.matmul(*factors, out=self.sums[batch])
+                summed_products(*factors, out=self.sums[batch])
                 self._seen[batch] = True
 
     def _add_at_once(self, scores: FloatArray, values: FloatArray, segments: Segments) -> None:

@@ -102,7 +102,7 @@ def check(
         sd by this part. ``result.tolerance`` then says whether they are "within" it, "beyond" it,
         or whether that is "undecided", beside the verdict and the p-value.
     n_jobs : int, optional
-        Number of threads; -1 takes all cores. Results are the same for any number; without
+        Number of cores to use; -1 takes all. Results are the same for any number; without
         it, all is done on this thread and rounds differently.
     rng : int, SeedSequence, Generator or None
         Signs are flipped at random, and with ``iid=True`` rows are split at random. The

@@ -1,0 +1,161 @@
+"""Parts of a pass on forked processes: the same answer, errors that come back, nothing left."""
+
+import os
+import signal
+import threading
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import polystein as ps
+from polystein.data.passes import every_row, run_pass
+from polystein.data.source import Block
+from polystein.scale.forks import can_fork
+from polystein.scale.threads import Threads
+from tests.scale.test_threads import CALLS
+from tests.sources import CountingSample
+
+HERE = os.getpid()
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+
+
+@pytest.fixture
+def draws(monkeypatch: pytest.MonkeyPatch) -> Iterator[np.ndarray]:
+    """Rows in many small blocks, which are worth a fork; no process is left behind."""
+    monkeypatch.setattr("polystein.data.passes.BLOCK_ELEMENTS", 300)
+    monkeypatch.setattr("polystein.scale.threads.FEWEST_NUMBERS", 0)
+    monkeypatch.setattr("polystein.scale.threads.can_fork", lambda source: True)
+    yield 1.02 * np.random.default_rng(0).standard_normal((20_000, 3))
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_the_answer_does_not_depend_on_the_number_of_processes(
+    name: str, draws: np.ndarray
+) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ps.PolysteinWarning)
+        one, two, five = (CALLS[name](draws, -draws, n_jobs=n_jobs) for n_jobs in (1, 2, 5))
+    assert one == two == five
+
+
+class Noted:
+    """Keeps the processes that blocks came to, and the order of the rows."""
+
+    def __init__(self, fault: Any = None) -> None:
+        self.processes: set[int] = set()
+        self.starts: list[int] = []
+        self._fault = fault
+
+    def zero(self) -> "Noted":
+        return Noted(self._fault)
+
+    def update(self, block: Block) -> None:
+        if self._fault is not None and os.getpid() != HERE and block.start > 10_000:
+            self._fault()
+        self.processes.add(os.getpid())
+        self.starts.append(block.start)
+
+    def merge(self, other: "Noted") -> "Noted":
+        self.processes |= other.processes
+        self.starts += other.starts
+        return self
+
+
+def passed(draws: np.ndarray, noted: Noted) -> None:
+    sample = ps.Sample(draws, -draws)
+    run_pass(sample, every_row(sample), noted, executor=Threads(2))
+
+
+def test_rows_are_worked_on_by_other_processes_and_merged_in_order(draws: np.ndarray) -> None:
+    noted = Noted()
+    passed(draws, noted)
+    assert len(noted.processes) == 2
+    assert os.getpid() in noted.processes
+    assert noted.starts == list(range(0, 20_000, 100))
+
+
+def fails() -> None:
+    raise ps.InputError("row 10100 is wrong")
+
+
+def is_killed() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+class Unsendable(Exception):
+    def __reduce__(self) -> Any:
+        raise TypeError
+
+
+def fails_badly() -> None:
+    raise Unsendable("as it is")
+
+
+@pytest.mark.parametrize(
+    ("fault", "error", "message"),
+    [
+        (fails, ps.InputError, "row 10100 is wrong"),
+        (fails_badly, RuntimeError, "Unsendable: as it is"),
+        (is_killed, ps.ClusterError, r"a process .* was lost; .* Pass `n_jobs=1`"),
+    ],
+)
+def test_what_goes_wrong_in_a_process_is_an_error_here(
+    fault: Any, error: type[Exception], message: str, draws: np.ndarray
+) -> None:
+    with pytest.raises(error, match=message):
+        passed(draws, Noted(fault))
+
+
+def test_where_no_process_can_be_forked_this_one_does_all(
+    draws: np.ndarray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused() -> int:
+        raise OSError("no memory")
+
+    monkeypatch.setattr(os, "fork", refused)
+    noted = Noted()
+    passed(draws, noted)
+    assert noted.processes == {HERE}
+    assert noted.starts == list(range(0, 20_000, 100))
+
+
+def test_an_interrupt_ends_the_processes(draws: np.ndarray) -> None:
+    def interrupted(done: int, total: int) -> None:
+        if done > total / 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        ps.psd(draws, -draws, order=2, n_jobs=2, progress=interrupted)
+
+
+def test_progress_goes_up_to_the_end(draws: np.ndarray) -> None:
+    heard: list[tuple[int, int]] = []
+    ps.psd(draws, -draws, order=2, n_jobs=2, progress=lambda *told: heard.append(told))
+    assert [done for done, _ in heard] == sorted(done for done, _ in heard)
+    assert heard[-1] == (20_000, 20_000)
+    assert len(heard) > 30
+
+
+def test_only_arrays_of_few_columns_without_other_threads_are_forked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    narrow, wide = np.ones((30, 2)), np.ones((30, 65))
+    monkeypatch.setattr("polystein.scale.forks.sys.platform", "linux")
+    monkeypatch.setattr("polystein.scale.forks._FORBIDDING", ())
+    monkeypatch.setattr(threading, "active_count", lambda: 1)
+    assert can_fork(ps.Sample(narrow, narrow))
+    assert not can_fork(ps.Sample(wide, wide))
+    assert not can_fork(CountingSample(narrow, narrow))
+    monkeypatch.setattr("polystein.scale.forks._FORBIDDING", ("numpy",))
+    assert not can_fork(ps.Sample(narrow, narrow))
+    monkeypatch.setattr("polystein.scale.forks._FORBIDDING", ())
+    monkeypatch.setattr(threading, "active_count", lambda: 2)
+    assert not can_fork(ps.Sample(narrow, narrow))
+    monkeypatch.setattr(threading, "active_count", lambda: 1)
+    monkeypatch.setattr("polystein.scale.forks.sys.platform", "win32")
+    assert not can_fork(ps.Sample(narrow, narrow))
