@@ -178,6 +178,8 @@ def speeds(
     sizes: Sequence[float],
     chains: Sequence[int],
     rules: Rules,
+    *,
+    careful: bool = False,
 ) -> list[tuple[list[int], Memory]]:
     """Features that remember equally long, the fast ones first, with the memory of each pool."""
     left, first = list(range(table.shape[1])), 0
@@ -187,7 +189,7 @@ def speeds(
         if len(joinings) - first > 2:
             slow = [left[j] for j in slower(table[:, left], joinings, chains, rules, first)]
         pool = [j for j in left if j not in slow]
-        memory = pooled(table[:, pool], joinings, sizes, chains, rules, first)
+        memory = pooled(table[:, pool], joinings, sizes, chains, rules, first, careful=careful)
         result.append((pool, memory))
         left, first = slow, min(memory.level + 1, len(joinings) - 2)
     return result

@@ -13,6 +13,7 @@ import pytest
 import polystein as ps
 from polystein.data.passes import every_row, run_pass
 from polystein.data.source import Block
+from polystein.scale import forks
 from polystein.scale.forks import can_fork
 from polystein.scale.threads import Threads
 from tests.scale.test_threads import CALLS
@@ -28,9 +29,18 @@ def draws(monkeypatch: pytest.MonkeyPatch) -> Iterator[np.ndarray]:
     monkeypatch.setattr("polystein.data.passes.BLOCK_ELEMENTS", 300)
     monkeypatch.setattr("polystein.scale.threads.FEWEST_NUMBERS", 0)
     monkeypatch.setattr("polystein.scale.threads.can_fork", lambda source: True)
+    children, fork = list[int](), forks._fork
+
+    def remembered() -> int:
+        child = fork()
+        children.append(child)
+        return child
+
+    monkeypatch.setattr(forks, "_fork", remembered)
     yield 1.02 * np.random.default_rng(0).standard_normal((20_000, 3))
-    with pytest.raises(ChildProcessError):
-        os.waitpid(-1, os.WNOHANG)
+    for child in children:
+        with pytest.raises(ChildProcessError):
+            os.waitpid(child, os.WNOHANG)
 
 
 @pytest.mark.parametrize("name", CALLS)

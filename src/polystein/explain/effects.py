@@ -34,6 +34,8 @@ from polystein.explain.sentences import not_judged, sentence
 from polystein.results.effects import LEVEL, EffectRow, EffectTable, quantile
 from polystein.types import Array, ScoreFunction
 
+#: What the scores explain less of than this comes after all else that is found.
+DOUBTFUL = 0.9
 #: Shares of the level. What is left out without pairs goes to the others.
 SHARES = {"mean": 0.14, "sd": 0.14, "correlation": 0.39, "skew": 0.24, "tail": 0.04}
 #: What is left is that of directions.
@@ -191,7 +193,7 @@ def _table(source: Source, looks: Sequence[_Look], complete: bool) -> EffectTabl
 
 def _importance(row: EffectRow) -> tuple[bool, bool, bool, float]:
     """Single parameters before directions, which are harder to read, and doubtful ones last."""
-    doubtful = row.found and not row.reliable
+    doubtful = row.found and row.reliability < DOUBTFUL
     return not row.found, bool(row.direction), doubtful, -abs(row.statistic)
 
 

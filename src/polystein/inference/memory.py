@@ -245,10 +245,11 @@ class Speed(NamedTuple):
     memory: Memory
 
 
-def speeds(curves: FloatArray, levels: Sequence[Joining]) -> list[Speed]:
+def speeds(curves: FloatArray, levels: Sequence[Joining], *, careful: bool = False) -> list[Speed]:
     """Features by their memory: those that are slower than most are pooled on their own.
 
-    A slow feature among many fast ones would hide in their pool.
+    A slow feature among many fast ones would hide in their pool. One is ``careful`` as in
+    `extrapolated` with features that tell little more together than alone.
     """
     left, first = np.ones(curves.shape[1], dtype=np.bool_), 0
     found: list[Speed] = []
@@ -256,7 +257,7 @@ def speeds(curves: FloatArray, levels: Sequence[Joining]) -> list[Speed]:
         pooled = left.copy()
         if first + 2 < len(levels):
             pooled[left] = ~_slower(curves[:, left], levels, first)
-        memory = pooled_memory(curves[:, pooled], levels, first)
+        memory = pooled_memory(curves[:, pooled], levels, first, careful=careful)
         found.append(Speed(pooled, memory))
         # What is left is slower than what has been pooled.
         left, first = left & ~pooled, min(memory.level + 1, len(levels) - 2)

@@ -38,8 +38,11 @@ SHARES = {
 }
 
 
-def shares_of(sums: Any, left_out: Any = ()) -> dict[str, float]:
-    """The shares by the total correlation of the scores. In few coordinates traces have less."""
+def shares_of(sums: Any, left_out: Any = (), *, hotelling: bool | None = None) -> dict[str, float]:
+    """The shares by the total correlation of the scores. In few coordinates traces have less.
+
+    The scores have the share of Hotelling's statistic if that is not judged.
+    """
     kept = [j for j in range(sums.diagonal.shape[2]) if j not in left_out]
     rows = float(sum(sums.sizes))
     has_metric = len(kept) > 1 and rows >= 2 * len(kept)
@@ -54,9 +57,14 @@ def shares_of(sums: Any, left_out: Any = ()) -> dict[str, float]:
     shares = {name: (1 - weight) * own[0] + weight * own[1] for name, own in SHARES.items()}
     for name in ("trace: sum", "trace of square: sum"):
         shares[name] *= min(1.0, len(kept) / 8)
-    if not has_metric:
+    if not (has_metric if hotelling is None else hotelling):
         shares["score: sum"] += shares["Hotelling: sum"]
     return shares
+
+
+def is_correlated(sums: Any, left_out: Any = ()) -> bool:
+    """Whether the shares are not those of uncorrelated coordinates."""
+    return shares_of(sums, left_out)["G2 pairs: max"] < SHARES["G2 pairs: max"][0] - 1e-12
 
 
 class GivenSums:

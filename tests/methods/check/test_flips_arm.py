@@ -34,6 +34,7 @@ from tests.methods.check.sums import (
     SHARES,
     GivenSums,
     fewest_batches,
+    is_correlated,
     literal_families,
     literal_products,
     random_sums,
@@ -123,10 +124,8 @@ def literal_pools(sums: Any, name: str, columns: Array, left_out: Any) -> list[l
             found.append((kept, literal_memory.Memory(0, 1.0, 0.0)))
             continue
         table = literal_memory.curves(columns[:, kept], sizes, chains, joinings)
-        own = literal_memory.speeds(table, joinings, sizes, chains, RULES)
-        if name == "trace":
-            alone = literal_memory.pooled(table, joinings, sizes, chains, RULES, careful=True)
-            own = [([0], alone)]
+        careful = name == "trace" or is_correlated(sums, left_out)
+        own = literal_memory.speeds(table, joinings, sizes, chains, RULES, careful=careful)
         found += [([kept[j] for j in features], memory) for features, memory in own]
     return [
         literal.Pool(own, joinings[memory.level], memory.deflation)
@@ -166,15 +165,14 @@ def literal_arm(
     sums: Any, stages: list[Array], left_out: Any = (), levels: Any = ()
 ) -> tuple[tuple[int, int], dict[str, float]]:
     """How many of how many flips are extreme, and each statistic's own tail among the flips."""
-    families = []
+    families, forms = [], literal_forms(sums, left_out)
     for name, columns in literal_families(sums, left_out).items():
         pools = literal_pools(sums, name, columns, left_out)
         # A family of which nothing moves is left out.
         if any(columns[:, own.columns].any() for own in pools):
-            of_all = shares_of(sums, left_out)
+            of_all = shares_of(sums, left_out, hotelling="Hotelling" in forms)
             shares = of_all[f"{name}: sum"], of_all.get(f"{name}: max", 0.0)
             families.append((name, (columns, pools, *shares)))
-    forms = literal_forms(sums, left_out)
     judged_families = [own for _, own in families]
     extreme, patterns = literal.flipped(judged_families, list(forms.values()), stages, levels)
     signs = np.concatenate(stages)[:patterns]

@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from polystein.inference.memory import Joining, pooled_memory, speeds, variance_curves
+from polystein.inference.memory import Joining, speeds, variance_curves
 from polystein.inference.signflips import (
     FlippedStatistics,
     at_least_as_extreme,
@@ -34,7 +34,7 @@ from polystein.methods.check.families import (
 )
 from polystein.methods.check.flipped_forms import FlippedForm
 from polystein.methods.check.invariant import forms
-from polystein.methods.check.shares import Shares
+from polystein.methods.check.shares import HOTELLING, Shares
 from polystein.results.evidence import Abstention, Arm, Part
 from polystein.types import FloatArray
 
@@ -66,9 +66,7 @@ def flip_signs(
         return [Abstention(FLIPS, _SHORT)]
     if left_out.all():
         return [Abstention(FLIPS, _ALL_SLOW)]
-    shares, every = Shares(sums, left_out), list[Judged]()
-    every += [_Flips(family, sums, left_out) for family in families(sums, left_out, shares)]
-    every += [FlippedForm(form, sums) for form in forms(sums, left_out, shares)]
+    every = _everything(sums, left_out)
     signs = random_signs(FIRST_PATTERNS, sums.count, rng, unflipped_first=True)
     for one in every:
         one.flip(signs)
@@ -90,6 +88,19 @@ _ALL_SLOW = (
     "run them longer"
 )
 _SLOW = "some features remember for longer than the longest batches. Run the chains longer"
+
+
+def _everything(sums: BatchSums, left_out: NDArray[np.bool_]) -> list[Judged]:
+    """All statistics, whether or not they can be judged."""
+    shares = Shares(sums, left_out)
+    directions = [FlippedForm(form, sums) for form in forms(sums, left_out, shares)]
+    # What Hotelling's statistic cannot judge is left to the sum over the scores.
+    shares.has_hotelling = any(one.form.name == HOTELLING and one.moves for one in directions)
+    coordinates = [
+        _Flips(family, sums, left_out, careful=shares.correlated)
+        for family in families(sums, left_out, shares)
+    ]
+    return [*coordinates, *directions]
 
 
 def _shares(judged: list[Judged]) -> FloatArray:
@@ -146,8 +157,11 @@ class _Group(NamedTuple):
 class _Flips:
     """The two statistics of a family, for the draws and for every flip so far."""
 
-    def __init__(self, family: Family, sums: BatchSums, left_out: NDArray[np.bool_]) -> None:
+    def __init__(
+        self, family: Family, sums: BatchSums, left_out: NDArray[np.bool_], *, careful: bool
+    ) -> None:
         self.family, self._sums, self._left_out = family, sums, left_out
+        self._careful = careful
         #: Whether any features remember too long to be judged.
         self.slow = False
         # The groups of each part. A part may have been summed for one visit: it is grouped when
@@ -168,11 +182,23 @@ class _Flips:
     def _grouped(self, part: FloatArray, offset: int) -> Iterator[_Group]:
         """Features of a part by their memory, without those that cannot be judged."""
         kept = self._kept(offset, part.shape[1])
-        for group in _by_memory(part, kept, self._sums, alone=self.family.of_all):
+        for group in self._by_memory(part, kept):
             if group.deflation < LEAST_DEFLATION:
                 self.slow = True
             elif self._suffices(group):
                 yield group
+
+    def _by_memory(self, part: FloatArray, kept: NDArray[np.intp]) -> Iterator[_Group]:
+        """Groups of features with the batches they are summed over."""
+        levels, rows = self._sums.joinings, float(self._sums.sizes.sum())
+        if len(levels) == 1 or not kept.size:
+            yield _Group(kept, levels[0], 1.0, np.inf)
+            return
+        columns = tamed(part if kept.size == part.shape[1] else part[:, kept])
+        careful = self._careful or self.family.of_all
+        for features, memory in speeds(variance_curves(columns, levels), levels, careful=careful):
+            independent = memory.independent(rows)
+            yield _Group(kept[features], levels[memory.level], memory.deflation, independent)
 
     def _suffices(self, group: _Group) -> bool:
         """Whether the family can be judged on these batches."""
@@ -263,26 +289,3 @@ class _Flips:
 
 #: Statistics on the same flips: those of a family of features, or a quadratic form.
 Judged: TypeAlias = _Flips | FlippedForm
-
-
-def _by_memory(
-    part: FloatArray, kept: NDArray[np.intp], sums: BatchSums, *, alone: bool
-) -> Iterator[_Group]:
-    """Groups of features with the batches they are summed over.
-
-    One feature that stands ``alone`` has no others to be pooled with.
-    """
-    levels, rows = sums.joinings, float(sums.sizes.sum())
-    if len(levels) == 1 or not kept.size:
-        yield _Group(kept, levels[0], 1.0, np.inf)
-        return
-    columns = tamed(part if kept.size == part.shape[1] else part[:, kept])
-    curves = variance_curves(columns, levels)
-    if alone:
-        memory = pooled_memory(curves, levels, careful=True)
-        yield _Group(kept, levels[memory.level], memory.deflation, memory.independent(rows))
-        return
-    for speed in speeds(curves, levels):
-        memory = speed.memory
-        independent = memory.independent(rows)
-        yield _Group(kept[speed.features], levels[memory.level], memory.deflation, independent)

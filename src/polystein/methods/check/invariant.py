@@ -27,7 +27,7 @@ from polystein.methods.check.families import (
     centred_spreads,
     order_of,
 )
-from polystein.methods.check.shares import Shares
+from polystein.methods.check.shares import HOTELLING, Shares
 from polystein.types import FloatArray
 
 #: Directions in which scores vary by less than this, relative to the most, are taken for rounding.
@@ -76,7 +76,7 @@ def _hotelling(sums: BatchSums, kept: NDArray[np.intp], shares: Shares) -> Form:
     def direction() -> FloatArray:
         return _spread(root @ standard.sum(axis=0), kept, sums)
 
-    name, words, products = "Hotelling", "location, direction", standard @ standard.T
+    name, words, products = HOTELLING, "location, direction", standard @ standard.T
     share, _ = shares.of(name)
     return Form(name, words, ("score",), products, share, kept.size, direction)
 

@@ -11,12 +11,13 @@ from polystein._lib.numerics import TINY
 from polystein.methods.check.batch_sums import BatchSums
 from polystein.types import FloatArray
 
+HOTELLING = "Hotelling"
 #: Shares of the level of the sum and of the largest, by statistic. They were chosen on seeds that
 #: appear in no table. Where coordinates are uncorrelated, Hotelling's statistic is the sum over the
 #: scores, and the trace of the square shows what pairs show.
 UNCORRELATED: Mapping[str, tuple[float, float]] = {
     "score": (0.41, 0.015),
-    "Hotelling": (0.01, 0.0),
+    HOTELLING: (0.01, 0.0),
     "x": (0.004, 0.006),
     "G1-4": (0.12, 0.03),
     "tails": (0.004, 0.016),
@@ -28,7 +29,7 @@ UNCORRELATED: Mapping[str, tuple[float, float]] = {
 #: Where they are correlated, the sums over coordinates see the stiff directions alone.
 CORRELATED: Mapping[str, tuple[float, float]] = {
     "score": (0.02, 0.01),
-    "Hotelling": (0.28, 0.0),
+    HOTELLING: (0.28, 0.0),
     "x": (0.004, 0.006),
     "G1-4": (0.08, 0.012),
     "tails": (0.004, 0.015),
@@ -61,6 +62,10 @@ class Shares:
             and sums.score_products.size > 0
             and rows >= FEWEST_ROWS_A_COORDINATE * kept.size
         )
+        #: Whether features of different coordinates tell little more together than alone.
+        self.correlated = False
+        #: Whether Hotelling's statistic is judged.
+        self.has_hotelling = self.has_metric
         self._of_traces = min(1.0, kept.size / MANY_COORDINATES)
         self._weight = 0.0
         if self.has_metric:
@@ -69,19 +74,20 @@ class Shares:
             found = total_correlation(moments) - kept.size / (4.0 * rows)
             span = MOST_CORRELATION - LEAST_CORRELATION
             self._weight = min(max((found - LEAST_CORRELATION) / span, 0.0), 1.0)
+            self.correlated = self._weight > 0.0
 
     def of(self, name: str) -> tuple[float, float]:
         """The shares of the sum and of the largest of a statistic.
 
         Traces add up what all coordinates have in common. Of a few there is less to add up, and
-        single coordinates show as much. Where Hotelling's statistic is not to be had, the sum over
-        the scores has its share.
+        single coordinates show as much. Where Hotelling's statistic is not judged, the sum over the
+        scores has its share.
         """
         total, largest = self._between(name)
         if name.startswith("trace"):
             total *= self._of_traces
-        if name == "score" and not self.has_metric:
-            total += self._between("Hotelling")[0]
+        if name == "score" and not self.has_hotelling:
+            total += self._between(HOTELLING)[0]
         return total, largest
 
     def _between(self, name: str) -> tuple[float, float]:
