@@ -45,7 +45,7 @@ class Line:
     part: str
     draw: Draw = field(compare=False)
     claims: frozenset[str]
-    replicates: int = 1000
+    replicates: int = 300
     iid: bool = False
     chains_depend: bool = False
     needs_jax: bool = False

@@ -43,7 +43,7 @@ def lines() -> Iterator[Line]:
     power = frozenset({"power"})
     for name, shift, factor in (("mean +0.1", 0.1, 1.0), ("all x 1.1", 0.0, 1.1)):
         draw = partial(faulty_ar, shift=shift, factor=factor)
-        yield Line(f"AR(0.9), {name}, 4 x 1000, d=8", "power", draw, power)
+        yield Line(f"AR(0.9), {name}, 4 x 1000, d=8", "power", draw, power, replicates=1000)
     by_name = {line.name: line for line in correct.lines()}
     for name in ("AR(0.5), 4 x 1000, d=8", "AR(0.9), 4 x 1000, d=8", walkers(by_name)):
         draw = partial(swapped, line=by_name[name])
@@ -59,13 +59,13 @@ def walkers(names: dict[str, Line]) -> str:
 def independent() -> Iterator[Line]:
     """Few rows, skewed scores, and one setting with many replicates."""
     for rows, dimension, claims, replicates in (
-        (1000, 16, {"committed size", "tails"}, 10_000),
-        (50, 2, {"size", "few rows"}, 10_000),
-        (50, 16, {"size", "few rows"}, 10_000),
+        (1000, 16, {"committed size", "tails"}, 4000),
+        (50, 2, {"size", "few rows"}, 4000),
+        (50, 16, {"size", "few rows"}, 4000),
     ):
         draw = partial(normal, rows=rows, dimension=dimension)
         name = f"N(0, I), n={rows}, d={dimension}"
         claimed = frozenset(claims)
         yield Line(name, "independent", draw, claimed, replicates, iid=True, cost=30.0)
     name = f"log Gamma({SHAPE:g}), n=1000, d=16"
-    yield Line(name, "independent", log_gamma, frozenset({"size"}), 2000, iid=True)
+    yield Line(name, "independent", log_gamma, frozenset({"size"}), 4000, iid=True)
