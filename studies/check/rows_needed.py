@@ -155,7 +155,7 @@ class Method(NamedTuple):
 
     label: str
     test: Callable[..., ps.GofResult] | None
-    replicates: int = 200
+    replicates: int = 100
     cost: float = 0.001
     pairs: float = 0.0
 

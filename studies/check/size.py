@@ -60,7 +60,7 @@ class Null(NamedTuple):
     sample: Callable[[Replicate], ps.Sample]
     settings: dict[str, Scalar]
     cost: float
-    replicates: int = 2000
+    replicates: int = 1000
     iid: bool = True
     low: float = 0.035
     high: float = 0.06
@@ -70,11 +70,11 @@ class Null(NamedTuple):
 SWEEPS = 1000
 MACHINE = experiment2.cells(1000, SWEEPS)[0]
 #: Where the references of both arms are strained: measured to be told, not promised to be right.
-STRAINED = {"replicates": 2000, "low": 0.0, "high": 1.0}
+STRAINED = {"replicates": 1000, "low": 0.0, "high": 1.0}
 NULLS = {
     **{
         f"N(0, I), d={d}": Null(normal, {"n": 1000, "d": d}, milliseconds(1000, d), replicates)
-        for d, replicates in ((2, 2000), (16, 2000), (128, 1000))
+        for d, replicates in ((2, 1000), (16, 1000), (128, 500))
     },
     "Student-t(5), d=16": Null(heavy_tails, {"n": 1000, "d": 16}, milliseconds(1000, 16)),
     "log Exp(1), d=16": Null(

@@ -63,13 +63,13 @@ WALKERS = "ensemble of 16 walkers, correlated Gaussian, 16 x 1000, d=4"
 POWER = ["AR(0.9), mean +0.1, 4 x 1000, d=8", "AR(0.9), all x 1.1, 4 x 1000, d=8"]
 # Every line of every table with its replicates: the study is not there where only tests are.
 REPLICATES: dict[str, dict[str, int]] = {
-    "correct": dict.fromkeys(CHAINS, 1000),
-    "wrong": {**dict.fromkeys(PLANTED, 1000), SCHOOLS: 40, REGRESSION: 40},
+    "correct": dict.fromkeys(CHAINS, 300),
+    "wrong": {**dict.fromkeys(PLANTED, 300), SCHOOLS: 40, REGRESSION: 40},
     "independent": {
         **dict.fromkeys(
-            (f"N(0, I), {n}" for n in ("n=1000, d=16", "n=50, d=2", "n=50, d=16")), 10_000
+            (f"N(0, I), {n}" for n in ("n=1000, d=16", "n=50, d=2", "n=50, d=16")), 4000
         ),
-        "log Gamma(0.3), n=1000, d=16": 2000,
+        "log Gamma(0.3), n=1000, d=16": 4000,
     },
     "power": dict.fromkeys(POWER, 1000),
     "axes": {
