@@ -128,7 +128,7 @@ FAULTS = {
     "stiff": fault(
         "condition 100, d=10: all sd × 0.95",
         targets.conditioned(100.0, 10),
-        {"oracle": (5, 7), "check": (5, 7), "lambda_psd": (18, 20), "ksd": (16, 16)},
+        {"oracle": (5, 7), "check": (5, 9), "lambda_psd": (18, 20), "ksd": (16, 16)},
         scale=0.95,
     ),
     "mode": fault(

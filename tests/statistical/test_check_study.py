@@ -62,9 +62,7 @@ STRAINED = {
     )
 }
 BOUNDS |= STRAINED
-SIZE = {
-    name: 1000 if name.startswith("RBM") or name == "N(0, I), d=128" else 2000 for name in BOUNDS
-}
+SIZE = {name: 500 if name == "N(0, I), d=128" else 1000 for name in BOUNDS}
 REPLICATES = {"paper": dict.fromkeys(PAPER, 200), "beyond": BEYOND, "size": SIZE}
 
 # A twentieth of every cell is run again, but 50 of the 1,000 replicates in d = 128: a twentieth
