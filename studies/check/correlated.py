@@ -25,7 +25,7 @@ from studies.check import correlated_targets as targets
 from studies.check.alternatives import Generator, Pair
 from studies.check.correlated_targets import Axes
 
-REPLICATES = 100
+REPLICATES = 200
 #: `check` must have this part of the better of the two others, or be no more than this below it.
 PART, MARGIN = 0.9, 0.08
 HOTELLING, TRACE, SQUARE = "Hotelling: sum", "trace: sum", "trace of square: sum"

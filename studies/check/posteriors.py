@@ -12,7 +12,7 @@ from studies.check import SEED, milliseconds
 from studies.check.correlated import whitened
 from studies.check.posterior_targets import FAULTS, POSTERIORS
 
-ROWS, REPLICATES = 1000, 40
+ROWS, REPLICATES = 1000, 200
 METHODS = {"check": "`check`", "whitened": "whitened"}
 
 

@@ -155,7 +155,7 @@ class Method(NamedTuple):
 
     label: str
     test: Callable[..., ps.GofResult] | None
-    replicates: int = 100
+    replicates: int = 200
     cost: float = 0.001
     pairs: float = 0.0
 
@@ -167,7 +167,7 @@ METHODS = {
         f"lambda_psd_{order}": Method(f"Q={order}", partial(ps.lambda_psd_test, order=order))
         for order in ORDERS
     },
-    "ksd": Method("IMQ KSD", partial(ps.ksd_test, kernel=ps.IMQKernel()), 100, pairs=2.2e-5),
+    "ksd": Method("IMQ KSD", partial(ps.ksd_test, kernel=ps.IMQKernel()), 200, pairs=2.2e-5),
 }
 
 

@@ -173,6 +173,9 @@ def lines() -> dict[str, Callable[[], Row]]:
     return made
 
 
+MINUTES_A_LINE = 0.5
+
+
 class Lines:
     """A table of numbers, one line at a time."""
 
@@ -187,10 +190,8 @@ class Lines:
     def run(self, only: str = "", jobs: int = 1, *, anew: bool = False) -> None:
         """Fill in what is missing; a line is stored as soon as it is there."""
         rows: dict[str, Row] = {name: dict(line) for name, line in self.stored().items()}
-        for name, compute in lines().items():
-            if only not in name or (name in rows and not anew):
-                continue
-            values = compute()
+        for name in self._left(only, anew):
+            values = lines()[name]()
             shown = ", ".join(f"{key} {value}" for key, value in values.items())
             rows[name] = {
                 "line": name,
@@ -201,6 +202,15 @@ class Lines:
             }
             print(name, shown, sep="  ", flush=True)
             write_csv(self.table, [rows[key] for key in lines() if key in rows])
+
+    def minutes(self, only: str = "", *, anew: bool = False) -> float:
+        """Roughly what is left to do, in minutes of one core."""
+        return MINUTES_A_LINE * len(self._left(only, anew))
+
+    def _left(self, only: str, anew: bool) -> list[str]:
+        """The lines that are to be made."""
+        stored = self.stored()
+        return [name for name in lines() if only in name and (anew or name not in stored)]
 
 
 STUDY = Lines()

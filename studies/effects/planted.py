@@ -32,8 +32,7 @@ LETTERS = {
     ("", True): "e",
     ("", False): "f",
 }
-#: Replicates of lines that take longer than the others, which have 200.
-REPLICATES = {("logistic", "independent"): 100, ("logistic", "chains"): 100}
+REPLICATES = 200
 
 
 class Truth(NamedTuple):
@@ -171,10 +170,10 @@ def cells() -> list[Cell]:
     """Gaussian targets before posteriors, which take longer."""
     result = _of_targets("independent", 120.0, "N(0, I)", "AR .95")
     for n in (1000, 10_000):
-        result.append(_cell(200, 50.0, f"log Gamma(5), n={n}", "independent", "sd", n=n))
+        result.append(_cell(50.0, f"log Gamma(5), n={n}", "independent", "sd", n=n))
     result += _of_targets("chains", 200.0, "N(0, I)", "AR .95")
-    for d, replicates, cost in ((50, 200, 200.0), (100, 20, 700.0)):
-        result.append(_cell(replicates, cost, f"N(0, I), d={d}", "independent", "sd", n=d))
+    for d, cost in ((50, 200.0), (100, 700.0)):
+        result.append(_cell(cost, f"N(0, I), d={d}", "independent", "sd", n=d))
     result += _of_targets("independent", 1000.0, "logistic")
     return result + _of_targets("chains", 1000.0, "logistic")
 
@@ -182,20 +181,16 @@ def cells() -> list[Cell]:
 def _of_targets(draws: str, cost: float, *names: str) -> list[Cell]:
     """The faults of each target in twenty dimensions."""
     return [
-        _cell(REPLICATES.get((target, draws), 200), cost, target, draws, fault)
+        _cell(cost, target, draws, fault)
         for target in names
         for fault in ("none", "sd", "mean", "all sds", "skew", "correlation")
         if fault != "correlation" or target in TURN
     ]
 
 
-def _cell(
-    replicates: int, cost: float, target: str, draws: str, fault: str, **further: int
-) -> Cell:
-    return Cell.of(
-        "effects-planted", replicates=replicates, cost=cost, target=target, draws=draws,
-        fault=fault, **further,
-    )  # fmt: skip
+def _cell(cost: float, target: str, draws: str, fault: str, **further: int) -> Cell:
+    settings = {"target": target, "draws": draws, "fault": fault, **further}
+    return Cell.of("effects-planted", replicates=REPLICATES, cost=cost, **settings)
 
 
 STUDY = Study(

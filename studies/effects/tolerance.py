@@ -43,7 +43,7 @@ STUDY = Study(
     Path(__file__).with_suffix(".csv"),
     tuple(
         Cell.of("effects-tolerance", replicates=replicates, cost=cost, border=border, n=n)
-        for n, cost, replicates in ((1000, 30.0, 400), (10_000, 90.0, 200), (100_000, 700.0, 60))
+        for n, cost, replicates in ((1000, 30.0, 400), (10_000, 90.0, 200), (100_000, 700.0, 200))
         for border in BORDERS
     ),
     name,

@@ -62,19 +62,17 @@ STRAINED = {
     )
 }
 BOUNDS |= STRAINED
-SIZE = {name: 500 if name == "N(0, I), d=128" else 1000 for name in BOUNDS}
+SIZE = {name: 500 if name in ("N(0, I), d=128", "RBM 0.00, d=50") else 2000 for name in BOUNDS}
 REPLICATES = {"paper": dict.fromkeys(PAPER, 200), "beyond": BEYOND, "size": SIZE}
 
-# A twentieth of every cell is run again, but 50 of the 1,000 replicates in d = 128: a twentieth
-# of these would take longer than all the others in d = 2 and 16 together.
-FEWER = {"N(0, I), d=128": 50}
+# A twentieth of every cell is run again.
 # Replicates that one test runs: a draw of the Boltzmann machine takes seconds.
 TOGETHER, MACHINES_TOGETHER = 50, 5
 AGAIN = [
     pytest.param(part, name, start, min(start + together, again), id=f"{name}-{start}")
     for part, cells in REPLICATES.items()
     for name, replicates in cells.items()
-    for again in [FEWER.get(name, replicates // 20)]
+    for again in [replicates // 20]
     for together in [MACHINES_TOGETHER if name.startswith("RBM") else TOGETHER]
     for start in range(0, again, together)
 ]

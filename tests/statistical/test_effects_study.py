@@ -14,8 +14,6 @@ import polystein as ps
 pytestmark = pytest.mark.slow
 
 PAGE = Path(__file__).parents[2] / "docs" / "effects.md"
-#: A twentieth of every line is run again. These take seconds each: fewer of them.
-FEWER = {"N(0, I), d=100, independent, sd": 1}
 
 
 def study(part: str) -> ModuleType:
@@ -35,7 +33,7 @@ AGAIN = [(part, name) for part in ("planted", "tolerance") for name in lines(par
 def test_the_cells_begin_as_published(part: str, name: str) -> None:
     one = study(part).STUDY
     decisions = one.stored()[name]["decisions"]
-    count = FEWER.get(name, max(1, len(decisions) // 20))
+    count = len(decisions) // 20
     assert one.marks_of(one.cell(name), range(count)) == decisions[:count]
 
 

@@ -221,8 +221,8 @@ def lambda_psd_test(
                 "`weights` must say by `needs_covariance = True` or `False` whether it looks at "
                 f"covariances or at variances alone; got {weights!r}"
             )
-    require_resolution(resolution, standardise=standardisation(standardise) is not False)
     standard = standardisation(standardise) is not False
+    require_resolution(resolution, standardise=standard)
     test = SplitSampleTest(
         as_source(draws, scores), basis_for(basis, order, standardise=standard), structure,
         split, variance, alternative, standardise,
