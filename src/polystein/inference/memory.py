@@ -85,7 +85,7 @@ class Joining:
 
     def joined(self, sums: FloatArray) -> FloatArray:
         """Sums over the longer batches, of sums over the original ones."""
-        return sums if self.count == len(sums) else _summed(sums, self.starts)
+        return sums if self.count == len(sums) else summed(sums, self.starts)
 
 
 def variance_curves(sums: FloatArray, levels: Sequence[Joining]) -> FloatArray:
@@ -100,13 +100,13 @@ def variance_curves(sums: FloatArray, levels: Sequence[Joining]) -> FloatArray:
         for level, curve in zip(levels, curves, strict=True):
             if level.count < len(before):
                 # Longer batches begin where shorter ones do.
-                before = _summed(before, np.searchsorted(starts, level.starts))
+                before = summed(before, np.searchsorted(starts, level.starts))
                 starts = level.starts
             curve[low : low + _COLUMNS_AT_ONCE] = _variances(before, level)
     return curves
 
 
-def _summed(sums: FloatArray, starts: NDArray[np.intp]) -> FloatArray:
+def summed(sums: FloatArray, starts: NDArray[np.intp]) -> FloatArray:
     """Sums over neighbouring rows, from each start to the next."""
     size, left = divmod(len(sums), len(starts))
     if left == 0 and np.array_equal(starts, size * np.arange(len(starts))):
@@ -119,7 +119,7 @@ def _summed(sums: FloatArray, starts: NDArray[np.intp]) -> FloatArray:
 
 def _variances(joined: FloatArray, level: Joining) -> FloatArray:
     """Squared deviations from the chains' means, over what independent rows would have."""
-    means = _summed(joined, level.borders) / level.chain_rows[:, None]
+    means = summed(joined, level.borders) / level.chain_rows[:, None]
     deviations = means[level.own_chain]
     deviations *= level.rows[:, None]
     np.subtract(joined, deviations, out=deviations)

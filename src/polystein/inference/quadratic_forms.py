@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from scipy.special import gammaincc, ndtr
 
 from polystein._lib.numerics import TINY
-from polystein.inference.memory import MOST_INDEPENDENT, Joining, Memory, extrapolated
+from polystein.inference.memory import MOST_INDEPENDENT, Joining, Memory, extrapolated, summed
 from polystein.types import FloatArray
 
 #: A law that is hardly skewed is taken for normal.
@@ -31,12 +31,12 @@ _LEAST_SKEWNESS = 1e-3
 
 
 def joined_products(products: FloatArray, joining: Joining) -> FloatArray:
-    """K of longer batches, by K of the original ones."""
-    if joining.count == len(products):
-        return products
-    rows = np.add.reduceat(products, joining.starts, axis=0)
-    result: FloatArray = np.add.reduceat(rows, joining.starts, axis=1)
-    return result
+    """K of longer batches, by K of the original ones.
+
+    K is symmetric: its columns are joined as the rows of its transpose.
+    """
+    rows = joining.joined(products)
+    return rows if rows is products else joining.joined(rows.T)
 
 
 def apart(products: FloatArray, chains: NDArray[np.intp] | None) -> FloatArray:
@@ -124,7 +124,8 @@ def _within_chains(products: FloatArray, level: Joining) -> FloatArray:
     joined, own = joined_products(products, level), level.own_chain
     shares = level.rows / level.chain_rows[own]
     # A batch's share of the sum over its chain is taken off, on either side of the products.
-    left = joined - shares[:, None] * np.add.reduceat(joined, level.borders, axis=0)[own]
-    both = left - shares * np.add.reduceat(left, level.borders, axis=1)[:, own]
+    chains = summed(joined, level.borders)
+    left = joined - shares[:, None] * chains[own]
+    both = left - shares * summed(left.T, level.borders).T[:, own]
     result: FloatArray = both / level.expected
     return result
