@@ -9,7 +9,7 @@ One `check` decides for itself and for its single statistic. The decisions of su
 x if both reject, c if only `check` does, and s if only the statistic does.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -166,10 +166,14 @@ def decide(replicate: Replicate) -> Sequence[Row]:
     test = partial(ps.check, iid=fault.iid, rng=replicate.stream("check"))
     if cell["method"] == "whitened":
         return decision(test(*whitened(*pair)))
-    result = test(*pair)
-    if fault.single is None:
+    return with_single(test(*pair), fault.single)
+
+
+def with_single(result: ps.GofResult, single: str | None) -> Sequence[Row]:
+    """Whether `check` rejects, and whether the single statistic would with the whole level."""
+    if single is None:
         return decision(result)
-    alone = [part.pvalue <= LEVEL for part in result.evidence.parts if part.name == fault.single]
+    alone = [part.pvalue <= LEVEL for part in result.evidence.parts if part.name == single]
     return [{**row, "single": int(any(alone))} for row in decision(result)]
 
 
@@ -181,8 +185,14 @@ def marks(rows: Sequence[Row]) -> str:
 
 def rates_of(cell: Cell, decisions: str) -> Row:
     """How often the method rejected, and how often the single statistic did."""
+    return counted(
+        decisions, alone=cell["method"] == "check" and FAULTS[cell["fault"]].single is not None
+    )
+
+
+def counted(decisions: str, *, alone: bool) -> Row:
+    """Rates by the characters of `marks`; that of a single statistic if there is one."""
     rejections, single = (sum(map(decisions.count, letters)) for letters in ("xc", "xs"))
-    alone = cell["method"] == "check" and FAULTS[cell["fault"]].single is not None
     return {
         "rejections": rejections,
         "rate": f"{rejections / len(decisions):.4f}",
@@ -219,10 +229,15 @@ def lines() -> list[Line]:
             rates = {method: float(rows[one]["rate"]) for method, one in names.items()}
             if fault.single is not None:
                 rates["single"] = float(rows[names["check"]]["single"])
-            best = max(rates.get(method, 0.0) for method in RIVALS)
-            wanted = min(PART * best, best - MARGIN) if fault.least is None else fault.least
+            wanted = wanted_of(rates) if fault.least is None else fault.least
             found.append(Line(fault.label, rates, rates["check"] >= wanted - 1e-12))
     return found
+
+
+def wanted_of(rates: Mapping[str, float]) -> float:
+    """What is promised of `check` beside these rates."""
+    best = max(rates.get(method, 0.0) for method in RIVALS)
+    return min(PART * best, best - MARGIN)
 
 
 def markdown() -> list[str]:

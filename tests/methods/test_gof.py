@@ -243,8 +243,8 @@ def test_standardised_verdicts_do_not_depend_on_units() -> None:
 # Who sees what
 
 
-@pytest.mark.parametrize("standardise", [False, True])
-def test_test_rows_never_influence_training(standardise: bool) -> None:
+@pytest.mark.parametrize("standardise", [False, True, "whiten"])
+def test_test_rows_never_influence_training(standardise: bool | str) -> None:
     draws, scores = arbitrary_rows(150, 3)
     split = RecordingSplit()
     options: Any = {"order": 3, "split": split, "standardise": standardise, "rng": 3}

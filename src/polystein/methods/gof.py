@@ -68,7 +68,7 @@ def psd_test(
     basis : {"monomial", "hermite", "bounded-hermite"}
         The functions phi_i that A_i multiplies: the paper's powers, orthonormal
         Hermite polynomials, or these times exp(-x^2/4), which are bounded and so
-        need no moments of the draws. The last two need ``standardise=True``.
+        need no moments of the draws. The last two need ``standardise`` True or "whiten".
     split : RandomSplit, BlockSplit or ChainSplit
         Which rows train and which test; all training rows go to the test function.
         The default is the paper's, for independent rows.

@@ -137,8 +137,8 @@ def meaning(result: GofResult, alpha: float = DEFAULT_LEVEL) -> str:
         )
     if not result.rejected(alpha):
         return (
-            "This is no proof: small faults need more draws to show, and a mode that no draw "
-            "visited, or a chain shuffled out of its order, shows in no score test."
+            "This is no proof: small faults need more draws to show, and a distant mode that no "
+            "draw visited, or a chain shuffled out of its order, shows in no score test."
         )
     return (
         "Draws from the target would give a statistic this far out in "
@@ -157,9 +157,7 @@ def found_words(result: GofResult, alpha: float = DEFAULT_LEVEL) -> str:
     arm = next((arm for arm in arms if arm.rows == "all rows"), arms[0])
     part = arm.leading
     places = " and ".join(part.coordinates) or "all coordinates together"
-    what = f"{part.words} of {places}"
-    if part.words.endswith(", direction"):
-        what = f"{part.words.removesuffix(', direction')} along a direction, {places}"
+    what = f"{part.words}, {part.direction}" if part.direction else f"{part.words} of {places}"
     return f"{what} ({part.name}, {arm.rows})"
 
 

@@ -30,7 +30,8 @@ class Part(NamedTuple):
     """One statistic or trained witness among several that share the level of a test.
 
     ``words`` say what it looks at; ``orders`` and ``coordinates`` are those that stand out,
-    with no coordinates if it looks at all of them together.
+    with no coordinates if it looks at all of them together. ``direction`` has the coordinates
+    with their loadings in words, if the part looks along a direction and one stands out.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Part(NamedTuple):
     coordinates: tuple[str, ...]
     pvalue: float
     level_share: float
+    direction: str = ""
 
     @property
     def z(self) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
@@ -216,9 +216,8 @@ class SmoothTails(_Ordered):
     draws in standardised coordinates.
     """
 
-    order: int = 2
+    order: int = field(default=2, init=False)
 
-    least = 2
     #: Where an indicator is 1/2, and twice its slope there.
     border: ClassVar[float] = 1.75
     steepness: ClassVar[float] = 1.4
@@ -253,8 +252,8 @@ def basis_for(name: BasisName, order: int, *, standardise: bool) -> Basis:
         return Monomial(order)
     if not standardise:
         raise InputError(
-            f"`standardise` must be True for `basis={name!r}`, which is made for draws of mean 0 "
-            "and variance 1; got False"
+            f"`standardise` must be True or 'whiten' for `basis={name!r}`, which is made for draws "
+            "of mean 0 and variance 1; got False"
         )
     return Hermite(order) if name == "hermite" else BoundedHermite(order)
 

@@ -620,11 +620,11 @@ def test_inputs_are_left_alone() -> None:
     [
         (
             lambda draws: draws * np.array([1.0, 1.0, 1.2]),
-            "spread along a direction, mainly c (trace of square: sum, all rows)",
+            "spread along a direction, mainly `c` (trace of square: sum, all rows)",
         ),
         (
             lambda draws: draws + 0.5 * draws[:, [1, 0, 0]] * [1.0, 0.0, 0.0] / 1.25**0.5,
-            "spread along a direction, mainly a + 0.8 b (trace of square: sum, all rows)",
+            "spread along a direction, mainly `a` + 0.8 `b` (trace of square: sum, all rows)",
         ),
         (lambda draws: draws + 0.15, "location of all coordinates together (score: sum, all rows)"),
     ],

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from polystein.methods.check.flipped_forms import FlippedForm, direction_words
+from polystein.methods.check.flipped_forms import FlippedForm, direction_words, named_places
 from polystein.methods.check.invariant import forms
 from polystein.methods.check.shares import Shares
 from tests.methods.check.sums import random_sums
@@ -13,9 +13,19 @@ KEPT = np.zeros(2, dtype=bool)
 
 def test_a_direction_has_at_most_three_names() -> None:
     names = ["mu", "tau", "a", "b"]
-    assert direction_words(np.array([1.0, 0.97, -0.5, 0.4]), names) == "mainly mu + tau - 0.5 a"
-    assert direction_words(np.array([0.2, 0.0, -2.0, 0.1]), names) == "mainly a"
-    assert direction_words(np.zeros(4), names) == "mainly mu"
+    words = direction_words(np.array([1.0, 0.97, -0.5, 0.4]), names)
+    assert words == "mainly `mu` + `tau` - 0.5 `a`"
+    assert direction_words(np.array([0.2, 0.0, -2.0, 0.1]), names) == "mainly `a`"
+    assert direction_words(np.zeros(4), names) == "mainly `mu`"
+    assert named_places(np.array([0.2, 0.0, -2.0, 1.0])) == [2, 3]
+    assert named_places(np.zeros(4)) == [0]
+
+
+def test_a_direction_of_many_coordinates_is_not_mainly_three() -> None:
+    names = [f"x[{j}]" for j in range(200)]
+    assert direction_words(np.ones(200), names).endswith("and 197 more alike")
+    few = np.array([1.0, 1.0, 1.0] + [0.2] * 197)
+    assert direction_words(few, names) == "`x[0]` + `x[1]` + `x[2]` and many small ones"
 
 
 def test_forms_of_few_batches_are_not_judged() -> None:

@@ -169,9 +169,11 @@ def test_a_fault_along_the_first_axis_is_told_as_all_coordinates(
     result = ps.check(ps.Sample(draws, scores, names=["a", "b", "c", "d"]), iid=True)
     part = next(part for part in result.evidence.parts if part.name == name)
     assert part.pvalue < 1e-3
-    (words,) = part.coordinates
+    words = part.direction
     assert words.startswith("mainly ")
     assert words.count("+") == 2
+    assert all(f"`{name}`" in words for name in part.coordinates)
+    assert len(part.coordinates) == 3
     assert "-" not in words
     if name.startswith("Hotelling"):
         assert f"location along a direction, {words} (Hotelling: sum" in str(result)

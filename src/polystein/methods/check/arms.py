@@ -12,6 +12,11 @@ TRAINED, TEST_ROWS = "trained witnesses", "the test rows"
 AGREEMENT = "agreement of chains"
 #: What sign flips do not look at in many dimensions.
 PAIRS = "sign flips of pairs of coordinates"
+#: What they do not look at with few rows, either.
+DIRECTIONS = "sign flips of locations along directions"
+
+#: What a verdict is not held open for: it says so instead.
+GIVEN_UP = (PAIRS, DIRECTIONS)
 
 #: Shares of the level. They were chosen on seeds that appear in no table. Independent rows have no
 #: chains that could agree.

@@ -33,6 +33,7 @@ from polystein.methods.check.agreement import (
 from polystein.methods.check.arms import (
     AGREEMENT,
     FLIPS,
+    GIVEN_UP,
     PAIRS,
     SHARES_OF_CHAINS,
     SHARES_OF_ROWS,
@@ -130,8 +131,11 @@ def check(
 
     Sign flips judge each family of features on batches that are longer than its memory, and
     leave out coordinates that are worth fewer than 100 draws. In more than 256 dimensions they
-    do not look at pairs of coordinates, which ``evidence.abstained`` says. Trained witnesses
-    abstain if test rows would depend on training rows.
+    do not look at pairs of coordinates. In more than 1,000, or with fewer than two rows for each
+    coordinate, they do not look at locations along directions. ``evidence.abstained`` says so.
+    Chains of correlated coordinates that are worth fewer than eight independent rows for each of
+    them are "inconclusive" unless they are rejected. Trained witnesses abstain if test rows would
+    depend on training rows.
 
     ``result.effects`` says which property of which parameter is off; see `effects`. It is
     computed when it is asked for, and for a report of a rejected result: until then the result
@@ -139,7 +143,7 @@ def check(
 
     A small p-value is evidence that the draws do not come from the target. A large one
     means that this test found no such evidence. Scores are local: no score-based method
-    can see a mode that no chain has visited, or a wrong balance between distant modes.
+    can see a distant mode that no chain has visited, or a wrong balance between distant modes.
 
     Examples
     --------
@@ -287,7 +291,7 @@ def _result(rows: SplitRound, found: _Found, *, iid: bool) -> GofResult:
     pvalue = found.arms[0].pvalue if found.arms else 1.0
     estimates = rows.look.estimates()
     independent = estimates.get("weights_ess", float(layout.total) if iid else math.inf)
-    missing = [one for one in found.abstained if one.name not in (AGREEMENT, PAIRS)]
+    missing = [one for one in found.abstained if one.name not in (AGREEMENT, *GIVEN_UP)]
     return GofResult(
         statistic=max(0.0, float(upper_normal(pvalue))),
         pvalue=pvalue,

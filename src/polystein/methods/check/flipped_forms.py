@@ -44,10 +44,11 @@ class FlippedForm:
         self._kept = apart(joined, self._joining.chains if chains else None)
         self._law = cumulants(self._kept)
         few = sums.effective_count(self._joining) < form.fewest_batches
-        worth = memory.independent(float(sums.sizes.sum()))
-        short = chains and worth < FEWEST_INDEPENDENT_A_COORDINATE * form.coordinates
+        #: How many independent rows the rows are worth, and whether these are too few.
+        self.worth = memory.independent(float(sums.sizes.sum()))
+        self.short = chains and self.worth < FEWEST_INDEPENDENT_A_COORDINATE * form.coordinates
         #: Whether it is judged: it varies, on enough batches that are long enough.
-        self.moves = not (self.slow or few or short) and bool(np.any(self._kept))
+        self.moves = not (self.slow or few or self.short) and bool(np.any(self._kept))
         #: Flips cost no more than those of so many features.
         self.features = len(self._kept)
 
@@ -79,9 +80,22 @@ class FlippedForm:
     def parts(self, names: Sequence[str]) -> Iterator[Part]:
         """The statistic with a p-value of its own, and the direction that stands out."""
         form, (tail,) = self.form, self.tails
-        stands_out = tail[0] <= MOST_CHANCE
-        where = (direction_words(form.direction(), names),) if stands_out else ()
-        yield Part(f"{form.name}: sum", form.words, form.orders, where, float(tail[0]), form.share)
+        where: tuple[str, ...] = ()
+        words = ""
+        if tail[0] <= MOST_CHANCE:
+            direction = form.direction()
+            where = tuple(names[place] for place in named_places(direction))
+            words = direction_words(direction, names)
+        yield Part(
+            f"{form.name}: sum", form.words, form.orders, where, float(tail[0]), form.share, words
+        )
+
+
+def named_places(direction: FloatArray) -> list[int]:
+    """The coordinates that a direction is named by, that of the largest loading first."""
+    sizes = np.abs(direction)
+    first, *others = np.argsort(-sizes, kind="stable")[:MOST_NAMED].tolist()
+    return [first, *(one for one in others if sizes[one] >= LEAST_LOADING * sizes[first] > 0.0)]
 
 
 def direction_words(direction: FloatArray, names: Sequence[str]) -> str:
@@ -90,15 +104,21 @@ def direction_words(direction: FloatArray, names: Sequence[str]) -> str:
     Examples
     --------
     >>> direction_words(np.array([0.1, -2.0, 1.6]), ["mu", "tau", "theta[3]"])
-    'mainly tau - 0.8 theta[3]'
+    'mainly `tau` - 0.8 `theta[3]`'
     >>> direction_words(np.array([0.0, 3.0, 0.0]), ["mu", "tau", "theta[3]"])
-    'mainly tau'
+    'mainly `tau`'
+    >>> direction_words(np.ones(50), [f"x[{j}]" for j in range(50)])
+    '`x[0]` + `x[1]` + `x[2]` and 47 more alike'
     """
-    largest = np.argsort(-np.abs(direction), kind="stable")[:MOST_NAMED]
-    loadings = direction[largest] / (direction[largest[0]] or 1.0)
-    text = f"mainly {names[largest[0]]}"
-    for place, loading in zip(largest[1:], loadings[1:].tolist(), strict=True):
-        if abs(loading) >= LEAST_LOADING:
-            factor = "" if abs(loading) > 0.95 else f"{abs(loading):.1f} "
-            text += f" {'-' if loading < 0 else '+'} {factor}{names[place]}"
-    return text
+    first, *others = places = named_places(direction)
+    loadings = direction / (direction[first] or 1.0)
+    text = f"`{names[first]}`"
+    for place in others:
+        size = abs(float(loadings[place]))
+        factor = "" if size > 0.95 else f"{size:.1f} "
+        text += f" {'-' if loadings[place] < 0 else '+'} {factor}`{names[place]}`"
+    # Beside many loadings of their size, the largest are not the main ones.
+    if 2.0 * np.sum(loadings[places] ** 2) >= np.sum(loadings**2):
+        return f"mainly {text}"
+    more = np.count_nonzero(np.abs(loadings) >= LEAST_LOADING) - len(places)
+    return f"{text} and {more} more alike" if more > 0 else f"{text} and many small ones"

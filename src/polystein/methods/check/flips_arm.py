@@ -24,17 +24,18 @@ from polystein.inference.signflips import (
     random_signs,
     tamed,
 )
-from polystein.methods.check.arms import ALL_ROWS, FLIPS
-from polystein.methods.check.batch_sums import BatchSums
+from polystein.methods.check.arms import ALL_ROWS, DIRECTIONS, FLIPS
+from polystein.methods.check.batch_sums import MOST_COORDINATES, BatchSums
 from polystein.methods.check.families import (
     FEWEST_BATCHES,
+    FEWEST_INDEPENDENT_A_COORDINATE,
     LEAST_DEFLATION,
     Family,
     families,
 )
 from polystein.methods.check.flipped_forms import FlippedForm
 from polystein.methods.check.invariant import forms
-from polystein.methods.check.shares import HOTELLING, Shares
+from polystein.methods.check.shares import FEWEST_ROWS_A_COORDINATE, HOTELLING, Shares
 from polystein.results.evidence import Abstention, Arm, Part
 from polystein.types import FloatArray
 
@@ -66,20 +67,21 @@ def flip_signs(
         return [Abstention(FLIPS, _SHORT)]
     if left_out.all():
         return [Abstention(FLIPS, _ALL_SLOW)]
-    every = _everything(sums, left_out)
+    shares = Shares(sums, left_out)
+    every = _everything(sums, left_out, shares)
     signs = random_signs(FIRST_PATTERNS, sums.count, rng, unflipped_first=True)
     for one in every:
         one.flip(signs)
-    slow = [Abstention(f"{FLIPS} of {one.words}", _SLOW) for one in every if one.slow]
+    missing = list(_missing(every, shares))
     judged = [one for one in every if one.moves]
     if not judged:
         few = f"there are fewer than {FEWEST_BATCHES} independent batches of rows. Take more draws"
-        return [Abstention(FLIPS, few), *slow]
+        return [Abstention(FLIPS, few), *missing]
     extreme, patterns = _continued(judged, sums, rng, levels)
     parts = [part for one in judged for part in one.parts(names)]
     pairs = zip(parts, _shares(judged).tolist(), strict=True)
     shared = tuple(part._replace(level_share=share) for part, share in pairs)
-    return [Arm(FLIPS, ALL_ROWS, extreme / patterns, shared), *slow]
+    return [Arm(FLIPS, ALL_ROWS, extreme / patterns, shared), *missing]
 
 
 _SHORT = "the chains are too short to tell how long they remember. Run them longer"
@@ -88,11 +90,30 @@ _ALL_SLOW = (
     "run them longer"
 )
 _SLOW = "some features remember for longer than the longest batches. Run the chains longer"
+_FEW_FOR_DIRECTIONS = (
+    "the coordinates are correlated, and the chains are worth fewer than "
+    f"{FEWEST_INDEPENDENT_A_COORDINATE:.0f} independent rows for each of them. Run them longer"
+)
+_NO_METRIC = (
+    f"they need {FEWEST_ROWS_A_COORDINATE:.0f} rows for each coordinate, and at most "
+    f"{MOST_COORDINATES:,} coordinates. Faults along directions of many correlated coordinates may "
+    "go unseen"
+)
 
 
-def _everything(sums: BatchSums, left_out: NDArray[np.bool_]) -> list[Judged]:
+def _missing(every: list[Judged], shares: Shares) -> Iterator[Abstention]:
+    """What is not judged though it may matter, and why."""
+    if shares.lacks_metric:
+        yield Abstention(DIRECTIONS, _NO_METRIC)
+    for one in every:
+        if one.slow:
+            yield Abstention(f"{FLIPS} of {one.words}", _SLOW)
+        elif isinstance(one, FlippedForm) and one.short and shares.clearly_correlated(one.worth):
+            yield Abstention(f"{FLIPS} of {one.words}", _FEW_FOR_DIRECTIONS)
+
+
+def _everything(sums: BatchSums, left_out: NDArray[np.bool_], shares: Shares) -> list[Judged]:
     """All statistics, whether or not they can be judged."""
-    shares = Shares(sums, left_out)
     directions = [FlippedForm(form, sums) for form in forms(sums, left_out, shares)]
     # What Hotelling's statistic cannot judge is left to the sum over the scores.
     shares.has_hotelling = any(one.form.name == HOTELLING and one.moves for one in directions)

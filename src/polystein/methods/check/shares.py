@@ -62,19 +62,29 @@ class Shares:
             and sums.score_products.size > 0
             and rows >= FEWEST_ROWS_A_COORDINATE * kept.size
         )
+        #: Whether there are directions, and no metric to judge them by.
+        self.lacks_metric = kept.size > 1 and not self.has_metric
         #: Whether features of different coordinates tell little more together than alone.
         self.correlated = False
         #: Whether Hotelling's statistic is judged.
         self.has_hotelling = self.has_metric
         self._of_traces = min(1.0, kept.size / MANY_COORDINATES)
-        self._weight = 0.0
+        self._weight, self._coordinates, self._correlation = 0.0, kept.size, 0.0
         if self.has_metric:
-            moments = sums.score_products[np.ix_(kept, kept)]
-            # Independent coordinates have a total correlation by chance.
-            found = total_correlation(moments) - kept.size / (4.0 * rows)
+            self._correlation = total_correlation(sums.score_products[np.ix_(kept, kept)])
+            found = self._correlation - self._by_chance(rows)
             span = MOST_CORRELATION - LEAST_CORRELATION
             self._weight = min(max((found - LEAST_CORRELATION) / span, 0.0), 1.0)
             self.correlated = self._weight > 0.0
+
+    def _by_chance(self, rows: float) -> float:
+        """The total correlation that independent coordinates have by chance."""
+        return self._coordinates / (4.0 * rows)
+
+    def clearly_correlated(self, independent_rows: float) -> bool:
+        """Whether chance does not explain the correlation of so few independent rows."""
+        chance = 2.0 * self._by_chance(max(independent_rows, 1.0))
+        return self._correlation > LEAST_CORRELATION + chance
 
     def of(self, name: str) -> tuple[float, float]:
         """The shares of the sum and of the largest of a statistic.
