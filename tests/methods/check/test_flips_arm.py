@@ -740,7 +740,7 @@ def test_short_chains_of_correlated_coordinates_are_inconclusive() -> None:
     rng = np.random.default_rng(1)
     result = ps.check(equicorrelated(rng, (4, 1000, 50), 0.9))
     names = {one.name for one in result.evidence.abstained}
-    assert "sign flips of location along a direction" in names
+    assert "sign flips of spread along a direction" in names
     assert result.verdict == "inconclusive"
     assert any("fewer than 8 independent rows for each" in reason for reason in result.reasons)
 

@@ -82,8 +82,11 @@ class Shares:
         return self._coordinates / (4.0 * rows)
 
     def clearly_correlated(self, independent_rows: float) -> bool:
-        """Whether chance does not explain the correlation of so few independent rows."""
-        chance = 2.0 * self._by_chance(max(independent_rows, 1.0))
+        """Whether chance does not explain the correlation of rows worth so many independent ones.
+
+        Products of two coordinates forget twice as fast as the coordinates.
+        """
+        chance = self._by_chance(2.0 * max(independent_rows, 1.0))
         return self._correlation > LEAST_CORRELATION + chance
 
     def of(self, name: str) -> tuple[float, float]:
