@@ -157,7 +157,9 @@ def found_words(result: GofResult, alpha: float = DEFAULT_LEVEL) -> str:
     arm = next((arm for arm in arms if arm.rows == "all rows"), arms[0])
     part = arm.leading
     places = " and ".join(part.coordinates) or "all coordinates together"
-    what = f"{part.words}, {part.direction}" if part.direction else f"{part.words} of {places}"
+    what = f"{part.words} of {places}"
+    if part.direction:
+        what = f"{part.words.removesuffix(', directions')} along a direction, {part.direction}"
     return f"{what} ({part.name}, {arm.rows})"
 
 

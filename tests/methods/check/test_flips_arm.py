@@ -331,8 +331,8 @@ def test_features_of_which_too_little_is_seen_are_not_judged() -> None:
         "sign flips of spread, shape",
         "sign flips of tails",
         "sign flips of overall spread",
-        "sign flips of location along a direction",
-        "sign flips of spread along a direction",
+        "sign flips of location along directions",
+        "sign flips of spread along directions",
     ]
     for one in abstained:
         assert isinstance(one, Abstention)
@@ -564,8 +564,8 @@ def test_the_arm_says_what_it_looked_at_on_which_rows() -> None:
         "trace": "overall spread",
         "x pairs": "correlation",
         "G2 pairs": "curved dependence",
-        "Hotelling": "location along a direction",
-        "trace of square": "spread along a direction",
+        "Hotelling": "location, directions",
+        "trace of square": "spread, directions",
     }
 
 
@@ -729,7 +729,7 @@ def test_directions_that_rows_are_too_few_for_are_said_to_be_left_out() -> None:
     rng = np.random.default_rng(0)
     few = ps.check(equicorrelated(rng, (119, 60), 0.0), iid=True)
     (abstained,) = few.evidence.abstained
-    assert abstained.name == "sign flips of locations along directions"
+    assert abstained.name == "sign flips of whole directions"
     assert "2 rows for each coordinate" in abstained.reason
     # It is said, and the verdict is not held open for it.
     assert few.verdict == "not rejected"
@@ -740,7 +740,7 @@ def test_short_chains_of_correlated_coordinates_are_inconclusive() -> None:
     rng = np.random.default_rng(1)
     result = ps.check(equicorrelated(rng, (4, 1000, 50), 0.9))
     names = {one.name for one in result.evidence.abstained}
-    assert "sign flips of spread along a direction" in names
+    assert "sign flips of spread along directions" in names
     assert result.verdict == "inconclusive"
     assert any("fewer than 8 independent rows for each" in reason for reason in result.reasons)
 

@@ -13,7 +13,7 @@ AGREEMENT = "agreement of chains"
 #: What sign flips do not look at in many dimensions.
 PAIRS = "sign flips of pairs of coordinates"
 #: What they do not look at with few rows, either.
-DIRECTIONS = "sign flips of locations along directions"
+DIRECTIONS = "sign flips of whole directions"
 
 #: What a verdict is not held open for: it says so instead.
 GIVEN_UP = (PAIRS, DIRECTIONS)

@@ -55,7 +55,7 @@ class FlippedForm:
     @property
     def words(self) -> str:
         """What the form looks at."""
-        return self.form.words
+        return self.form.words.replace(", ", " along ")
 
     def flip(self, signs: FloatArray) -> None:
         """Try further patterns of signs; the first one ever is that of the draws as they are."""

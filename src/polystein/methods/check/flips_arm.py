@@ -95,9 +95,9 @@ _FEW_FOR_DIRECTIONS = (
     f"{FEWEST_INDEPENDENT_A_COORDINATE:.0f} independent rows for each of them. Run them longer"
 )
 _NO_METRIC = (
-    f"they need {FEWEST_ROWS_A_COORDINATE:.0f} rows for each coordinate, and at most "
-    f"{MOST_COORDINATES:,} coordinates. Faults along directions of many correlated coordinates may "
-    "go unseen"
+    f"location along a direction needs {FEWEST_ROWS_A_COORDINATE:.0f} rows for each coordinate "
+    f"and at most {MOST_COORDINATES:,} coordinates. Where coordinates are correlated, faults may go "
+    "unseen"
 )
 
 

@@ -76,7 +76,7 @@ def _hotelling(sums: BatchSums, kept: NDArray[np.intp], shares: Shares) -> Form:
     def direction() -> FloatArray:
         return _spread(root @ standard.sum(axis=0), kept, sums)
 
-    name, words, products = HOTELLING, "location along a direction", standard @ standard.T
+    name, words, products = HOTELLING, "location, directions", standard @ standard.T
     share, _ = shares.of(name)
     return Form(name, words, ("score",), products, share, kept.size, direction)
 
@@ -110,7 +110,7 @@ def _trace_of_square(
         values, vectors = np.linalg.eig(total.T)
         return _spread(np.real(vectors[:, np.argmax(np.abs(values))]), kept, sums)
 
-    name, words, fewest = "trace of square", "spread along a direction", FEWEST_FOR_TRACES
+    name, words, fewest = "trace of square", "spread, directions", FEWEST_FOR_TRACES
     share, _ = shares.of(name)
     return Form(name, words, ("x",), products, share, kept.size, direction, fewest)
 
