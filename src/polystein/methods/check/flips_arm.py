@@ -96,8 +96,8 @@ _FEW_FOR_DIRECTIONS = (
 )
 _NO_METRIC = (
     f"location along a direction needs {FEWEST_ROWS_A_COORDINATE:.0f} rows for each coordinate "
-    f"and at most {MOST_COORDINATES:,} coordinates. Where coordinates are correlated, faults may go "
-    "unseen"
+    f"and at most {MOST_COORDINATES:,} coordinates. Where coordinates are correlated, faults may "
+    "go unseen"
 )
 
 
