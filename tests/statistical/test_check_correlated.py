@@ -187,6 +187,8 @@ SHORT = {
     "AR .95 covariance, d=20: multivariate t(30) target",
     "N(0, I), d=10: all variances + 5 %",
     "N(0, I), d=20: all variances − 3 %",
+    "logistic regression, predictors correlated 0.95 | unadjusted Langevin, variances + 5 %",
+    "regression with an intercept far from the data | unadjusted Langevin, variances + 5 %",
 }
 
 
@@ -195,6 +197,18 @@ def test_all_other_lines_hold() -> None:
     assert {line.label for line in lines if not line.holds} == SHORT
     sizes = study("correlated_size")
     assert all(sizes.holds(float(row["rate"])) for row in sizes.STUDY.stored().values())
+
+
+def test_the_lines_that_fall_short_could_not_all_hold() -> None:
+    """What part of the level a normal statistic of the single one's power needs, as on the page."""
+    correlated, needed = study("correlated"), {}
+    for line in correlated.lines():
+        if not line.holds:
+            shift = norm.ppf(line.rates["single"]) + norm.isf(0.05)
+            level = norm.sf(shift - norm.ppf(correlated.wanted_of(line.rates)))
+            needed[line.label] = round(level / 0.05, 2)
+    long, series = (next(one for one in needed if text in one) for text in ("d=100", "t(30)"))
+    assert (needed[series], needed[long]) == (0.54, 0.59)
 
 
 def test_what_is_lost_with_fewer_than_two_rows_a_coordinate() -> None:
