@@ -10,6 +10,7 @@ import numpy as np
 
 from polystein._lib.arguments import is_integer, one_of
 from polystein._lib.arrays import as_rows, is_array, to_numpy
+from polystein.data.labels import require_same_labels
 from polystein.data.sample import Sample
 from polystein.errors import InputError
 from polystein.stein.moments import SteinMoments
@@ -189,6 +190,7 @@ class Monitor:
             raise InputError(
                 f"`scores` must have the shape of `draws`, {tuple(x.shape)}; got {tuple(s.shape)}"
             )
+        require_same_labels(draws, scores)
         return Sample(_one_chain(x), _one_chain(s)), numbers
 
     def _numbers(self, chain: int | None) -> range:
