@@ -56,6 +56,25 @@ def test_dimensions_and_variables_in_another_order_are_refused() -> None:
         ps.psd(draws.to_dataset(), scores.to_dataset(name="theta"), order=1)
 
 
+def test_scores_beside_arviz_data_are_refused_too() -> None:
+    draws, scores = labelled(CHAINS), labelled(-CHAINS / SCALES**2)
+    other = scores.sel(p=["b", "a"])
+    groups = {"posterior": draws, "right": scores, "wrong": other}
+    tree = xr.DataTree.from_dict({name: one.to_dataset() for name, one in groups.items()})
+    expected = ps.check(CHAINS, -CHAINS / SCALES**2, rng=1).pvalue
+    for right in (scores, scores.values, scores.drop_vars("p"), "right"):
+        assert ps.from_arviz(tree, right).names == ("theta[a]", "theta[b]")
+        assert ps.check(tree, right, rng=1).pvalue == expected
+    for wrong in (other, "wrong"):
+        with pytest.raises(ps.InputError, match="dimension 'p' of `draws`, a, b, in that order"):
+            ps.check(tree, wrong)
+    named = other.assign_coords(p=["theta[b]", "theta[a]"]).rename(p="name")
+    with pytest.raises(ps.InputError, match=r"the order of `draws`, theta\[a\], theta\[b\]; got"):
+        ps.check(tree, named)
+    with pytest.raises(ps.InputError, match=r"`scores` must be the name of a group, .* a Dataset"):
+        ps.check(tree, scores.to_dataset())
+
+
 def test_columns_of_pandas_in_another_order_are_refused() -> None:
     rows = CHAINS.reshape(-1, 2)
     draws = pd.DataFrame(rows, columns=["a", "b"])
