@@ -4,6 +4,7 @@ import json
 import os
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,8 @@ import pytest
 
 import polystein as ps
 from polystein.cli import estimate, inputs
-from polystein.cli.estimate import Estimate, estimated, memory
+from polystein.cli.estimate import Estimate, announce, estimated, memory
+from polystein.data.source import Layout
 from tests.cli.files import Run
 
 
@@ -69,7 +71,48 @@ def test_long_work_is_announced(
     assert "about" not in run(*arguments).err
     monkeypatch.setattr(estimate, "LONG_WORK", 10)
     said = run(*arguments).err
-    assert "polystein: 400 draws, d=3: about 1 MB of memory" in said
+    assert "polystein: 400 draws, d=3: more than a few seconds, and about 1 MB of memory" in said
+
+
+@pytest.mark.parametrize(
+    ("rows", "dimension", "long"),
+    [
+        (2**22, 4, True),
+        (2**22 - 1, 4, False),
+        (1000, 256, False),
+        (5000, 256, False),
+        (10_000, 256, True),
+        (1000, 5000, True),
+        (200, 5000, False),
+    ],
+)
+def test_work_is_longer_in_many_dimensions(
+    rows: int,
+    dimension: int,
+    long: bool,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(estimate, "estimated", lambda source, iid: "so long")
+    source: Any = SimpleNamespace(layout=Layout((rows,), dimension, time_ordered=False))
+    announce(source, iid=False)
+    assert ("so long" in capsys.readouterr().err) is long
+
+
+def test_first_rows_that_cannot_be_checked_alone_give_no_estimate(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draws = np.random.default_rng(0).standard_normal((12_000, 3))
+    draws[:3000, 1] = 0.5
+    np.save("draws.npy", draws)
+    np.save("scores.npy", -draws)
+    arguments = ("check", "draws.npy", "scores.npy", "--iid")
+    expected = run(*arguments)
+    assert expected.code != 2
+    monkeypatch.setattr(estimate, "LONG_WORK", 10)
+    found = run(*arguments)
+    assert (found.code, found.out) == (expected.code, expected.out)
+    assert "more than a few seconds, and about" in found.err
 
 
 def test_an_estimate_grows_with_the_rows() -> None:
@@ -86,7 +129,7 @@ def test_an_estimate_grows_with_the_rows() -> None:
     ("seconds", "words"), [(0.2, "about 1 s"), (300, "about 5 min"), (9000, "about 2.5 h")]
 )
 def test_an_estimate_in_words(seconds: float, words: str) -> None:
-    assert str(Estimate(seconds, 2**27)) == f"{words}, and 128 MB of memory"
+    assert str(Estimate(seconds, 2**27)) == f"{words} on one core, and 128 MB of memory"
 
 
 def test_ctrl_c_leaves_nothing_half_written(

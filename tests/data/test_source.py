@@ -157,7 +157,7 @@ def with_nan(block: Block) -> Block:
             r"draws of rows 0:60 of chain 0 must have the shape \(60, 3\)",
         ),
         (lambda b: b._replace(scores=b.scores[:, 0]), {}, "scores of rows .* must have the shape"),
-        (with_nan, {}, "scores of rows 0:60 of chain 0 must be finite; got nan"),
+        (with_nan, {}, "scores of rows 0:60 .* must be finite; got nan in row 59, coordinate 1"),
         (
             lambda b: b._replace(scores=b.scores + 0.0j),
             {},

@@ -98,7 +98,7 @@ def test_a_chunk_that_cannot_be_read_is_named() -> None:
         work(Held(np.ones((2, 20, 2)), np.ones((2, 19, 2)))).fold([WeightSums()])
     bad = np.ones((2, 20, 2))
     bad[1, 7] = np.nan
-    with pytest.raises(ps.InputError, match="must be finite"):
+    with pytest.raises(ps.InputError, match=r"must be finite; got nan in row 47, coordinate 0"):
         work(Held(bad, bad)).fold([WeightSums()])
 
 

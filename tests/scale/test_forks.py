@@ -2,9 +2,13 @@
 
 import os
 import signal
+import subprocess
+import sys
 import threading
+import time
 import warnings
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -141,6 +145,109 @@ def test_an_interrupt_ends_the_processes(draws: np.ndarray) -> None:
 
     with pytest.raises(KeyboardInterrupt):
         ps.psd(draws, -draws, order=2, n_jobs=2, progress=interrupted)
+
+
+def test_a_process_that_is_killed_while_it_sends_is_an_error_here(
+    draws: np.ndarray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = forks._outcome
+
+    def half_sent(fold: Any, part: Any) -> Any:
+        found = made(fold, part)
+        os.write(writing[0], found[: len(found) // 2])
+        is_killed()
+
+    writing, pipe = list[int](), os.pipe
+
+    def remembered() -> tuple[int, int]:
+        ends = pipe()
+        writing[:] = ends[1:]
+        return ends
+
+    monkeypatch.setattr(forks, "_outcome", half_sent)
+    monkeypatch.setattr(os, "pipe", remembered)
+    with pytest.raises(ps.ClusterError, match=r"`n_jobs=1`, or `--jobs 1` on the command line"):
+        passed(draws, Large())
+
+
+class Large(Noted):
+    """A result that does not fit into the buffer of a pipe."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sums = np.zeros(4000)
+
+    def zero(self) -> "Large":
+        return Large()
+
+
+#: Draws whose processes send more than a pipe holds; what they are is written to the first line.
+PROGRAM = """
+import os, signal, sys, time
+import numpy as np
+import polystein as ps
+from polystein.scale import forks, threads
+
+threads.FEWEST_NUMBERS, fork, first = 0, forks._fork, os.getpid()
+threads.can_fork = lambda source: True
+
+def noted():
+    child = fork()
+    {at_fork}
+    if child:
+        print(child, flush=True)
+    return child
+
+forks._fork = noted
+draws = np.random.default_rng(0).standard_normal((60_000, 40))
+try:
+    ps.psd(draws, -draws, order=4, n_jobs=3, progress=lambda done, total: {at_progress})
+except BaseException as error:
+    print(type(error).__name__, "in the", "first" if os.getpid() == first else "other", flush=True)
+"""
+
+
+def program(*, at_fork: str = "", at_progress: str = "None") -> subprocess.Popen[str]:
+    source = PROGRAM.format(at_fork=at_fork or "pass", at_progress=at_progress)
+    return subprocess.Popen([sys.executable, "-c", source], stdout=subprocess.PIPE, text=True)
+
+
+def is_gone(process: int, patience: float = 20.0) -> bool:
+    """Whether a process ends soon; if it does not, it is ended here."""
+    stop = time.monotonic() + patience
+    while time.monotonic() < stop:
+        try:
+            # One that has ended stays in the table until somebody waits for it.
+            state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+        except OSError:
+            return True
+        if state == "Z":
+            return True
+        time.sleep(0.05)
+    os.kill(process, signal.SIGKILL)
+    return False
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="processes are looked up in /proc")
+def test_processes_end_if_the_first_one_is_killed() -> None:
+    with program(at_progress="time.sleep(60)") as first:
+        assert first.stdout is not None
+        children = [int(first.stdout.readline()) for _ in range(2)]
+        first.kill()
+        first.wait()
+    assert [is_gone(child) for child in children] == [True, True]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="processes are looked up in /proc")
+@pytest.mark.parametrize("whose", ["child == 0", "child != 0"])
+def test_an_interrupt_right_after_the_fork_ends_all_and_runs_on_nowhere(whose: str) -> None:
+    with program(at_fork=f"({whose}) and os.kill(os.getpid(), signal.SIGINT)") as first:
+        said = first.communicate(timeout=60)[0].split("\n")[:-1]
+    children = [int(line) for line in said if line.isdigit()]
+    words = [line for line in said if not line.isdigit()]
+    assert words == ([] if whose == "child == 0" else ["KeyboardInterrupt in the first"])
+    assert len(children) == (2 if whose == "child == 0" else 1)
+    assert all(is_gone(child) for child in children)
 
 
 def test_progress_goes_up_to_the_end(draws: np.ndarray) -> None:

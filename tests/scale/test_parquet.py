@@ -31,12 +31,20 @@ def test_a_file_and_a_folder_give_the_answer_of_memory(tmp_path: Path) -> None:
     assert (source.names, source.grain) == (("a", "b", "c"), 700)
 
 
-def test_columns_in_another_order_are_an_error(tmp_path: Path) -> None:
+@pytest.mark.parametrize("names", ["bac", "bax"])
+def test_columns_in_another_order_are_an_error(names: str, tmp_path: Path) -> None:
     draws, scores = rows(100)
     left = write(tmp_path / "x.parquet", draws, 50)
-    right = write(tmp_path / "s.parquet", scores, 50, names="bac")
+    right = write(tmp_path / "s.parquet", scores, 50, names=names)
     with pytest.raises(ps.InputError, match="columns in the order of `draws`, a, b, c; got b, a"):
         ps.psd(left, right, order=1)
+
+
+def test_two_columns_of_one_name_are_an_error(tmp_path: Path) -> None:
+    columns = [pa.array(column) for column in rows(100)[0].T]
+    pq.write_table(pa.table(columns, names=["a", "b", "a"]), tmp_path / "x.parquet")
+    with pytest.raises(ps.InputError, match="columns of different names; got 2 columns 'a'"):
+        ps.psd(tmp_path / "x.parquet", lambda x: -x, order=1)
 
 
 def test_a_truncated_file_is_an_error_that_names_it(tmp_path: Path) -> None:

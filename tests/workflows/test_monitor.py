@@ -9,6 +9,10 @@ from numpy.typing import NDArray
 from scipy.signal import lfilter
 
 import polystein as ps
+from polystein.data.coordinates import DrawMoments
+from polystein.inference.lugsail import LugsailBatches
+from polystein.inference.variance import LongRun
+from polystein.stein.moments import SteinMoments
 from tests.reference.monitor import look_pvalues
 
 Array = NDArray[np.float64]
@@ -178,7 +182,66 @@ def test_draws_beyond_the_range_of_a_float_do_not_stop_the_sampler() -> None:
     looks = watched.update(draws)
     assert looks[2].verdict == "inconclusive"
     assert "overflow" in looks[2].reason
+    assert "standardise" not in looks[2].reason  # an option that a monitor has not
     assert looks[2].discrepancy == np.inf
+    with pytest.raises(ps.ScaleError, match=r"rescale draws \(x/c\) and scores \(c s\)"):
+        watched.discrepancy()
+
+
+def test_an_inconclusive_look_has_no_pvalue() -> None:
+    draws = chains()
+    draws[:, 500:800] = draws[0, 0]
+    looks = monitor().update(draws)
+    assert [look.verdict for look in looks][1] == "inconclusive"
+    assert np.isnan([looks[1].statistic, looks[1].pvalue, looks[1].pvalue_recent]).all()
+    assert np.isnan(looks[1].pvalue_so_far)
+    assert str(looks[1]).startswith("look 2 at 800 draws: inconclusive (level 0.0125, psd = ")
+    # The next look leaves it out, and NaN does not reach the p-value of all looks.
+    assert 0.0 <= looks[2].pvalue_so_far <= 1.0
+    assert looks[2].verdict != "inconclusive"
+
+
+def test_a_statistic_that_overflows_is_never_a_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
+    vague = LongRun(np.zeros(3), np.diag([np.inf] * 3), np.full(3, 30.0), np.full(3, 1e6))
+    monkeypatch.setattr(LugsailBatches, "finalise", lambda batches: vague)
+    look = monitor().update(chains()[:, :500])[0]
+    assert (look.verdict, look.alarm) == ("inconclusive", False)
+    assert "overflow" in look.reason
+
+
+@pytest.mark.parametrize("calls", [0, 3, 7])
+@pytest.mark.parametrize("place", ["moments.add", "draws.update"])
+def test_an_interrupted_update_leaves_no_verdict_behind(
+    calls: int, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draws, watched = chains(), monitor()
+    watched.update(draws[:, :100])
+    kinds = {"moments.add": (SteinMoments, "add"), "draws.update": (DrawMoments, "update")}
+    interrupted_after(calls, monkeypatch, *kinds[place])
+    with pytest.raises(KeyboardInterrupt):
+        watched.update(draws[:, 100:600])
+    monkeypatch.undo()
+    watched.update(draws[:, 600:])
+    later = pickle.loads(pickle.dumps(watched.state_dict()))
+    for found in (watched, ps.Monitor.load(later, score)):
+        found.update(draws)
+        assert {look.verdict for look in found.looks} == {"inconclusive"}
+        assert all("an update was interrupted" in look.reason for look in found.looks)
+        assert not found.alarm
+        with pytest.raises(ps.PolysteinError, match="start a new monitor"):
+            found.discrepancy()
+
+
+def interrupted_after(calls: int, monkeypatch: pytest.MonkeyPatch, kind: type, method: str) -> None:
+    """Ctrl-C in a call of this method."""
+    made, left = getattr(kind, method), iter([False] * calls)
+
+    def interrupted(self: Any, *given: Any) -> Any:
+        if next(left, True):
+            raise KeyboardInterrupt
+        return made(self, *given)
+
+    monkeypatch.setattr(kind, method, interrupted)
 
 
 def test_bad_draws_are_refused_and_change_nothing() -> None:
@@ -233,8 +296,33 @@ def test_other_errors_name_what_to_do() -> None:
         monitor().update(np.ones((10, 2)), chain=3)
     with pytest.raises(ps.InputError, match="so far"):
         monitor().discrepancy()
-    with pytest.raises(ps.InputError, match="state_dict"):
-        ps.Monitor.load({"version": 0})
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"version": 1}, "of version 2; got the version 1. Load it with the version of polystein"),
+        ({"plan": 7}, "got int for its 'plan'"),
+        ({"watch": 7}, "got int for its 'watch'"),
+    ],
+)
+def test_what_is_no_state_is_refused_in_a_line(change: dict[str, Any], message: str) -> None:
+    state = _fed(chains()).state_dict()
+    with pytest.raises(ps.InputError, match=message) as caught:
+        ps.Monitor.load({**state, **change})
+    assert len(str(caught.value)) < 200
+
+
+def test_a_state_without_its_parts_is_refused() -> None:
+    with pytest.raises(ps.InputError, match="got nothing for its 'plan'"):
+        ps.Monitor.load({"version": 2})
+    with pytest.raises(ps.InputError, match="got a dict without a version"):
+        ps.Monitor.load({})
+    with pytest.raises(ps.InputError, match=r"`state_dict\(\)` gave, of version 2; got a str$"):
+        ps.Monitor.load("x" * 1000)  # type: ignore[arg-type]
+    with pytest.raises(ps.InputError, match=r"`score` must be a function .*; got int"):
+        ps.Monitor.load(monitor().state_dict(), 5)  # type: ignore[arg-type]
+    assert ps.Monitor.load(monitor().state_dict()).n_draws == (0, 0, 0)
 
 
 def test_inputs_are_not_modified() -> None:

@@ -11,6 +11,7 @@ from polystein.adapters.assemble import assemble
 from polystein.adapters.groups import POSTERIOR, STATISTICS, ArvizData, Groups, opened
 from polystein.adapters.labels import coordinate_labels, flattened, labels_of
 from polystein.adapters.nutpie import GRADIENT, how_to_store, stored_gradients
+from polystein.data.labels import require_same_labels, require_same_names
 from polystein.data.sample import Sample
 from polystein.data.selection import Selection, variable
 from polystein.errors import InputError
@@ -111,10 +112,13 @@ def _scores(
 ) -> Array | ScoreFunction:
     """Scores as an array in the order of the draws' coordinates, or the function itself."""
     if not isinstance(scores, str):
+        _require_labels_of(chosen, names, scores)
         return scores
     group, _, name = scores.partition("/")
     stored = groups.require(group)
     if not name:
+        for one in chosen:
+            require_same_labels(chosen[one], stored[one])
         return flattened({one: stored[one] for one in chosen})[0]
     if name not in stored:
         raise InputError(
@@ -122,6 +126,20 @@ def _scores(
             f"{', '.join(stored)}"
         )
     return _in_order(stored[name], names)
+
+
+def _require_labels_of(chosen: Mapping[str, Any], names: list[str], scores: Any) -> None:
+    """Refuse an array of xarray whose labels are those of other coordinates, or in another order.
+
+    These are the labels of a variable, or the names of all coordinates.
+    """
+    shape = getattr(scores, "shape", None)
+    if not callable(getattr(scores, "reindex_like", None)) or shape is None or len(shape) != 3:
+        return
+    only = next(iter(chosen.values()))
+    if len(chosen) == 1 and only.shape == shape:
+        require_same_labels(only, scores)
+    require_same_names(names, [str(label) for label in labels_of(scores)[0]])
 
 
 def _in_order(stored: Any, names: list[str]) -> Array:
@@ -143,6 +161,11 @@ def _in_order(stored: Any, names: list[str]) -> Array:
 
 def _same_shape(scores: Array, draws: Array, selection: Selection) -> Array:
     """Scores of all draws, or an error that names both shapes."""
+    if not hasattr(scores, "shape"):
+        raise InputError(
+            "`scores` must be the name of a group, an array of shape (chain, draw, d) or a "
+            f"callable; got a {type(scores).__name__}"
+        )
     shape = tuple(scores.shape)
     kept = (shape[0], len(range(*selection.stride.indices(shape[1])))) if len(shape) == 3 else ()
     if (*kept, *shape[2:]) != tuple(draws.shape):

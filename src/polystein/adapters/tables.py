@@ -14,6 +14,7 @@ from typing import Any, BinaryIO, NamedTuple, TextIO
 
 import numpy as np
 
+from polystein.data.labels import require_same_names
 from polystein.data.sample import Sample
 from polystein.errors import InputError, MissingExtraError
 from polystein.types import Array
@@ -45,8 +46,8 @@ def load_sample(draws: Path, scores: Path | None) -> Sample:
             f"'scores'; got {draws} alone"
         )
     left, right = load_table(draws, "draws"), load_table(scores or draws, "scores")
-    if left.names and right.names and left.names != right.names:
-        _check_same_order(left.names, right.names)
+    if left.names and right.names:
+        require_same_names(left.names, right.names)
     names = left.names or right.names
     return Sample(left.values, right.values, names=names, log_weights=left.log_weights)
 
@@ -69,15 +70,6 @@ def load_table(path: Path, argument: str) -> Table:
         raise InputError(
             f"`{argument}` must be a readable {suffix} file; got {path}: {error}"
         ) from error
-
-
-def _check_same_order(draws: tuple[str, ...], scores: tuple[str, ...]) -> None:
-    """Columns in another order would be paired wrongly without a word."""
-    if sorted(draws) == sorted(scores):
-        raise InputError(
-            "`scores` must have its columns in the order of `draws`, "
-            f"{', '.join(draws)}; got {', '.join(scores)}"
-        )
 
 
 def _read_numpy(path: Path, argument: str) -> Table:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 import warnings
+from contextlib import suppress
 from typing import NamedTuple
 
 import polystein
@@ -15,8 +16,10 @@ from polystein.methods.check.batches import MOST_BATCHES_OF_CHAINS
 from polystein.methods.check.cross_fitting import FOLDS
 from polystein.methods.check.families import BASIS, PAIR_ORDERS
 
-#: Fewer numbers than this take a few seconds.
-LONG_WORK = 2**24
+#: Fewer numbers than this take a few seconds, in up to so many dimensions.
+LONG_WORK, FEW_DIMENSIONS = 2**24, 32
+#: In more of them, products of coordinates take most of the time; from here on, those of rows.
+MANY_DIMENSIONS = 256
 #: The first rows are checked alone, so many and a quarter of them, to see how long rows take.
 FIRST_ROWS = 8_192
 #: These are a small part of all rows, and enough of them for a check.
@@ -30,29 +33,43 @@ BYTES_OF_INDEPENDENT_ROW = 25.0
 class Estimate(NamedTuple):
     """Seconds, and bytes beyond the rows themselves."""
 
-    #: None where there are too few rows to extrapolate from some of them.
+    #: None where there are too few rows to extrapolate from some, or these say nothing alone.
     seconds: float | None
     memory: float
 
     def __str__(self) -> str:
         memory = f"{max(1.0, self.memory / 2**20):.0f} MB of memory"
         if self.seconds is None:
-            return f"about {memory}"
-        return f"about {_duration(self.seconds)}, and {memory}"
+            return f"more than a few seconds, and about {memory}"
+        return f"about {_duration(self.seconds)} on one core, and {memory}"
 
 
 def announce(source: Source, *, iid: bool) -> None:
     """Say on standard error what is to be expected, where it is more than a few seconds."""
-    layout = source.layout
-    if layout.total * layout.dimension >= LONG_WORK:
-        print(f"polystein: {layout}: {estimated(source, iid=iid)}", file=sys.stderr)
+    if _work(source) >= LONG_WORK:
+        print(f"polystein: {source.layout}: {estimated(source, iid=iid)}", file=sys.stderr)
+
+
+def _work(source: Source) -> float:
+    """Numbers, each of which takes longer the more dimensions there are."""
+    dimension = source.layout.dimension
+    each = max(1.0, min(dimension, MANY_DIMENSIONS) / FEW_DIMENSIONS)
+    return source.layout.total * dimension * each
 
 
 def estimated(source: Source, *, iid: bool) -> Estimate:
-    """Extrapolated from the first rows: seconds a row, and the fixed part."""
+    """Seconds, extrapolated from the first rows if these can be checked alone, and memory."""
     rows = min(FIRST_ROWS, source.layout.lengths[0] // 4, source.layout.total // SMALL_PART)
-    if rows < FEWEST_ROWS:
-        return Estimate(None, memory(source, iid=iid))
+    seconds = None
+    if rows >= FEWEST_ROWS:
+        # What is wrong with the first rows alone may be right with all, and the check says it.
+        with suppress(Exception):
+            seconds = _extrapolated(source, rows, iid=iid)
+    return Estimate(seconds, memory(source, iid=iid))
+
+
+def _extrapolated(source: Source, rows: int, *, iid: bool) -> float:
+    """Seconds a row, and the fixed part."""
     started = time.perf_counter()
     block = source.read(0, 0, rows)
     reading = (time.perf_counter() - started) / max(rows, min(source.grain, source.layout.total))
@@ -60,8 +77,7 @@ def estimated(source: Source, *, iid: bool) -> Estimate:
         _seconds(block.draws[:part], block.scores[:part], iid=iid) for part in (rows // 4, rows)
     )
     working = max(0.0, many - few) / max(1, rows - rows // 4)
-    seconds = many + source.layout.total * (READS * reading + working)
-    return Estimate(seconds, memory(source, iid=iid))
+    return many + source.layout.total * (READS * reading + working)
 
 
 def memory(source: Source, *, iid: bool) -> float:

@@ -22,6 +22,7 @@ from polystein._lib.arrays import (
 from polystein._lib.notes import warn_caller
 from polystein.data.axes import LEAST_LENGTH, rearranged
 from polystein.data.foreign import adapted, refuse_dask, type_name
+from polystein.data.labels import require_same_labels
 from polystein.data.selection import Selection, selected_parts
 from polystein.data.source import (
     Block,
@@ -105,6 +106,7 @@ class Sample:
         shape = _validated_shape(self.draws)
         self.facts = _with_swapped_axes(_validated_facts(facts), shape)
         self.scores = _validated_scores(scores, self.draws, shape)
+        require_same_labels(draws, scores)
         _require_finite(self.draws, "draws")
         _require_finite(self.scores, "scores")
         self.names = checked_names(names, shape[-1])

@@ -231,8 +231,8 @@ class CheckedSource:
         block = self.source.read(chain, start, stop)
         where = f"rows {start}:{stop} of chain {chain}"
         shape = (stop - start, self.layout.dimension)
-        draws = _validated(block.draws, shape, f"draws of {where}")
-        scores = _validated(block.scores, shape, f"scores of {where}")
+        draws = _validated(block.draws, shape, f"draws of {where}", start)
+        scores = _validated(block.scores, shape, f"scores of {where}", start)
         if self.weighted != (block.weights is not None):
             raise InputError(
                 f"`weights` of {where} must be there if and only if the source is `weighted`, "
@@ -240,7 +240,7 @@ class CheckedSource:
             )
         weights = None
         if block.weights is not None:
-            weights = _validated(block.weights, shape[:1], f"weights of {where}")
+            weights = _validated(block.weights, shape[:1], f"weights of {where}", start)
             if weights.min() < 0.0:
                 raise InputError(f"weights of {where} must not be negative; got {weights.min()}")
         return Block(draws, scores, weights, chain, start)
@@ -264,8 +264,11 @@ def _validated_layout(layout: Layout) -> Layout:
     return layout
 
 
-def _validated(values: Array, shape: tuple[int, ...], what: str) -> FloatArray:
-    """A copy in double precision of the right shape without NaN and infinity."""
+def _validated(values: Array, shape: tuple[int, ...], what: str, start: int) -> FloatArray:
+    """A copy in double precision of the right shape without NaN and infinity.
+
+    Its first row is row ``start`` of the chain.
+    """
     if hasattr(values, "dtype") and not holds_real_numbers(values):
         raise InputError(f"{what} must hold real numbers; got dtype {values.dtype}")
     array = np.array(to_numpy(values))
@@ -273,7 +276,9 @@ def _validated(values: Array, shape: tuple[int, ...], what: str) -> FloatArray:
         raise InputError(f"{what} must have the shape {shape}; got {array.shape}")
     with np.errstate(over="ignore", invalid="ignore"):
         if not np.isfinite(array.sum()) and not np.isfinite(array).all():
-            raise InputError(f"{what} must be finite; got {array[~np.isfinite(array)][0]}")
+            row, *column = np.argwhere(~np.isfinite(array))[0].tolist()
+            place = "".join([f"row {start + row}", *(f", coordinate {index}" for index in column)])
+            raise InputError(f"{what} must be finite; got {array[row, *column]} in {place}")
     return array
 
 

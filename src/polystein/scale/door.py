@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from polystein.data.foreign import is_with_dask
+from polystein.data.labels import require_same_labels
 from polystein.data.source import Source
 from polystein.errors import InputError, MissingExtraError
 from polystein.scale.blocks import BlockSource
@@ -99,7 +100,9 @@ def from_store(
     left, right = _tables(draws, scores)
     if callable(right):
         right = EvaluatedScores(right, left.shape, folder)
-    return StoredSource(left, right, names)
+    source = StoredSource(left, right, names)
+    require_same_labels(draws, scores)
+    return source
 
 
 def _is_blocks(draws: Any, scores: Any) -> bool:

@@ -13,8 +13,9 @@ import signal
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Generator, Sequence
-from typing import Any
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
+from typing import IO, Any
 
 import numpy as np
 
@@ -58,27 +59,31 @@ def forked(count: int, fold: Fold, parts: Sequence[list[Rows]]) -> Generator[Any
     try:
         for number in range(1, min(count, len(parts))):
             try:
-                workers.append(_Worker(fold, parts[number::count]))
+                with _interrupts_wait():
+                    workers.append(_Worker(fold, parts[number::count], workers))
             except OSError:
                 break  # no memory or no process is left: this one does what others would have done
         for number, part in enumerate(parts):
             turn = number % count
             yield workers[turn - 1].result() if 0 < turn <= len(workers) else fold(part)
     finally:
-        for worker in workers:
-            worker.end()
+        with _interrupts_wait():
+            for worker in workers:
+                worker.end()
 
 
 class _Worker:
     """A process that folds parts one after the other, and waits while nobody takes the results."""
 
-    def __init__(self, fold: Fold, parts: Sequence[list[Rows]]) -> None:
+    def __init__(
+        self, fold: Fold, parts: Sequence[list[Rows]], earlier: Sequence[_Worker] = ()
+    ) -> None:
         reading, writing = os.pipe()
         self._results = os.fdopen(reading, "rb")
         try:
             self._process = _fork()
             if self._process == 0:
-                _work(fold, parts, writing)
+                _work(fold, parts, writing, [worker._results for worker in (*earlier, self)])
         except OSError:
             self._results.close()
             raise
@@ -89,10 +94,10 @@ class _Worker:
         """The next result; an error of the process is raised here."""
         try:
             done, found = pickle.load(self._results)
-        except EOFError:
+        except (EOFError, pickle.UnpicklingError):  # nothing came, or a part of a result
             raise ClusterError(
                 "a process that worked on rows for `n_jobs` was lost; memory is the usual cause. "
-                "Pass `n_jobs=1`."
+                "Pass `n_jobs=1`, or `--jobs 1` on the command line."
             ) from None
         if not done:
             raise found
@@ -109,6 +114,27 @@ class _Worker:
             pass  # the program waits for all its children by itself
 
 
+@contextmanager
+def _interrupts_wait() -> Iterator[None]:
+    """Ctrl-C waits until this process knows of all others that it has to end.
+
+    A forked process begins in here, too, so that no interrupt makes it run on in the program. A
+    mask of signals would not do: threads of BLAS take those that this thread does not.
+    """
+    handler = signal.getsignal(signal.SIGINT)
+    if handler is None or threading.current_thread() is not threading.main_thread():
+        yield  # Python's handlers run on the main thread alone
+        return
+    came: list[int] = []
+    signal.signal(signal.SIGINT, lambda number, frame: came.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+        if came:
+            signal.raise_signal(signal.SIGINT)
+
+
 def _fork() -> int:
     with warnings.catch_warnings():
         # Python warns of other threads, of which there are none but idle ones of BLAS.
@@ -116,12 +142,17 @@ def _fork() -> int:
         return os.fork()
 
 
-def _work(fold: Fold, parts: Sequence[list[Rows]], writing: int) -> None:
+def _work(
+    fold: Fold, parts: Sequence[list[Rows]], writing: int, readers: Sequence[IO[bytes]]
+) -> None:
     """All that a forked process does. It ends here: what is behind belongs to the other one."""
     code = 1
     try:
         # Ctrl-C reaches all processes, and the first one ends the others.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
+        # If the first one is gone, nobody reads: a process that still could would wait forever.
+        for reader in readers:
+            reader.close()
         with os.fdopen(writing, "wb") as results:
             for part in parts:
                 results.write(_outcome(fold, part))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib
 import re
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -128,7 +130,18 @@ def _numeric_columns(file: Any, path: Path, argument: str) -> tuple[str, ...]:
         names.append(field.name)
     if not names:
         raise InputError(f"`{argument}` must have at least one column; got none in {path}")
+    _require_different(names, path, argument)
     return tuple(names)
+
+
+def _require_different(names: Sequence[str], path: Path, argument: str) -> None:
+    """PyArrow finds columns by their names."""
+    name, count = Counter(names).most_common(1)[0]
+    if count > 1:
+        raise InputError(
+            f"`{argument}` must have columns of different names; got {count} columns {name!r} in "
+            f"{path}. Rename them."
+        )
 
 
 def _pyarrow_parquet() -> Any:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from polystein.data.labels import require_same_names
 from polystein.data.source import Block, Facts, Layout, checked_names
 from polystein.errors import InputError, PolysteinError
 from polystein.scale.spill import EvaluatedScores
@@ -117,16 +118,8 @@ def _require_same(draws: Table, scores: Table) -> None:
         raise InputError(
             f"`scores` must have the shape of `draws`, {_words(draws)}; got {_words(scores)}"
         )
-    if (
-        draws.names
-        and scores.names
-        and draws.names != scores.names
-        and sorted(draws.names) == sorted(scores.names)
-    ):
-        raise InputError(
-            f"`scores` must have its columns in the order of `draws`, {', '.join(draws.names)}; "
-            f"got {', '.join(scores.names)}"
-        )
+    if draws.names and scores.names:
+        require_same_names(draws.names, scores.names)
 
 
 def _words(table: Table) -> str:

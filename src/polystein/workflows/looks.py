@@ -31,7 +31,7 @@ class Look:
     ``pvalue`` is for both questions of a look, twice the smaller of ``pvalue_recent`` (of the
     rows since the last look) and ``pvalue_so_far`` (of the rows of all looks so far). The verdict
     is "rejected" if it is at most ``level``, the part of the false alarms that this look may
-    spend.
+    spend. An inconclusive look has a ``reason``, and NaN for its statistic and its p-values.
     """
 
     number: int
@@ -57,7 +57,9 @@ class Look:
         return self.verdict == "rejected"
 
     def __str__(self) -> str:
-        found = f"p = {self.pvalue:.3g}, level {self.level:.3g}, psd = {self.discrepancy:.3g}"
+        found = f"level {self.level:.3g}, psd = {self.discrepancy:.3g}"
+        if self.verdict != "inconclusive":
+            found = f"p = {self.pvalue:.3g}, {found}"
         why = f": {self.reason}" if self.reason else ""
         return f"look {self.number} at {self.draws} draws: {self.verdict} ({found}){why}"
 

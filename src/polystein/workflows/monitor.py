@@ -10,6 +10,7 @@ import numpy as np
 
 from polystein._lib.arguments import is_integer, one_of
 from polystein._lib.arrays import as_rows, is_array, to_numpy
+from polystein.data.labels import require_same_labels
 from polystein.data.sample import Sample
 from polystein.errors import InputError
 from polystein.stein.moments import SteinMoments
@@ -17,7 +18,9 @@ from polystein.types import Array, ScoreFunction, Structure
 from polystein.workflows.looks import Look, Plan, plan_of
 from polystein.workflows.watch import Watch
 
-_VERSION = 1
+_VERSION = 2
+#: What a state holds besides its version. There is no watch before the first draw.
+_PARTS: dict[str, Any] = {"plan": Plan, "moments": SteinMoments, "watch": Watch | None}
 
 
 class Monitor:
@@ -92,13 +95,8 @@ class Monitor:
         gap: int | None = None,
         structure: Structure = "full",
     ) -> None:
-        if score is not None and not callable(score):
-            raise InputError(
-                "`score` must be a function from (n, d) draws to their scores, or None if `update` "
-                f"is given the scores; got {type(score).__name__}"
-            )
         one_of(structure, Structure, "structure")
-        self._score = score
+        self._score = _validated_score(score)
         self._moments = SteinMoments(order, structure=structure)
         self._plan = plan_of(looks, chains, alpha, gap)
         self._watch: Watch | None = None
@@ -189,6 +187,7 @@ class Monitor:
             raise InputError(
                 f"`scores` must have the shape of `draws`, {tuple(x.shape)}; got {tuple(s.shape)}"
             )
+        require_same_labels(draws, scores)
         return Sample(_one_chain(x), _one_chain(s)), numbers
 
     def _numbers(self, chain: int | None) -> range:
@@ -211,13 +210,10 @@ class Monitor:
     @classmethod
     def load(cls, state: Mapping[str, Any], score: ScoreFunction | None = None) -> Self:
         """A monitor that goes on from a stored state."""
-        if not isinstance(state, Mapping) or state.get("version") != _VERSION:
-            raise InputError(
-                f"`state` must be what `state_dict()` gave, of version {_VERSION}; got {state!r}"
-            )
+        _require_state(state)
         kept = deepcopy((state["plan"], state["moments"], state["watch"]))
         monitor = cls.__new__(cls)
-        monitor._score = score
+        monitor._score = _validated_score(score)
         monitor._plan, monitor._moments, monitor._watch = kept
         return monitor
 
@@ -225,6 +221,33 @@ class Monitor:
         taken, planned = len(self.looks), len(self._plan.looks)
         alarm = ", alarm" if self.alarm else ""
         return f"Monitor({min(self.n_draws)} draws, {taken} of {planned} looks{alarm})"
+
+
+def _validated_score(score: ScoreFunction | None) -> ScoreFunction | None:
+    if score is not None and not callable(score):
+        raise InputError(
+            "`score` must be a function from (n, d) draws to their scores, or None if `update` "
+            f"is given the scores; got {type(score).__name__}"
+        )
+    return score
+
+
+def _require_state(state: Mapping[str, Any]) -> None:
+    """A state of this version, with all its parts."""
+    expected = f"`state` must be what `state_dict()` gave, of version {_VERSION}"
+    if not isinstance(state, Mapping):
+        raise InputError(f"{expected}; got a {type(state).__name__}")
+    if "version" not in state:
+        raise InputError(f"{expected}; got a {type(state).__name__} without a version")
+    if state["version"] != _VERSION:
+        raise InputError(
+            f"{expected}; got the version {state['version']!r}. Load it with the version of "
+            "polystein that stored it, or start a new monitor."
+        )
+    for name, kind in _PARTS.items():
+        if not isinstance(state.get(name), kind):
+            got = type(state[name]).__name__ if name in state else "nothing"
+            raise InputError(f"{expected}; got {got} for its {name!r}")
 
 
 def _of_chains(array: Array, chains: int) -> Array:

@@ -6,6 +6,7 @@ whether draws come one by one or many at a time.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -14,7 +15,7 @@ import numpy as np
 from polystein._lib.numerics import is_constant
 from polystein.data.coordinates import DrawMoments
 from polystein.data.source import Block
-from polystein.errors import DegenerateError, ScaleError
+from polystein.errors import DegenerateError, PolysteinError, ScaleError
 from polystein.inference.looks import combined_pvalue
 from polystein.inference.lugsail import LugsailBatches
 from polystein.inference.pvalues import tail_probability
@@ -24,6 +25,16 @@ from polystein.stein.moments import SteinMoments, merge_all
 from polystein.stein.witness import PrimalWitness, maximiser, project
 from polystein.types import FloatArray
 from polystein.workflows.looks import PIECE, Look, Piece, Plan
+
+#: Why no look can judge any more, and why there is no discrepancy.
+OVERFLOW = (
+    "sums over the draws overflow a float64: rescale draws (x/c) and scores (c s), and start a new "
+    "monitor"
+)
+INTERRUPTED = (
+    "an update was interrupted while its draws were summed, and it is not known which of them "
+    "were: load an earlier `state_dict()`, or start a new monitor"
+)
 
 
 class Tester(NamedTuple):
@@ -90,8 +101,8 @@ class Watch:
         self._chains = [Chain(self._done.zero(), dimension) for _ in range(plan.chains)]
         self._batches: dict[int, LugsailBatches] = {}
         self._reasons: dict[int, str] = {}
-        # Why no look can judge any more, if draws left the range of a float64.
-        self._overflow = ""
+        # Why no look can judge any more: `OVERFLOW` or `INTERRUPTED`.
+        self._stopped = ""
         self.looks: list[Look] = []
 
     @property
@@ -104,7 +115,17 @@ class Watch:
 
         The chains advance side by side, from piece to piece.
         """
-        before, place = len(self.looks), 0
+        before = len(self.looks)
+        try:
+            self._take(numbers, draws, scores)
+        except BaseException:  # Ctrl-C, or no memory, anywhere between the sums
+            self._stopped = INTERRUPTED
+            raise
+        return self.looks[before:]
+
+    def _take(self, numbers: Sequence[int], draws: FloatArray, scores: FloatArray) -> None:
+        """Take draws from piece to piece, and look after each."""
+        place = 0
         while place < draws.shape[1]:
             # All test functions are fixed before any of these rows counts as an earlier one.
             left = [self._prepared(self._chains[number]) for number in numbers]
@@ -113,7 +134,6 @@ class Watch:
                 self._extend(number, draws[index, place:stop], scores[index, place:stop])
             place = stop
             self._look_where_due()
-        return self.looks[before:]
 
     def _prepared(self, chain: Chain) -> int:
         """Fix the test function if the next row is to be tested; rows left of the piece."""
@@ -134,6 +154,8 @@ class Watch:
 
     def _finish(self, number: int, piece: Piece) -> None:
         """Sum a piece; test it if it is to be tested; fix what a boundary fixes."""
+        if self._stopped:
+            return
         chain = self._chains[number]
         block = chain.held(number, piece)
         try:
@@ -144,13 +166,13 @@ class Watch:
                 self._done.merge(chain.recent)
                 self._merged += 1
                 chain.recent, chain.window, chain.tester = self._done.zero(), block, None
-        except ScaleError as error:
-            self._overflow = str(error)
+        except ScaleError:
+            self._stopped = OVERFLOW
 
     def _test(self, chain: Chain, block: Block, look: int) -> None:
         """Add a piece to the batches of its look."""
         if not isinstance(chain.tester, Tester):
-            self._reasons[look] = chain.tester or self._overflow
+            self._reasons[look] = chain.tester or "there is no test function"
             return
         columns = chain.tester.columns(block)
         if look not in self._batches:
@@ -159,12 +181,19 @@ class Watch:
 
     def _tester(self) -> Tester | str:
         """The test function by all rows up to the boundaries; the same one for the same rows."""
+        if self._stopped:
+            return self._stopped
         if self._fixed is None or self._fixed[0] != self._merged:
-            try:
-                self._fixed = self._merged, self._trained()
-            except (DegenerateError, ScaleError) as error:
-                self._fixed = self._merged, str(error)
+            self._fixed = self._merged, self._trained_or_reason()
         return self._fixed[1]
+
+    def _trained_or_reason(self) -> Tester | str:
+        try:
+            return self._trained()
+        except DegenerateError as error:
+            return str(error)
+        except ScaleError:
+            return OVERFLOW
 
     def _trained(self) -> Tester:
         """The maximiser of standardised draws; each feature is scaled to variance 1."""
@@ -181,15 +210,22 @@ class Watch:
 
     def discrepancy(self) -> float:
         """The polynomial Stein discrepancy of all rows so far."""
-        if self._overflow:
-            raise ScaleError(self._overflow)
+        if self._stopped:
+            raise (PolysteinError if self._stopped == INTERRUPTED else ScaleError)(self._stopped)
+        try:
+            return self._merged_sums().finalise().norm()
+        except ScaleError as error:
+            raise ScaleError(OVERFLOW) from error
+
+    def _merged_sums(self) -> SteinMoments:
+        """Stein moments of all rows so far."""
         parts = [self._done.moments, *(chain.recent.moments for chain in self._chains)]
         waiting = self._done.moments.zero()
         for number, chain in enumerate(self._chains):
             block = chain.held(number, self.plan.piece(chain.rows))
             if block.rows:
                 waiting.add(block)
-        return merge_all([*parts, waiting]).finalise().norm()
+        return merge_all([*parts, waiting])
 
     def _look_where_due(self) -> None:
         rows = min(self.rows)
@@ -199,11 +235,13 @@ class Watch:
     def _look(self, number: int) -> Look:
         """Judge the batches of a look."""
         batches = self._batches.pop(number, None)
-        reason = self._reasons.pop(number, "") or self._overflow
+        reason = self._reasons.pop(number, "") or self._stopped
         found = batches.finalise() if batches is not None and not reason else None
         error = None if found is None else np.sqrt(np.diagonal(found.covariance))
         if found is None or error is None:
-            return self._inconclusive(number, reason, 0.0)
+            return self._inconclusive(number, reason or "no draws could be tested", 0.0)
+        if not np.isfinite([error[0], found.mean[0]]).all():
+            return self._inconclusive(number, OVERFLOW, 0.0)
         if is_constant(error, found.mean)[0]:
             return self._inconclusive(number, "the test column does not vary", 0.0)
         ess = float(found.ess[0])
@@ -231,7 +269,8 @@ class Watch:
         """A look with a p-value: of its own rows, and of all looks that have one."""
         statistics = np.divide(found.mean, error, out=np.zeros_like(error), where=error > 0.0)
         recent = tail_probability(float(statistics[0]), float(found.df[0]), "greater")
-        earlier = [look for look in self.looks if not look.reason]
+        # The others have NaN in place of a p-value.
+        earlier = [look for look in self.looks if look.verdict != "inconclusive"]
         rows = [self.plan.rows_tested[look.number - 1] for look in earlier]
         so_far = combined_pvalue(
             [*(look.pvalue_recent for look in earlier), recent],
@@ -259,10 +298,10 @@ class Watch:
         return Look(
             number=number + 1,
             draws=self.plan.looks[number],
-            statistic=0.0,
-            pvalue=1.0,
-            pvalue_recent=1.0,
-            pvalue_so_far=1.0,
+            statistic=math.nan,
+            pvalue=math.nan,
+            pvalue_recent=math.nan,
+            pvalue_so_far=math.nan,
             level=self.plan.levels[number],
             verdict="inconclusive",
             discrepancy=self._discrepancy_or_infinity(),
@@ -274,6 +313,8 @@ class Watch:
 
     def _discrepancy_or_infinity(self) -> float:
         """A discrepancy beyond the range of a float64 must not stop the sampler."""
+        if self._stopped == INTERRUPTED:
+            return math.nan
         try:
             return self.discrepancy()
         except ScaleError:
