@@ -190,6 +190,8 @@ from polystein.scale import forks, threads
 
 threads.FEWEST_NUMBERS, fork, first = 0, forks._fork, os.getpid()
 threads.can_fork = lambda source: True
+# A shell lets what it runs in the background ignore interrupts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 def noted():
     child = fork()
