@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import numpy as np
@@ -22,12 +23,16 @@ from polystein.corrections.estimates import (
 )
 from polystein.corrections.fit import EXACT
 from polystein.corrections.functionals import What
+from polystein.corrections.refusals import ConstantValuesError
 from polystein.corrections.requests import Asked, Functions, asked
 from polystein.data.axes import rows_or_chains
 from polystein.data.coordinates import Frame
 from polystein.data.sample import as_source
 from polystein.data.source import Source, is_source
-from polystein.results.effects import LEVEL, ExpectationRow, ExpectationTable, quantile
+from polystein.errors import DegenerateError
+from polystein.results.effect_rows import LEVEL, ExpectationRow
+from polystein.results.effects import ExpectationTable
+from polystein.results.tolerance import quantile
 from polystein.types import Array, ScoreFunction
 
 
@@ -103,7 +108,7 @@ def expectations(
         functions, scores = scores, None
     source = rows_or_chains(as_source(draws, scores, model), iid)
     wanted = asked(source, functions, names)
-    with one_blas_thread():
+    with one_blas_thread(), _named(wanted):
         rows = Rows.of(source)
         estimates = _estimates(rows, first_look(rows), wanted)
     return ExpectationTable(
@@ -112,6 +117,19 @@ def expectations(
             for quantity, name in wanted.quantities.items()
         )
     )
+
+
+@contextmanager
+def _named(wanted: Asked) -> Iterator[None]:
+    """A function that is constant is called by its name."""
+    try:
+        yield
+    except ConstantValuesError as error:
+        name = wanted.quantities[Quantity("mean", (error.number,), of_function=True)]
+        raise DegenerateError(
+            f"`functions` must vary over the draws; the values of {name!r} are constant but for "
+            "rounding"
+        ) from None
 
 
 class Units(NamedTuple):

@@ -31,7 +31,9 @@ from polystein.explain.hints import NOTHING_ELSE, Circumstances, hint_for
 from polystein.explain.multiplicity import weighted_holm
 from polystein.explain.screening import Chosen, chosen
 from polystein.explain.sentences import not_judged, sentence
-from polystein.results.effects import LEVEL, EffectRow, EffectTable, quantile
+from polystein.results.effect_rows import LEVEL, EffectRow
+from polystein.results.effects import EffectTable
+from polystein.results.tolerance import quantile
 from polystein.types import Array, ScoreFunction
 
 #: What the scores explain less of than this comes after all else that is found.

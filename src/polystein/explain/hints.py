@@ -6,7 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from polystein.results.effects import EffectRow, EffectTable
+from polystein.results.effect_rows import EffectRow
+from polystein.results.effects import EffectTable
 
 #: Part of the coordinates that counts as nearly all.
 NEARLY_ALL = 0.8

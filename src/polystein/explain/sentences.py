@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from polystein.results.effects import RELIABLE
+from polystein.results.effect_rows import RELIABLE
 
 #: What an effect is one of.
 _SUBJECTS = {
