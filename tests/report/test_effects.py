@@ -83,3 +83,12 @@ def test_reliabilities_are_never_rounded_up() -> None:
 
 def test_pages_have_the_sentences_too() -> None:
     assert "the sd of" in check(1.2 * DRAWS)._repr_html_()
+
+
+def test_a_line_break_in_a_name_breaks_no_line() -> None:
+    sample = ps.Sample(1.5 * DRAWS, -1.5 * DRAWS, names=["a\nb", "c", "d"])
+    table = ps.effects(sample, iid=True)
+    assert all("\n" not in row.sentence for row in table)
+    assert "`a\\nb`" in str(table)
+    expected = ps.expectations(sample, ["mean"], iid=True)
+    assert len(str(expected).splitlines()) == 4

@@ -65,7 +65,8 @@ def expectations(
         n rows of values; a mapping from names to such functions; or a list of functions, of
         ``"mean"``, ``"sd"``, ``"skew"`` (third standardised moment), ``"tail"`` (fourth), of pairs
         of names for correlations, and of names of parameters on their own scale. Of functions,
-        mean and sd are estimated.
+        mean and sd are estimated. They are called on blocks of rows, several times: a value may
+        depend on its own row only, not on a mean or a rank among all.
     names : sequence of str, optional
         The coordinates whose moments are estimated; all by default.
     model : optional
@@ -82,9 +83,10 @@ def expectations(
     Notes
     -----
     Features are the scores s; the products s_l x_j with the coordinate that is asked for; s_j x_j^k
-    for k = 2, 3, 4; and all d^2 products if there are 10 d^2 rows. For each function the smallest
-    set that is about as good as the best is chosen by its residuals out of fold. The
-    reliability is R^2 out of fold. Below 0.99 the function is not explained well enough: if the
+    for k = 2, 3, 4; and, where the others leave the reliability below 0.9999, all d^2 products if
+    there are 10 d^2 rows and n rows times the squared number of these features are at most 2e10.
+    For each function the smallest set that is about as good as the best is chosen by its residuals
+    out of fold. The reliability is R^2 out of fold. Below 0.99 the function is not explained well enough: if the
     draws are wrong, the corrected value may be off by more than its error says.
 
     Errors come from influence functions with leverages; for chains they allow for autocorrelation

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from polystein._lib.words import one_line
 from polystein.errors import PolysteinError
 from polystein.results.effect_rows import LEVEL, RELIABLE, ExpectationRow
 from polystein.results.effects import EffectTable, ExpectationTable
@@ -21,7 +22,7 @@ MOST_SENTENCES = 3
 
 def expectation_table(table: ExpectationTable) -> str:
     """One line for each expectation."""
-    width = max([len("parameter"), *(len(row.name) for row in table.rows[:MOST_ROWS])])
+    width = max([len("parameter"), *(len(one_line(row.name)) for row in table.rows[:MOST_ROWS])])
     head = (
         f"{'parameter':<{width}}  {'what':<11} {'plain':>10} {'mcse':>9} {'corrected':>10} "
         f"{'error':>9} {'bias':>10} {'interval (95 %)':>23}  R2"
@@ -40,7 +41,8 @@ def expectation_table(table: ExpectationTable) -> str:
 def _expectation_line(row: ExpectationRow, width: int) -> str:
     interval = f"{_number(row.lower)} to {_number(row.upper)}"
     return (
-        f"{row.name:<{width}}  {row.what:<11} {_number(row.plain):>10} {_number(row.mcse):>9} "
+        f"{one_line(row.name):<{width}}  {row.what:<11} "
+        f"{_number(row.plain):>10} {_number(row.mcse):>9} "
         f"{_number(row.corrected):>10} {_number(row.error):>9} {_number(row.bias):>10} "
         f"{interval:>23}  {reliability_words(row.reliability)}{'' if row.reliable else ' *'}"
     )
