@@ -189,3 +189,16 @@ def test_sums_over_stretches_do_not_depend_on_blocks() -> None:
     assert sums.sums[0, :-1] == pytest.approx(columns.sum(axis=0))
     assert sums.sums[:, -1].sum() == 600.0
     assert sums.centred().sum(axis=0) == pytest.approx(np.zeros(80), abs=1e-9)
+
+
+def test_a_source_that_can_cut_itself_is_asked_to() -> None:
+    draws = autoregressive(2, 40, 60, 0.5)
+    source, asked = ps.Sample(draws, -draws), []
+
+    def cut(begin: int, end: int) -> PartOfChains:
+        asked.append((begin, end))
+        return PartOfChains(source, begin, end)
+
+    source.part_of_chains = cut  # type: ignore[attr-defined]
+    assert len(along_directions(Rows.of(source))) == 2
+    assert asked == [(0, 20), (20, 40)]

@@ -73,7 +73,7 @@ def effect_facts(result: GofResult, alpha: float = LEVEL) -> list[tuple[str, str
     """
     table, why_not = _effects_to_tell(result, alpha)
     facts = _tolerance_facts(result, table)
-    if why_not:
+    if why_not and why_not != result.tolerance_reason:
         facts.append(("Effects", f"not told: {why_not}"))
     if table is None or not result.rejected(alpha):
         return facts
