@@ -91,8 +91,10 @@ def test_what_is_no_tolerance_is_refused(tolerance: object) -> None:
         table.within(tolerance)  # type: ignore[arg-type]
 
 
-def test_wrong_draws_of_the_right_sd_are_not_beyond_a_small_tolerance() -> None:
-    """Mean and sd are right; the features explain the mean with an R2 of about 0.995."""
+def test_wrong_draws_need_an_r2_that_fits_the_tolerance() -> None:
+    """Normal draws of a logistic law: the sd's R2 of 0.998 leaves 3 % of the sd open."""
     draws = np.random.default_rng(5).standard_normal((100_000, 1)) * math.pi / math.sqrt(3.0)
     table = ps.effects(draws, -np.tanh(0.5 * draws), iid=True)
-    assert table.within(0.003).verdict == "undecided"
+    found = table.within(0.02)
+    assert (found.verdict, found.unexplained) == ("undecided", True)
+    assert table.within(0.1).verdict == "within"
