@@ -169,7 +169,7 @@ def test_a_few_rows_at_the_most_are_fetched(name: str, monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize("name", ["effects", "expectations"])
-@pytest.mark.parametrize("shape", [(6000, 3), (4, 1500, 3)])
+@pytest.mark.parametrize("shape", [(6000, 3), (4, 1500, 3), (40, 150, 3)])
 def test_tables_are_those_of_numpy(name: str, shape: tuple[int, ...]) -> None:
     draws = rows(*shape)
     lazy = [da.from_array(array, chunks=(*shape[:-2], 700, 2)) for array in (draws, -draws)]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 import polystein as ps
 from polystein.experiments.engine.cells import Row
 from polystein.experiments.engine.store import package_commit, write_csv
-from polystein.results.effects import ExpectationRow
+from polystein.results.effect_rows import ExpectationRow
 from studies.effects import SEED
 from studies.effects.posteriors import APPROXIMATIONS, POSTERIORS, posterior, reference
 

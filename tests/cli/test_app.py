@@ -185,7 +185,7 @@ def test_every_command_explains_itself(run: Run) -> None:
 def test_help_lists_the_exit_codes(run: Run, name: str) -> None:
     line = (
         "Exit codes: 0 not rejected, 1 rejected, 2 bad input, 3 internal error, 4 inconclusive, "
-        "5 beyond tolerance, 6 undecided, 130 interrupted."
+        "5 beyond tolerance, 6 undecided, 130 interrupted, 141 closed pipe."
     )
     assert line == EXIT_CODES
     assert line in " ".join(run(name, "--help").out.split())

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import subprocess
 import sys
 import warnings
 from pathlib import Path
@@ -171,3 +172,19 @@ def test_a_tolerance_comes_before_a_verdict_that_decides(
     verdict: Verdict, tolerance: ToleranceVerdict | None, code: int
 ) -> None:
     assert ExitCode.of(verdict, tolerance) == code
+
+
+def test_a_reader_that_has_read_enough_is_no_fault(good: np.ndarray, tmp_path: Path) -> None:
+    """As in `polystein check ... | head -1`: the pipe is closed before anything is printed."""
+    draws, scores = tmp_path / "draws.npy", tmp_path / "scores.npy"
+    np.save(draws, good)
+    np.save(scores, -good)
+    command = [sys.executable, "-m", "polystein", "check", str(draws), str(scores), "--iid"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stdout is not None
+    process.stdout.close()
+    assert process.stderr is not None
+    errors = process.stderr.read()
+    process.stderr.close()
+    assert process.wait() == ExitCode.CLOSED_PIPE
+    assert errors == b""

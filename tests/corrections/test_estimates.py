@@ -139,3 +139,38 @@ def test_a_handful_of_rows_is_refused() -> None:
     heavy = ps.Sample(draws, -draws, log_weights=np.where(np.arange(400) < 5, 0.0, -50.0))
     with pytest.raises(ps.DegenerateError, match="effective importance weights"):
         ps.expectations(heavy)
+
+
+def test_values_of_two_kinds_have_no_spread_and_no_tails_to_judge() -> None:
+    draws = np.random.default_rng(0).standard_normal((1000, 2))
+    draws[:, 0] = np.where(np.arange(1000) % 2 == 0, 1.0, -1.0)
+    table = ps.effects(draws, -draws, iid=True)
+    for what in ("sd", "tail"):
+        assert "cannot be judged" in table["x[0]", what].sentence
+    rows = ps.expectations(draws, -draws, ["sd", "tail"], iid=True)
+    assert rows["x[0]", "tail"].upper == np.inf
+    result = ps.check(draws, -draws, iid=True, tolerance=0.1)
+    assert result.verdict == "rejected"
+    assert "Rejected" in str(result)
+
+
+@pytest.mark.parametrize("noise", [0.0, 1e-3])
+def test_chains_that_stand_still_show_nothing(noise: float) -> None:
+    """A few points are no sign of what the law of the draws is."""
+    rng = np.random.default_rng(3)
+    named = 0
+    for _ in range(10):
+        draws = rng.standard_normal((4, 500, 2))
+        draws[:, :, 0] = rng.standard_normal((4, 1)) + noise * rng.standard_normal((4, 500))
+        named += any("x[0]" in row.name for row in ps.effects(draws, -draws).found)
+    assert named <= 1
+
+
+def test_chains_around_different_means_have_no_tight_intervals() -> None:
+    rng = np.random.default_rng(3)
+    named = 0
+    for _ in range(20):
+        draws = rng.standard_normal((4, 1000, 2))
+        draws[:, :, 0] = np.sqrt(0.75) * draws[:, :, 0] + 0.5 * rng.standard_normal((4, 1))
+        named += any("x[0]" in row.name for row in ps.effects(draws, -draws).found)
+    assert named <= 1

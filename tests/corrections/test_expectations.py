@@ -133,10 +133,22 @@ def test_what_is_no_flag_is_refused() -> None:
 
 def test_what_has_no_value_is_an_error() -> None:
     draws = np.random.default_rng(0).standard_normal((200, 2))
-    with pytest.raises(ps.DegenerateError, match="must vary over the draws"):
-        ps.expectations(ps.Sample(draws, -draws), {"one": lambda x: np.ones(len(x))}, iid=True)
+    functions = {"first": lambda x: x[:, 0], "one": lambda x: np.ones(len(x))}
+    with pytest.raises(ps.DegenerateError, match="must vary over the draws; the values of 'one'"):
+        ps.expectations(ps.Sample(draws, -draws), functions, iid=True)
     twice = np.repeat(draws[:, :1], 2, axis=1)
     sample = ps.Sample(twice, -twice, names=["a", "b"])
     with pytest.raises(ps.DegenerateError, match="linear function of another"):
         ps.expectations(sample, [("a", "b")], iid=True)
     assert not [row for row in ps.effects(sample, iid=True) if row.what == "correlation"]
+
+
+@pytest.mark.parametrize("factor", [1e200, 1e-200, 1e307])
+def test_large_and_small_functions_vary(factor: float) -> None:
+    draws = np.random.default_rng(0).uniform(-1.0, 1.0, (500, 2))
+    sample = ps.Sample(draws, -draws)
+    table = ps.expectations(sample, {"h": lambda x: factor * x[:, 0]}, iid=True)
+    plain = ps.expectations(sample, {"h": lambda x: x[:, 0]}, iid=True)
+    for what in ("mean", "sd"):
+        assert table["h", what].plain == pytest.approx(factor * plain["h", what].plain, rel=1e-9)
+        assert table["h", what].bias == pytest.approx(factor * plain["h", what].bias, rel=1e-6)

@@ -10,12 +10,18 @@ from polystein.corrections.estimates import Rows
 from polystein.corrections.influence import (
     Combination,
     InfluencePass,
+    few_by_disagreement,
     influences,
     influences_of_averages,
     variances,
 )
 from polystein.data.passes import every_row, run_pass
-from polystein.inference.longrun import IndependentStretches, Stretches, lugsail_variance
+from polystein.inference.longrun import (
+    IndependentStretches,
+    LongRunVariance,
+    Stretches,
+    lugsail_variance,
+)
 from tests.corrections.rows import frame_of, seen_of, skewed
 from tests.reference import corrections as literal
 
@@ -98,3 +104,13 @@ def test_where_features_explain_all_averages_are_all_there_is(weights: np.ndarra
     found = influences_of_averages(one, seen, None if weights is None else scaled)
     assert found[:, 0] == pytest.approx(every[:, one.averages[0]], abs=1e-12)
     assert np.abs(every[:, 1]).max() < 1e-8
+
+
+def test_an_excess_of_one_property_counts_for_all_of_its_coordinate() -> None:
+    """Mean and sd of two coordinates and their correlation, with two columns each."""
+    excess = np.array([9.0, 9.0, 1.0, 1.0, 1.0, 50.0, 1.0, 1.0, 1.0, 1.0])
+    found = LongRunVariance(np.ones(10), np.full(10, 40.0), excess)
+    parts = [["a"], ["a"], ["b"], ["b"], ["a", "b"]]
+    raised = few_by_disagreement(found, parts, 4)
+    assert raised.variance.tolist() == [1.0, 1.0, 9.0, 9.0, 1.0, 1.0, 1.0, 1.0, 9.0, 9.0]
+    assert raised.df.tolist() == [3.0, 3.0, 3.0, 3.0, 40.0, 40.0, 40.0, 40.0, 3.0, 3.0]

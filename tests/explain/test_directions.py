@@ -7,15 +7,21 @@ from scipy.stats import kstest
 import polystein as ps
 from polystein.corrections.designs import CoordinateDesign, Seen
 from polystein.corrections.estimates import Rows, first_look
+from polystein.data.coordinates import Frame
+from polystein.data.passes import every_row, run_pass
 from polystein.explain.directions import (
+    AlongDirection,
     DirectionDesign,
+    PartOfChains,
     PartOfRows,
+    StretchSums,
     along_directions,
     direction_name,
     mean_direction,
     reflection,
     spread_direction,
 )
+from polystein.inference.longrun import Stretches
 
 COVARIANCE = 0.95 ** np.abs(np.subtract.outer(np.arange(5), np.arange(5)))
 PRECISION = np.linalg.inv(COVARIANCE)
@@ -124,3 +130,75 @@ def test_parts_that_do_not_move_have_no_directions() -> None:
     draws = correlated(5)
     draws[1000:, 2] = draws[999, 2]
     assert along_directions(Rows.of(ps.Sample(draws, -draws @ PRECISION))) == []
+
+
+def autoregressive(seed: int, chains: int, rows: int, rho: float) -> np.ndarray:
+    draws = np.random.default_rng(seed).standard_normal((chains, rows, 20))
+    draws[:, 1:] *= np.sqrt(1.0 - rho**2)
+    for t in range(1, rows):
+        draws[:, t] += rho * draws[:, t - 1]
+    return draws
+
+
+def along(draws: np.ndarray) -> list[AlongDirection]:
+    return along_directions(Rows.of(ps.Sample(draws, -draws)))
+
+
+def test_many_slow_chains_are_judged_on_other_chains() -> None:
+    """Late rows of chains that hardly move are those that the direction was chosen on."""
+    found = [one for seed in range(6) for one in along(autoregressive(seed, 64, 60, 0.995))]
+    assert len(found) == 12
+    assert all(abs(one.estimate.error) < 5.0 * one.estimate.error_se for one in found)
+
+
+def test_chains_that_remember_longer_than_the_gap_have_no_directions() -> None:
+    assert along(autoregressive(0, 4, 1000, 0.995)) == []
+    assert along(autoregressive(0, 8, 100, 0.0)) == []  # too short for their memory to be known
+    assert len(along(autoregressive(0, 4, 1000, 0.9))) == 2
+
+
+def test_chains_that_disagree_have_no_directions() -> None:
+    draws = autoregressive(0, 4, 1000, 0.0)
+    draws[:, :, 3] += np.array([-0.5, 0.0, 0.2, 0.5])[:, None]
+    assert along(draws) == []
+
+
+def test_parts_of_several_chains_are_sources() -> None:
+    draws = np.arange(60.0).reshape(5, 4, 3)
+    source = PartOfChains(ps.Sample(draws, -draws), 2, 5)
+    assert source.layout.lengths == (4, 4, 4)
+    block = source.read(1, 1, 3)
+    assert block.draws.tolist() == draws[3, 1:3].tolist()
+    assert (block.chain, block.start) == (1, 1)
+
+
+def test_sums_over_stretches_do_not_depend_on_blocks() -> None:
+    draws = autoregressive(1, 2, 300, 0.5)
+    sample, stretches = ps.Sample(draws, -2.0 * draws), Stretches((300, 300))
+    sums = StretchSums(stretches, 20, Frame(None, None))
+    run_pass(sample, every_row(sample), sums)
+    parts = [sums.zero() for _ in range(3)]
+    for number, part in enumerate(parts):
+        for chain in range(2):
+            part.update(sample.read(chain, 100 * number, 100 * (number + 1)))
+    together = parts[0].merge(parts[1]).merge(parts[2])
+    assert together.sums == pytest.approx(sums.sums)
+    first = stretches.of_rows(0, 0, 300) == 0
+    own = draws[0, first]
+    columns = np.concatenate([own, -2.0 * own, own**2, -2.0 * own**2], axis=1)
+    assert sums.sums[0, :-1] == pytest.approx(columns.sum(axis=0))
+    assert sums.sums[:, -1].sum() == 600.0
+    assert sums.centred().sum(axis=0) == pytest.approx(np.zeros(80), abs=1e-9)
+
+
+def test_a_source_that_can_cut_itself_is_asked_to() -> None:
+    draws = autoregressive(2, 40, 60, 0.5)
+    source, asked = ps.Sample(draws, -draws), []
+
+    def cut(begin: int, end: int) -> PartOfChains:
+        asked.append((begin, end))
+        return PartOfChains(source, begin, end)
+
+    source.part_of_chains = cut  # type: ignore[attr-defined]
+    assert len(along_directions(Rows.of(source))) == 2
+    assert asked == [(0, 20), (20, 40)]

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.special import digamma, polygamma
 
 import polystein as ps
 from polystein.explain.hints import Circumstances, hint_for
@@ -36,10 +37,27 @@ def test_location_shape_and_dependence_alone() -> None:
     assert "warm-up" in hint(WHITE + np.array([0.3, 0.0, 0.0, 0.0]))
     draws = WHITE.copy()
     draws[:, 0] = (np.random.default_rng(5).standard_gamma(8.0, 4000) - 8.0) / np.sqrt(8.0)
-    assert "shape" in hint(draws)
+    assert "the draws are more skewed" in hint(draws)
     draws = WHITE.copy()
     draws[:, 1] = 0.3 * draws[:, 0] + np.sqrt(0.91) * draws[:, 1]
-    assert "dependence" in hint(draws)
+    assert "the draws are more dependent" in hint(draws)
+
+
+def test_narrow_draws_that_are_too_dependent_are_not_mean_field() -> None:
+    draws = WHITE.copy()
+    draws[:, 1] = 0.3 * draws[:, 0] + np.sqrt(0.91) * draws[:, 1]
+    assert "mean-field" not in hint(0.8 * draws)
+
+
+def test_gaussian_draws_of_a_skewed_target() -> None:
+    """A log-Gamma(2) law's mean and sd, and no skewness."""
+    draws = digamma(2.0) + np.sqrt(polygamma(1, 2.0)) * WHITE[:, :1]
+    table = ps.effects(draws, 2.0 - np.exp(draws), iid=True)
+    skew = next(row for row in table if row.what == "skew")
+    only = ps.EffectTable((skew._replace(found=True),), 1)
+    assert "Gaussian approximation" in hint_for(only, 1, targets={("x[0]", "skew"): -skew.size})
+    assert "no mean or sd stands out" in hint_for(only, 1)
+    assert "draws are more skewed" in hint_for(only, 1, targets={("x[0]", "skew"): 0.0})
 
 
 def test_else_begin_with_the_first() -> None:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import polystein as ps
+from polystein.report.text import render
 
 DRAWS = np.random.default_rng(0).standard_normal((20_000, 3))
 
@@ -72,4 +73,55 @@ def test_an_inconclusive_verdict_leaves_the_tolerance_undecided() -> None:
     assert result.verdict == "inconclusive"
     assert result.effects.within(0.9).verdict == "within"
     assert result.tolerance == "undecided"
-    assert "the verdict is inconclusive" in " ".join(str(result).split())
+    assert "no interval is to be trusted. " in " ".join(str(result).split())
+    stored = ps.GofResult.from_dict(result.to_dict())
+    assert stored.tolerance_reason == result.tolerance_reason
+    early = {key: value for key, value in result.to_dict().items() if key != "tolerance_reason"}
+    assert ps.GofResult.from_dict(early).tolerance_reason == ""
+
+
+@pytest.mark.filterwarnings("ignore::polystein.LowESSWarning")
+def test_chains_that_disagree_leave_the_tolerance_undecided() -> None:
+    """Also where they are rejected, and mean and sd look right beside their own intervals."""
+    rng = np.random.default_rng(3)
+    draws = rng.standard_normal((4, 1000, 2))
+    draws[:, :, 0] = np.sqrt(0.91) * draws[:, :, 0] + 0.3 * rng.standard_normal((4, 1))
+    result = ps.check(draws, -draws, tolerance=0.1)
+    assert (result.verdict, result.tolerance) == ("rejected", "undecided")
+    draws = rng.standard_normal((4, 1000, 2))
+    draws[2, :, 0] += 0.3
+    result = ps.check(draws, -draws, tolerance=0.9)
+    assert result.effects.within(0.9).verdict == "within"
+    assert (result.verdict, result.tolerance) == ("rejected", "undecided")
+    assert result.tolerance_reason == "look at chain 2: the chains disagree"
+    assert "the chains disagree" in " ".join(str(result).split())
+
+
+@pytest.mark.parametrize("alpha", [0.001, 0.05, 0.9])
+def test_doubts_leave_the_tolerance_undecided_at_every_level(alpha: float) -> None:
+    draws = 1.3 * np.random.default_rng(3).standard_normal((90, 2))
+    result = ps.check(draws, -draws, iid=True, tolerance=0.9)
+    assert result.reasons
+    assert result.tolerance == "undecided"
+    assert "no interval is to be trusted" in " ".join(render(result, alpha).split())
+
+
+@pytest.mark.parametrize("rows", [10, 19])
+def test_few_rows_leave_the_tolerance_undecided(rows: int) -> None:
+    draws = DRAWS[:rows]
+    result = ps.check(draws, -draws, iid=True, tolerance=0.1)
+    assert (result.tolerance, result.effect_table) == ("undecided", None)
+    assert result.verdict == ps.check(draws, -draws, iid=True).verdict
+    assert "at least 20 rows" in " ".join(str(result).split())
+    with pytest.raises(ps.DegenerateError, match="at least 20 rows"):
+        result.effects  # noqa: B018
+    assert ps.GofResult.from_dict(result.to_dict()) == result
+
+
+@pytest.mark.filterwarnings("ignore::polystein.ScoreWarning")
+def test_a_constant_score_leaves_the_tolerance_undecided() -> None:
+    scores = -DRAWS[:1000]
+    scores[:, 1] = -1.0
+    result = ps.check(DRAWS[:1000], scores, iid=True, tolerance=0.1)
+    assert result.tolerance == "undecided"
+    assert " ".join(str(result).split()).count("`scores` must vary") == 1

@@ -143,3 +143,35 @@ def test_columns_without_variation_have_none() -> None:
     found = lugsail_variance(np.zeros((64, 2)), Stretches((64,) * 4))
     assert found.variance.tolist() == [0.0, 0.0]
     assert np.all(found.df >= 1.0)
+
+
+def apart(lengths: tuple[int, ...], spread: float, noise: float = 1.0) -> np.ndarray:
+    """Of 200 columns with means of their own in every chain, which go by the sums of chains."""
+    rng = np.random.default_rng(8)
+    chains = [
+        noise * rng.standard_normal((rows, 200)) + spread * rng.standard_normal(200)
+        for rows in lengths
+    ]
+    centre, stretches = np.concatenate(chains).mean(axis=0), Stretches(lengths)
+    sums = np.zeros((stretches.total, 200))
+    for number, rows in enumerate(chains):
+        np.add.at(sums, stretches.of_rows(number, 0, len(rows)), rows - centre)
+    found = lugsail_variance(sums, stretches)
+    assert np.array_equal(found.excess > 1.0, found.df == len(lengths) - 1.0)
+    by_chain = np.array([(rows - centre).sum(axis=0) for rows in chains])
+    own = found.df == len(lengths) - 1.0
+    between = len(lengths) * np.var(by_chain, axis=0, ddof=1)
+    assert np.all(found.variance[own] >= between[own] * (1.0 - 1e-9))
+    return own
+
+
+@pytest.mark.parametrize("lengths", [(1000,) * 4, (900, 700, 400)])
+def test_chains_that_disagree_go_by_their_own_sums(lengths: tuple[int, ...]) -> None:
+    """Batches within chains do not see that the chains' means have an sd of 0.3."""
+    assert np.mean(apart(lengths, 0.3)) > 0.75
+    assert not np.any(apart(lengths, 0.0))
+
+
+@pytest.mark.parametrize("noise", [0.0, 1e-3])
+def test_chains_that_stand_still_go_by_their_own_sums(noise: float) -> None:
+    assert np.all(apart((500,) * 4, 1.0, noise))

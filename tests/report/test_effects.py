@@ -5,6 +5,7 @@ import pytest
 
 import polystein as ps
 from polystein.report.effects import effect_facts, reliability_words, tolerance_words
+from polystein.results.tolerance import Tolerance
 
 DRAWS = np.random.default_rng(0).standard_normal((2000, 3))
 
@@ -42,14 +43,20 @@ def test_a_result_that_is_not_rejected_computes_nothing() -> None:
     assert result.effect_table is None
 
 
-def test_effects_that_fail_leave_the_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [(ps.DegenerateError("no"), "not told: no"), (ZeroDivisionError("0"), "ZeroDivisionError: 0")],
+)
+def test_effects_that_fail_leave_the_verdict(error: Exception, words: str) -> None:
     result = check(1.2 * DRAWS)
 
     def fail() -> ps.EffectTable:
-        raise ps.DegenerateError("no")
+        raise error
 
     result.compute_effects_by(fail)
-    assert effect_facts(result) == []
+    ((label, told),) = effect_facts(result)
+    assert label == "Effects"
+    assert words in told
     assert "Rejected" in str(result)
 
 
@@ -64,6 +71,8 @@ def test_words_for_a_tolerance_say_what_they_rest_on() -> None:
     rng = np.random.default_rng(0)
     table = ps.effects(rng.laplace(size=(500, 2)), np.sign(rng.laplace(size=(500, 2))), iid=True)
     assert "0.99 is needed" in tolerance_words(table.within(0.1))
+    found = Tolerance("undecided", 0.05, 0.992, None, unexplained=True)
+    assert tolerance_words(found).endswith("R2 is 0.992, too little for this tolerance")
 
 
 def test_reliabilities_are_never_rounded_up() -> None:
@@ -74,3 +83,12 @@ def test_reliabilities_are_never_rounded_up() -> None:
 
 def test_pages_have_the_sentences_too() -> None:
     assert "the sd of" in check(1.2 * DRAWS)._repr_html_()
+
+
+def test_a_line_break_in_a_name_breaks_no_line() -> None:
+    sample = ps.Sample(1.5 * DRAWS, -1.5 * DRAWS, names=["a\nb", "c", "d"])
+    table = ps.effects(sample, iid=True)
+    assert all("\n" not in row.sentence for row in table)
+    assert "`a\\nb`" in str(table)
+    expected = ps.expectations(sample, ["mean"], iid=True)
+    assert len(str(expected).splitlines()) == 4

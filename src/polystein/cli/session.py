@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import traceback
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from enum import IntEnum
 from pathlib import Path
 from typing import TextIO
@@ -30,6 +31,7 @@ class ExitCode(IntEnum):
     BEYOND_TOLERANCE = 5
     UNDECIDED = 6
     INTERRUPTED = 130
+    CLOSED_PIPE = 141
 
     @classmethod
     def of(cls, verdict: Verdict, tolerance: ToleranceVerdict | None = None) -> ExitCode:
@@ -59,10 +61,14 @@ EXIT_CODES = "Exit codes: " + ", ".join(f"{code.value} {code.words}" for code in
 def session(debug: bool) -> Iterator[None]:
     """Turn everything that can go wrong into a line on stderr and an exit code."""
     try:
-        with _plain_warnings():
+        with _plain_warnings(), _flushed():
             yield
     except typer.Exit:
         raise
+    except BrokenPipeError:
+        # Whoever read the output has read enough, as `head` does.
+        _forget_output()
+        raise typer.Exit(int(ExitCode.CLOSED_PIPE)) from None
     except KeyboardInterrupt:
         raise _failure("interrupted", ExitCode.INTERRUPTED, debug=False) from None
     except TaskError as error:
@@ -77,6 +83,23 @@ def session(debug: bool) -> Iterator[None]:
         raise _failure(message, ExitCode.BAD_INPUT, debug) from None
     except Exception as error:
         raise _failure(_fault(error), ExitCode.INTERNAL_ERROR, debug) from None
+
+
+@contextmanager
+def _flushed() -> Iterator[None]:
+    """Write what is printed before the session ends: a closed pipe shows here, not at exit."""
+    try:
+        yield
+    except typer.Exit:
+        sys.stdout.flush()
+        raise
+    sys.stdout.flush()
+
+
+def _forget_output() -> None:
+    """Send what is still to be flushed to nowhere: the interpreter flushes again when it ends."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _fault(error: Exception) -> str:

@@ -22,8 +22,14 @@ from polystein.corrections.functionals import (
     variance,
 )
 from polystein.corrections.gram import Folds, GramPass, in_groups
-from polystein.corrections.influence import Combination, InfluencePass, variances
+from polystein.corrections.influence import (
+    Combination,
+    InfluencePass,
+    few_by_disagreement,
+    variances,
+)
 from polystein.corrections.products import ProductSums, share_products
+from polystein.corrections.refusals import ConstantValuesError, require_varying_scores
 from polystein.data.coordinates import Frame, working_frame
 from polystein.data.passes import (
     Accumulator,
@@ -267,7 +273,7 @@ def first_look(rows: Rows) -> FirstLook:
     ((_, matrices),) = rows.sums([], [design], rough)
     means = fitted(design, matrices, rows.effective)
     spread = np.sqrt(np.maximum(np.diagonal(means.spread), 0.0))
-    _require_varying_scores(matrices.sum(axis=0) / means.weight)
+    require_varying_scores(matrices.sum(axis=0) / means.weight)
     # In a working frame no mean is large: more digits than these cancel only for constants.
     constant = spread**2 <= CANCELLED * (spread**2 + means.plain**2)
     if constant.any():
@@ -278,18 +284,6 @@ def first_look(rows: Rows) -> FirstLook:
     scale = spread if rough.scale is None else spread * rough.scale
     frame = Frame(rough.back(means.plain), scale)
     return FirstLook(rough, means, frame, matrices.sum(axis=0) / means.weight)
-
-
-def _require_varying_scores(products: FloatArray) -> None:
-    """Raise an error if a coordinate of the scores is constant: no density has such a score."""
-    d = (len(products) - 1) // 2
-    mean, square = products[0, 1 : 1 + d], np.diagonal(products)[1 : 1 + d]
-    constant = square - mean**2 <= ROUNDING * square
-    if constant.any():
-        raise DegenerateError(
-            "`scores` must vary in every coordinate; coordinate "
-            f"{int(np.argmax(constant))} is constant ({int(constant.sum())} of {d} are)"
-        )
 
 
 def estimated(rows: Rows, frame: Frame, candidates: Sequence[Candidate]) -> list[Estimate]:
@@ -308,7 +302,9 @@ def estimated(rows: Rows, frame: Frame, candidates: Sequence[Candidate]) -> list
         axis=1,
     )
     families = [(one.quantity.what, column) for one in ordered for column in range(COLUMNS)]
+    parts = [[(one.of_function, index) for index in one.indices] for one, *_ in ordered]
     found = variances(columns, rows.stretches, families)
+    found = few_by_disagreement(found, parts, len(rows.source.layout.lengths))
     squared, freedom = (part.reshape(-1, COLUMNS).tolist() for part in (found.variance, found.df))
     made = {
         candidate.quantity: _estimate(candidate, np.sqrt(squares).tolist(), df)
@@ -321,10 +317,7 @@ def _require_value(candidate: Candidate) -> None:
     """Raise an error if the draws themselves have no such quantity."""
     quantity = candidate.quantity
     if quantity.of_function and variance(candidate.plain) <= ROUNDING:
-        raise DegenerateError(
-            "`functions` must vary over the draws; the values of number "
-            f"{quantity.indices[0]} are constant but for rounding"
-        )
+        raise ConstantValuesError(quantity.indices[0])
     if not has_value(quantity.what, candidate.plain):
         raise DegenerateError(
             f"the {quantity.what} of coordinates {quantity.indices} has no value: `draws` must "
@@ -371,13 +364,15 @@ def _estimate(candidate: Candidate, errors: Sequence[float], df: Sequence[float]
     before = FUNCTIONALS[what](candidate.plain)
     block = np.ix_(candidate.places, candidate.places)
     marginal = float(before.gradient @ candidate.fit.spread[block] @ before.gradient)
-    if what in KURTOSIS_POWER:
+    # Values of two kinds have an sd and a kurtosis without a variance: nothing tells their error.
+    flat = marginal <= CANCELLED * GAUSSIAN_VARIANCE.get(what, 0.0)
+    if what in KURTOSIS_POWER and not flat:
         # Not of the corrected value, which may have next to no variance.
         factor = math.sqrt(max(1.0, _least_variance(candidate) / marginal))
         errors = [factor * errors[0], errors[1], factor * errors[2], factor * errors[3]]
     after = FUNCTIONALS[what](candidate.corrected).value
     change = difference(what, candidate.plain, candidate.corrected).value
-    if candidate.uncorrected:
+    if candidate.uncorrected or flat:
         # Without features the draws say nothing about their own error.
         after, change, errors = before.value, 0.0, (errors[0], errors[0], math.inf, math.inf)
     plain_se, corrected_se, bias_se, error_se = errors

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import numpy as np
@@ -22,12 +23,16 @@ from polystein.corrections.estimates import (
 )
 from polystein.corrections.fit import EXACT
 from polystein.corrections.functionals import What
+from polystein.corrections.refusals import ConstantValuesError
 from polystein.corrections.requests import Asked, Functions, asked
 from polystein.data.axes import rows_or_chains
 from polystein.data.coordinates import Frame
 from polystein.data.sample import as_source
 from polystein.data.source import Source, is_source
-from polystein.results.effects import LEVEL, ExpectationRow, ExpectationTable, quantile
+from polystein.errors import DegenerateError
+from polystein.results.effect_rows import LEVEL, ExpectationRow
+from polystein.results.effects import ExpectationTable
+from polystein.results.tolerance import quantile
 from polystein.types import Array, ScoreFunction
 
 
@@ -60,7 +65,8 @@ def expectations(
         n rows of values; a mapping from names to such functions; or a list of functions, of
         ``"mean"``, ``"sd"``, ``"skew"`` (third standardised moment), ``"tail"`` (fourth), of pairs
         of names for correlations, and of names of parameters on their own scale. Of functions,
-        mean and sd are estimated.
+        mean and sd are estimated. They are called on blocks of rows, several times: a value may
+        depend on its own row only, not on a mean or a rank among all.
     names : sequence of str, optional
         The coordinates whose moments are estimated; all by default.
     model : optional
@@ -77,10 +83,11 @@ def expectations(
     Notes
     -----
     Features are the scores s; the products s_l x_j with the coordinate that is asked for; s_j x_j^k
-    for k = 2, 3, 4; and all d^2 products if there are 10 d^2 rows. For each function the smallest
-    set that is about as good as the best is chosen by its residuals out of fold. The
-    reliability is R^2 out of fold. Below 0.99 the function is not explained well enough: if the
-    draws are wrong, the corrected value may be off by more than its error says.
+    for k = 2, 3, 4; and, where the others leave the reliability below 0.9999, all d^2 products if
+    there are 10 d^2 rows and n rows times the squared number of these features are at most 2e10.
+    For each function the smallest set that is about as good as the best is chosen by its residuals
+    out of fold. The reliability is R^2 out of fold. Below 0.99 the function is not explained well
+    enough: if the draws are wrong, the corrected value may be off by more than its error says.
 
     Errors come from influence functions with leverages; for chains they allow for autocorrelation
     (lugsail batch means), and intervals have t quantiles.
@@ -103,7 +110,7 @@ def expectations(
         functions, scores = scores, None
     source = rows_or_chains(as_source(draws, scores, model), iid)
     wanted = asked(source, functions, names)
-    with one_blas_thread():
+    with one_blas_thread(), _named(wanted):
         rows = Rows.of(source)
         estimates = _estimates(rows, first_look(rows), wanted)
     return ExpectationTable(
@@ -112,6 +119,19 @@ def expectations(
             for quantity, name in wanted.quantities.items()
         )
     )
+
+
+@contextmanager
+def _named(wanted: Asked) -> Iterator[None]:
+    """A function that is constant is called by its name."""
+    try:
+        yield
+    except ConstantValuesError as error:
+        name = wanted.quantities[Quantity("mean", (error.number,), of_function=True)]
+        raise DegenerateError(
+            f"`functions` must vary over the draws; the values of {name!r} are constant but for "
+            "rounding"
+        ) from None
 
 
 class Units(NamedTuple):

@@ -209,9 +209,38 @@ def variances(
     """
     if isinstance(stretches, IndependentStretches):
         return independent_variance(sums)
-    variance, freedom = np.empty(len(families)), np.empty(len(families))
+    variance, freedom, excess = np.empty((3, len(families)))
     for family in dict.fromkeys(families):
         members = np.array([one == family for one in families])
         found = lugsail_variance(sums[:, members], stretches)
-        variance[members], freedom[members] = found
-    return LongRunVariance(variance, freedom)
+        variance[members], freedom[members], excess[members] = found
+    return LongRunVariance(variance, freedom, excess)
+
+
+def few_by_disagreement(
+    found: LongRunVariance, parts: Sequence[Sequence[Hashable]], chains: int
+) -> LongRunVariance:
+    """Chains that disagree in one property of a coordinate are few draws for all of them.
+
+    Chains around different means have the same sd within them, which is no sign that they agree
+    with each other on the target's. Of every coordinate the largest excess counts for all columns.
+
+    Parameters
+    ----------
+    found : LongRunVariance
+        Of columns that come in groups of one quantity, the plain value first.
+    parts : sequence of sequences
+        The coordinates of each quantity.
+    chains : int
+        Number of chains.
+    """
+    own = found.excess.reshape(len(parts), -1)
+    worst: dict[Hashable, float] = {}
+    for names, excess in zip(parts, own[:, 0].tolist(), strict=True):
+        if len(names) == 1:
+            worst[names[0]] = max(excess, worst.get(names[0], 1.0))
+    shared = np.array([max(worst.get(name, 1.0) for name in names) for names in parts])
+    raised = np.maximum(shared[:, None] / own, 1.0).ravel()
+    few = np.repeat(shared > 1.0, own.shape[1])
+    freedom = np.where(few, np.minimum(found.df, max(1.0, chains - 1.0)), found.df)
+    return LongRunVariance(found.variance * raised, freedom, found.excess)

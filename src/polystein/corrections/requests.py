@@ -148,7 +148,9 @@ class _Request:
         self._function_names.add(name)
         checked = _Checked(name, function)
         first = checked(self._first_draws())
-        centre, scale = first.mean(axis=0), first.std(axis=0)
+        # In units of the largest value, whose square need not be a number.
+        unit = np.ldexp(1.0, np.frexp(np.abs(first).max(axis=0))[1] - 1)
+        centre, scale = unit * (first / unit).mean(axis=0), unit * (first / unit).std(axis=0)
         scale = np.where(scale > 0.0, scale, np.maximum(np.abs(centre), 1.0))
         self.values.append(ValueFunction(checked, centre, scale))
         for number in range(first.shape[1]):

@@ -1,8 +1,9 @@
 """Directions: combinations of coordinates along which mean or spread is off.
 
 Correlated coordinates may each look right while a combination of them is far off. The directions
-that stand out are chosen on the first rows of every chain and judged on the last ones, after a gap,
-so that the choice costs no validity.
+that stand out are chosen on the first rows of every chain and judged on the last ones, after a gap
+that is longer than the chains' memory, so that the choice costs no validity. Many chains are
+independent of each other: there they are chosen on the first chains and judged on the others.
 """
 
 from __future__ import annotations
@@ -23,9 +24,12 @@ from polystein.corrections.estimates import (
     first_look,
 )
 from polystein.corrections.functionals import What
+from polystein.data.coordinates import Frame
+from polystein.data.passes import every_row, run_pass
 from polystein.data.source import OPTIONAL, Block, Facts, Layout, Source
 from polystein.errors import DegenerateError
 from polystein.explain.screening import covariances
+from polystein.inference.longrun import ENOUGH_CHAINS, Stretches, longest_memory
 from polystein.types import FloatArray
 
 #: Directions are chosen on this part of the rows and judged on the last ones.
@@ -74,6 +78,36 @@ class PartOfRows:
         return self.source.read(chain, first + start, first + stop)._replace(start=start)
 
 
+class PartOfChains:
+    """Some chains of a source, one after the other, as a source of its own."""
+
+    names: tuple[str, ...] | None
+    weighted: bool
+    log_scale: float
+    grain: int
+    sequential: bool
+    facts: Facts
+    keeps_decoded: bool
+
+    def __init__(self, source: Source, begin: int, end: int) -> None:
+        self.source, self.first = source, begin
+        self.layout: Layout = source.layout._replace(lengths=source.layout.lengths[begin:end])
+        for name in OPTIONAL:
+            setattr(self, name, getattr(source, name))
+        self.keeps_decoded = getattr(source, "keeps_decoded", False)
+
+    def read(self, chain: int, start: int, stop: int) -> Block:
+        """Rows ``start:stop`` of a chain."""
+        return self.source.read(self.first + chain, start, stop)._replace(chain=chain)
+
+
+def part_of_chains(source: Source, begin: int, end: int) -> Source:
+    """Some chains; where the source can cut itself, by the source."""
+    cut = getattr(source, "part_of_chains", None)
+    part: Source = PartOfChains(source, begin, end) if cut is None else cut(begin, end)
+    return part
+
+
 def part_of_rows(source: Source, begin: float, end: float) -> Source:
     """A stretch of every chain; where the source can cut itself, by the source."""
     cut = getattr(source, "part_of_rows", None)
@@ -101,20 +135,80 @@ class DirectionDesign(MappedDesign):
         return Seen(seen.draws @ self.reflection, seen.scores @ self.reflection, seen.raw)
 
 
+class StretchSums:
+    """Sums over stretches of draws, scores, and their squares and products; the last are ones."""
+
+    def __init__(self, stretches: Stretches, dimension: int, frame: Frame) -> None:
+        self.stretches, self.dimension, self.frame = stretches, dimension, frame
+        self.sums = np.zeros((stretches.total, 4 * dimension + 1))
+
+    def zero(self) -> StretchSums:
+        """An accumulator of the same kind without rows."""
+        return StretchSums(self.stretches, self.dimension, self.frame)
+
+    def update(self, block: Block) -> None:
+        """Take the rows of a block."""
+        draws, scores = self.frame.apply(block.draws, block.scores)
+        weights = block.weights_or_ones[:, None]
+        columns = np.concatenate([draws, scores, draws * draws, draws * scores], axis=1)
+        columns = np.concatenate([columns, np.ones_like(weights)], axis=1) * weights
+        for run in block.runs:
+            place = self.stretches.of_rows(run.chain, run.start, run.high - run.low)
+            starts = np.flatnonzero(np.diff(place, prepend=-1))
+            self.sums[place[starts]] += np.add.reduceat(columns[run.low : run.high], starts)
+
+    def merge(self, other: StretchSums) -> StretchSums:
+        """Add another accumulator's rows."""
+        self.sums += other.sums
+        return self
+
+    def centred(self) -> FloatArray:
+        """The sums of columns whose mean over all rows is taken off."""
+        columns, ones = self.sums[:, :-1], self.sums[:, -1:]
+        result: FloatArray = columns - ones * (columns.sum(axis=0) / ones.sum())
+        return result
+
+
+def _apart(rows: Rows, frame: Frame) -> bool:
+    """Whether what chains remember is shorter than the gap between the parts of their rows."""
+    if not isinstance(rows.stretches, Stretches):
+        return True
+    sums = StretchSums(rows.stretches, rows.source.layout.dimension, frame)
+    run_pass(rows.source, every_row(rows.source), sums, tick=rows.tick)
+    gap = min(rows.source.layout.lengths) * (1.0 - JUDGED_ON - CHOSEN_ON)
+    return longest_memory(sums.centred(), rows.stretches) <= gap
+
+
+def _parts(source: Source) -> tuple[Source, Source]:
+    """What directions are chosen on, and what they are judged on."""
+    if _many_chains(source):
+        chains = len(source.layout.lengths)
+        half = chains // 2
+        return part_of_chains(source, 0, half), part_of_chains(source, half, chains)
+    return part_of_rows(source, 0.0, CHOSEN_ON), part_of_rows(source, 1.0 - JUDGED_ON, 1.0)
+
+
+def _many_chains(source: Source) -> bool:
+    return source.layout.time_ordered and len(source.layout.lengths) >= ENOUGH_CHAINS
+
+
 def along_directions(rows: Rows) -> list[AlongDirection]:
     """The mean and the sd along the directions that stand out; none where parts tell too little."""
     source, d = rows.source, rows.source.layout.dimension
     short = min(source.layout.lengths) * (JUDGED_ON - CHOSEN_ON) < 1.0
-    if d < 2 or short or source.sequential:
+    if d < 2 or source.sequential or (short and not _many_chains(source)):
         return []
-    test = Rows.of(part_of_rows(source, 1.0 - JUDGED_ON, 1.0), rows.tick)
+    training, testing = _parts(source)
+    test = Rows.of(testing, rows.tick)
     if test.effective < max(FEWEST_ROWS, ROWS_PER_COORDINATE * d):
         return []
     try:
-        chosen = first_look(Rows.of(part_of_rows(source, 0.0, CHOSEN_ON), rows.tick))
+        chosen = first_look(Rows.of(training, rows.tick))
         look = first_look(test)
     except DegenerateError:
         return []  # a coordinate that does not move in a part of the rows
+    if not _many_chains(source) and not _apart(rows, chosen.frame):
+        return []  # the choice would depend on what is judged
     wanted: tuple[tuple[What, FloatArray], ...] = (
         ("mean", mean_direction(chosen)),
         ("sd", spread_direction(chosen)),

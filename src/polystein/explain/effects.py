@@ -31,7 +31,9 @@ from polystein.explain.hints import NOTHING_ELSE, Circumstances, hint_for
 from polystein.explain.multiplicity import weighted_holm
 from polystein.explain.screening import Chosen, chosen
 from polystein.explain.sentences import not_judged, sentence
-from polystein.results.effects import LEVEL, EffectRow, EffectTable, quantile
+from polystein.results.effect_rows import LEVEL, EffectRow
+from polystein.results.effects import EffectTable
+from polystein.results.tolerance import quantile
 from polystein.types import Array, ScoreFunction
 
 #: What the scores explain less of than this comes after all else that is found.
@@ -118,7 +120,20 @@ def effects_of(
         choice = chosen(rows, look, every_spread=complete)
         looks = _looks(source, _measured(rows, look, choice), along_directions(rows))
     table = _table(source, looks, len(choice.spreads) == source.layout.dimension)
-    return replace(table, hint=hint_for(table, source.layout.dimension, known))
+    return replace(table, hint=hint_for(table, source.layout.dimension, known, _targets(looks)))
+
+
+def _targets(looks: Sequence[_Look]) -> dict[tuple[str, str], float]:
+    """The target's own correlations, skewnesses and kurtoses, by name and property."""
+    return {
+        (", ".join(look.names), look.what): (
+            math.tanh(look.estimate.corrected)
+            if look.what == "correlation"
+            else look.estimate.corrected
+        )
+        for look in looks
+        if look.what in ("correlation", *_SHAPES)
+    }
 
 
 def _measured(rows: Rows, look: FirstLook, choice: Chosen) -> list[Estimate]:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import NamedTuple, TypeAlias
 
-from polystein.results.effects import EffectRow, EffectTable
+from polystein.results.effect_rows import EffectRow
+from polystein.results.effects import EffectTable
 
 #: Part of the coordinates that counts as nearly all.
 NEARLY_ALL = 0.8
 #: Sds are off by the same factor if its logarithms differ by less than this part of their mean.
 ALIKE = 0.35
+GAUSSIAN_KURTOSIS = 3.0
 
 
 class Circumstances(NamedTuple):
@@ -27,13 +30,21 @@ class Circumstances(NamedTuple):
 
 
 NOTHING_ELSE = Circumstances()
+#: The target's own value by the name and property of a row.
+Targets: TypeAlias = Mapping[tuple[str, str], float]
 
 
-def hint_for(table: EffectTable, dimension: int, known: Circumstances = NOTHING_ELSE) -> str:
+def hint_for(
+    table: EffectTable,
+    dimension: int,
+    known: Circumstances = NOTHING_ELSE,
+    targets: Targets = MappingProxyType({}),
+) -> str:
     """A short hint; empty where nothing was found.
 
     Input that is suspect comes before chains, and chains before effects: what is wrong with a
-    chain, or with the scores, shows in the effects, too.
+    chain, or with the scores, shows in the effects, too. ``targets`` has the target's correlations,
+    skewnesses and kurtoses: only with them a hint says whose are larger.
     """
     found = table.found
     for words, where in (
@@ -52,13 +63,18 @@ def hint_for(table: EffectTable, dimension: int, known: Circumstances = NOTHING_
     sds = [row for row in found if row.what == "sd"]
     pairs = [row for row in found if row.what == "correlation"]
     small = [row for row in sds if row.size < 1.0]
+    missed = [row for row in pairs if _weaker(row, targets)]
+    by_pairs = found[0].what == "correlation" and 2 * len(pairs) >= len(found)
+    only_shapes = _only(found, ("skew", "tail"))
     for words, applies in (
-        (_MEAN_FIELD, bool(pairs) and 2 * len(small) > len(sds)),
+        (_MEAN_FIELD, _most(missed, pairs) and _most(small, sds)),
         (_STEP_SIZE, _all_alike(sds, dimension, larger=True)),
         (_TOO_NARROW, _all_alike(sds, dimension, larger=False)),
         (_LOCATION, _only(found, ("mean",))),
-        (_SHAPE, _only(found, ("skew", "tail"))),
-        (_CORRELATION, found[0].what == "correlation" and 2 * len(pairs) >= len(found)),
+        (_SHAPE, only_shapes and _weaker(found[0], targets)),
+        (_OWN_SHAPE, only_shapes),
+        (_CORRELATION, by_pairs and _most(missed, pairs)),
+        (_OWN_CORRELATION, by_pairs),
     ):
         if applies:
             return words
@@ -78,17 +94,25 @@ _TOO_NARROW = (
     "scale, or an approximation that is too narrow."
 )
 _LOCATION = (
-    "only locations are off: look whether early draws are still on their way (a longer warm-up), "
+    "only means stand out: look whether early draws are still on their way (a longer warm-up), "
     "and whether the chains agree."
 )
 _SHAPE = (
-    "means and sds are right, the shape is not: a Gaussian approximation of a skewed or "
+    "no mean or sd stands out, but the shape does: a Gaussian approximation of a skewed or "
     "heavy-tailed parameter looks like this, and so does a parameter near a border; transform it, "
     "or use MCMC."
+)
+_OWN_SHAPE = (
+    "no mean or sd stands out, but the shape does: the draws are more skewed, or have heavier "
+    "tails, than the target. Look for a few draws far out, and for a transform that was left out."
 )
 _CORRELATION = (
     "above all dependence is off, as with an approximation or a proposal that treats parameters as "
     "independent: use a full-rank approximation, or MCMC."
+)
+_OWN_CORRELATION = (
+    "above all dependence is off, and the draws are more dependent than the target: look at "
+    "scatter plots of the pairs, and whether the chains moved freely along them."
 )
 _SCORES = (
     "the scores themselves look wrong, and effects are measured by them: look at the warning, and "
@@ -102,10 +126,21 @@ _ONE_CHAIN = "look at {}, which differs from the other chains, or leave it out."
 _STUCK = "look at {}, or leave it out."
 _STARTS = "{} differ from what follows: drop them, or take a longer warm-up."
 _DIRECTION = (
-    "no parameter is off by itself, but a combination of them is: look at it, and try a dense mass "
-    "matrix, a full-rank approximation or other parameters."
+    "no single parameter stands out, but a combination of them does: look at it, and try a dense "
+    "mass matrix, a full-rank approximation or other parameters."
 )
 _GENERAL = "begin with `{}`: look at its trace, chain by chain, and at its scores."
+
+
+def _weaker(row: EffectRow, targets: Targets) -> bool:
+    """Whether a correlation, skewness or excess of kurtosis of the draws is nearer to 0."""
+    target = targets.get((row.name, row.what), math.nan)
+    nothing = GAUSSIAN_KURTOSIS if row.what == "tail" else 0.0
+    return abs(target + row.size - nothing) < abs(target - nothing)
+
+
+def _most(part: Sequence[EffectRow], rows: Sequence[EffectRow]) -> bool:
+    return 2 * len(part) > len(rows)
 
 
 def _only(found: Sequence[EffectRow], kinds: tuple[str, ...]) -> bool:

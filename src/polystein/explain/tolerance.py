@@ -5,24 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from polystein._lib.arguments import is_finite_number
 from polystein.data.source import Source
-from polystein.errors import InputError
+from polystein.errors import DegenerateError
 from polystein.explain.effects import effects_of
 from polystein.explain.hints import Circumstances
 from polystein.results.result import GofResult
+from polystein.results.tolerance import checked_bound
 
 
 def checked_tolerance(tolerance: object, argument: str = "tolerance") -> float | None:
     """Return a tolerance between 0 and 1, or None; or name the argument that is neither."""
-    if tolerance is None:
-        return None
-    if not is_finite_number(tolerance) or not 0.0 < float(tolerance) < 1.0:  # type: ignore[arg-type]
-        raise InputError(
-            f"`{argument}` must be a number strictly between 0 and 1, such as 0.1 for means within "
-            f"0.1 sd and sds within 10 %, or None; got {tolerance!r}"
-        )
-    return float(tolerance)  # type: ignore[arg-type]
+    return None if tolerance is None else checked_bound(tolerance, argument)
 
 
 def with_effects(
@@ -32,12 +25,26 @@ def with_effects(
     if tolerance is None:
         result.compute_effects_by(partial(effects_of, source, known=known))
         return result
-    table = effects_of(source, complete=True, known=known)
-    # Chains that leave the verdict open leave the intervals open, too.
-    open_question = result.verdict == "inconclusive"
-    return replace(
-        result,
-        tolerance="undecided" if open_question else table.within(tolerance).verdict,
-        effect_table=table,
-        settings={**result.settings, "tolerance": tolerance},
-    )
+    result = replace(result, settings={**result.settings, "tolerance": tolerance})
+    try:
+        table = effects_of(source, complete=True, known=known)
+    except DegenerateError as error:
+        # The verdict stands, also where nothing tells the size of an error.
+        found = replace(result, tolerance="undecided", tolerance_reason=str(error))
+        found.compute_effects_by(partial(effects_of, source, complete=True, known=known))
+        return found
+    if reason := _left_open(result, known):
+        return replace(result, tolerance="undecided", tolerance_reason=reason, effect_table=table)
+    return replace(result, tolerance=table.within(tolerance).verdict, effect_table=table)
+
+
+def _left_open(result: GofResult, known: Circumstances) -> str:
+    """Why no interval is to be trusted, whatever the verdict; empty where there is no reason."""
+    if known.one_chain:
+        return f"look at {known.one_chain}: the chains disagree"
+    if known.starts:
+        return f"{known.starts} differ from what follows"
+    if result.reasons:
+        first, _, _ = result.reasons[0].partition(". ")
+        return f"no interval is to be trusted. {first.removesuffix('.')}"
+    return ""

@@ -6,11 +6,13 @@ their degrees of freedom go out. How long chains remember is measured by `memory
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import fdtri
 
 from polystein._lib.numerics import TINY
 from polystein.inference.memory import Joining, Memory, joinings, speeds, variance_curves
@@ -32,6 +34,11 @@ FEWEST_LEVELS = 4
 LONGEST_MEMORY = 0.4
 #: All chains together are so many times as long as the memory, about twice the effective draws.
 FEWEST_MEMORIES = 150.0
+#: Chains disagree if their sums differ so much by chance in at most this part of all columns: so
+#: few that chains that do agree hardly ever lose by it.
+DISAGREE_BY_CHANCE = 1e-4
+#: No variance is raised by more: chains that stand still have none within them.
+MOST_EXCESS = 1e6
 
 
 class Stretches:
@@ -87,10 +94,15 @@ def _stretches_of(rows: int, chains: int) -> int:
 
 
 class LongRunVariance(NamedTuple):
-    """The variance of the sum of each column over all rows, and its degrees of freedom."""
+    """The variance of the sum of each column over all rows, and its degrees of freedom.
+
+    ``excess`` is by what factor the sums of chains vary more than rows within chains explain, and 1
+    where that may be chance.
+    """
 
     variance: FloatArray
     df: FloatArray
+    excess: FloatArray
 
 
 def independent_variance(sums: FloatArray) -> LongRunVariance:
@@ -102,7 +114,8 @@ def independent_variance(sums: FloatArray) -> LongRunVariance:
     squares = sums**2
     variance = squares.sum(axis=0)
     relative = np.einsum("ij,ij->j", squares, squares) / np.maximum(variance**2, TINY)
-    return LongRunVariance(variance, np.maximum(2.0 / np.maximum(relative, TINY), 1.0))
+    freedom = np.maximum(2.0 / np.maximum(relative, TINY), 1.0)
+    return LongRunVariance(variance, freedom, np.ones_like(variance))
 
 
 def lugsail_variance(sums: FloatArray, stretches: Stretches) -> LongRunVariance:
@@ -111,7 +124,8 @@ def lugsail_variance(sums: FloatArray, stretches: Stretches) -> LongRunVariance:
     Stretches are joined until they are longer than the columns' memory, and what memory is left
     between them is allowed for by lugsail batch means, see `memory`. Columns that remember longer
     than most are pooled on their own. Many chains are independent stretches themselves. Chains
-    that are short beside their memory are so, too, however few they are: see `_between_chains`.
+    that are short beside their memory, or that disagree, are so, too, however few they are: see
+    `_between_chains`.
 
     Parameters
     ----------
@@ -126,18 +140,38 @@ def lugsail_variance(sums: FloatArray, stretches: Stretches) -> LongRunVariance:
         return _of_squares(by_chain)
     levels = joinings(stretches.rows, chains)
     curves = variance_curves(sums, levels)
-    variance, freedom = np.empty(sums.shape[1]), np.empty(sums.shape[1])
+    variance, freedom, excess = np.empty((3, sums.shape[1]))
     for columns, memory in speeds(curves, levels):
         found = _of_squares(levels[memory.level].joined(sums[:, columns]))
         variance[columns] = found.variance / memory.deflation
         # The sum of squares has the relative variance 2/count. The pooled allowance for memory
         # is a ratio of such sums, and adds 3/count over the number of columns.
         freedom[columns] = found.df / (1.0 + 1.5 / np.count_nonzero(columns))
-        if _too_short(memory, levels):
-            between = _between_chains(by_chain[:, columns])
-            variance[columns] = np.maximum(variance[columns], between.variance)
-            freedom[columns] = np.minimum(freedom[columns], between.df)
-    return LongRunVariance(variance, np.maximum(freedom, 1.0))
+        within = curves[memory.level, columns] * stretches.rows.sum() / memory.deflation
+        excess[columns] = _excess(
+            by_chain[:, columns], levels[memory.level], within, freedom[columns]
+        )
+        apart = columns & (_too_short(memory, levels) | (excess > 1.0))
+        between = _between_chains(by_chain[:, apart])
+        variance[apart] = np.maximum(variance[apart], between.variance)
+        freedom[apart] = np.minimum(freedom[apart], between.df)
+    return LongRunVariance(variance, np.maximum(freedom, 1.0), excess)
+
+
+def longest_memory(sums: FloatArray, stretches: Stretches) -> float:
+    """How many rows the slowest of all columns remembers; infinite where that cannot be known.
+
+    Chains that are short beside their memory do not tell it, and chains that disagree remember
+    where they began.
+    """
+    levels = joinings(stretches.rows, stretches.chains)
+    if len(levels) < FEWEST_LEVELS or np.any(lugsail_variance(sums, stretches).excess > 1.0):
+        return math.inf
+    found = [memory for _, memory in speeds(variance_curves(sums, levels), levels)]
+    known = all(
+        one.rows <= LONGEST_MEMORY * float(np.mean(levels[one.level].rows)) for one in found
+    )
+    return max(one.rows for one in found) if known else math.inf
 
 
 def _too_short(memory: Memory, levels: Sequence[Joining]) -> bool:
@@ -145,6 +179,25 @@ def _too_short(memory: Memory, levels: Sequence[Joining]) -> bool:
     rows = levels[memory.level].rows
     longest = min(LONGEST_MEMORY * float(np.mean(rows)), float(np.sum(rows)) / FEWEST_MEMORIES)
     return len(levels) < FEWEST_LEVELS or memory.rows > longest
+
+
+def _excess(
+    by_chain: FloatArray, level: Joining, within: FloatArray, freedom: FloatArray
+) -> FloatArray:
+    """How much more the sums of chains vary than rows within them explain; 1 where an F test does.
+
+    Where sums of chains have the variances V n_c/n, so do their squared deviations over n_c/n.
+    """
+    if len(by_chain) < 2:
+        return np.ones_like(within)
+    shares = (level.chain_rows / level.chain_rows.sum())[:, None]
+    deviations = by_chain - shares * by_chain.sum(axis=0)
+    between = np.sum(deviations**2 / shares, axis=0) / (len(by_chain) - 1)
+    freedom = np.clip(freedom, 1.0, max(1.0, level.freedom))
+    most = fdtri(len(by_chain) - 1, freedom, 1.0 - DISAGREE_BY_CHANCE)
+    floor = np.maximum(within, np.maximum(between / MOST_EXCESS, TINY))
+    result: FloatArray = np.where(between > most * within, np.maximum(between / floor, 1.0), 1.0)
+    return result
 
 
 def _between_chains(sums: FloatArray) -> LongRunVariance:
@@ -156,7 +209,8 @@ def _between_chains(sums: FloatArray) -> LongRunVariance:
     count = len(sums)
     deviations = sums - sums.mean(axis=0)
     variance = count / max(1, count - 1) * np.einsum("ij,ij->j", deviations, deviations)
-    return LongRunVariance(variance, np.full(sums.shape[1], max(1.0, count - 1.0)))
+    freedom = np.full(sums.shape[1], max(1.0, count - 1.0))
+    return LongRunVariance(variance, freedom, np.ones_like(variance))
 
 
 def _of_squares(sums: FloatArray) -> LongRunVariance:
@@ -166,4 +220,4 @@ def _of_squares(sums: FloatArray) -> LongRunVariance:
     # (kurtosis - 1)/2 is the variance of a mean of squares over that of normal sums.
     excess = np.maximum(0.5 * (fourth / np.maximum(second**2, TINY) - 1.0), 1.0)
     freedom = np.maximum((len(sums) - 1.0) / excess, 1.0)
-    return LongRunVariance(squares.sum(axis=0), freedom)
+    return LongRunVariance(squares.sum(axis=0), freedom, np.ones_like(second))

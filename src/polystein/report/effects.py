@@ -5,17 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from polystein._lib.words import one_line
 from polystein.errors import PolysteinError
-from polystein.results.effects import (
-    LEVEL,
-    RELIABLE,
-    EffectTable,
-    ExpectationRow,
-    ExpectationTable,
-    Tolerance,
-)
+from polystein.results.effect_rows import LEVEL, RELIABLE, ExpectationRow
+from polystein.results.effects import EffectTable, ExpectationTable
 from polystein.results.result import GofResult
-from polystein.types import Verdict
+from polystein.results.tolerance import Tolerance
 
 #: Rows that a table shows; the others are in `rows`.
 MOST_ROWS = 40
@@ -27,7 +22,7 @@ MOST_SENTENCES = 3
 
 def expectation_table(table: ExpectationTable) -> str:
     """One line for each expectation."""
-    width = max([len("parameter"), *(len(row.name) for row in table.rows[:MOST_ROWS])])
+    width = max([len("parameter"), *(len(one_line(row.name)) for row in table.rows[:MOST_ROWS])])
     head = (
         f"{'parameter':<{width}}  {'what':<11} {'plain':>10} {'mcse':>9} {'corrected':>10} "
         f"{'error':>9} {'bias':>10} {'interval (95 %)':>23}  R2"
@@ -46,7 +41,8 @@ def expectation_table(table: ExpectationTable) -> str:
 def _expectation_line(row: ExpectationRow, width: int) -> str:
     interval = f"{_number(row.lower)} to {_number(row.upper)}"
     return (
-        f"{row.name:<{width}}  {row.what:<11} {_number(row.plain):>10} {_number(row.mcse):>9} "
+        f"{one_line(row.name):<{width}}  {row.what:<11} "
+        f"{_number(row.plain):>10} {_number(row.mcse):>9} "
         f"{_number(row.corrected):>10} {_number(row.error):>9} {_number(row.bias):>10} "
         f"{interval:>23}  {reliability_words(row.reliability)}{'' if row.reliable else ' *'}"
     )
@@ -75,11 +71,10 @@ def effect_facts(result: GofResult, alpha: float = LEVEL) -> list[tuple[str, str
 
     Effects are computed for a rejected result only, unless they are there already.
     """
-    table = _effects_to_tell(result, alpha)
-    facts: list[tuple[str, str]] = []
-    if result.tolerance is not None and table is not None:
-        found = table.within(float(result.settings["tolerance"]))
-        facts.append(("Tolerance", tolerance_words(found, result.verdict)))
+    table, why_not = _effects_to_tell(result, alpha)
+    facts = _tolerance_facts(result, table)
+    if why_not and why_not != result.tolerance_reason:
+        facts.append(("Effects", f"not told: {why_not}"))
     if table is None or not result.rejected(alpha):
         return facts
     rows = table.found
@@ -102,24 +97,34 @@ def label_of_parts(effects: Sequence[tuple[str, str]]) -> str:
     return "By" if any(label == "Found" for label, _ in effects) else "Found"
 
 
-def _effects_to_tell(result: GofResult, alpha: float) -> EffectTable | None:
+def _effects_to_tell(result: GofResult, alpha: float) -> tuple[EffectTable | None, str]:
+    """The effects, if they are there or the result is rejected, or why there are none."""
     if result.effect_table is not None:
-        return result.effect_table
+        return result.effect_table, ""
     if not result.can_tell_effects or not result.rejected(alpha):
-        return None
+        return None, ""
     try:
-        return result.effects
-    except PolysteinError:
-        # The verdict stands, also where its size cannot be told.
-        return None
+        return result.effects, ""
+    except Exception as error:
+        # The verdict stands, also where its size cannot be told, whatever the cause.
+        own = isinstance(error, PolysteinError)
+        return None, str(error) if own else f"{type(error).__name__}: {error}"
 
 
-def tolerance_words(tolerance: Tolerance, verdict: Verdict = "not rejected") -> str:
-    """Whether the draws are good enough, and what that rests on."""
+def _tolerance_facts(result: GofResult, table: EffectTable | None) -> list[tuple[str, str]]:
+    if result.tolerance is None:
+        return []
+    bound = float(result.settings["tolerance"])
+    found = Tolerance("undecided", bound, 0.0, None) if table is None else table.within(bound)
+    return [("Tolerance", tolerance_words(found, result.tolerance_reason))]
+
+
+def tolerance_words(tolerance: Tolerance, left_open: str = "") -> str:
+    """Whether the draws are good enough, and what that rests on, or why it is left open."""
     bound = f"{tolerance.bound:g}"
     scope = f"means within {bound} posterior sd and sds within {100.0 * tolerance.bound:g} %"
-    if verdict == "inconclusive":
-        return f"undecided whether all {scope}: the verdict is inconclusive"
+    if left_open:
+        return f"undecided whether all {scope}: {left_open}"
     rests = f"R2 at least {reliability_words(tolerance.reliability)}"
     if tolerance.verdict == "within":
         return f"within {bound}: all {scope} ({rests})"
@@ -128,6 +133,8 @@ def tolerance_words(tolerance: Tolerance, verdict: Verdict = "not rejected") -> 
         return f"beyond {bound}: {sentence} (R2 {reliability_words(tolerance.reliability)})"
     if tolerance.reliability < RELIABLE:
         reason = f"R2 is {reliability_words(tolerance.reliability)}, and {RELIABLE:g} is needed"
+    elif tolerance.unexplained:
+        reason = f"R2 is {reliability_words(tolerance.reliability)}, too little for this tolerance"
     else:
         reason = f"it takes more draws; farthest out, {sentence}"
     return f"undecided whether all {scope}: {reason}"

@@ -6,118 +6,11 @@ import importlib
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
-
-from scipy.special import ndtri, stdtrit
+from typing import Any
 
 from polystein.errors import InputError, MissingExtraError
-from polystein.types import ToleranceVerdict
-
-#: From this reliability (R^2 out of fold) on, intervals cover as they say.
-RELIABLE = 0.99
-#: Level at which an effect counts as found, and of simultaneous intervals.
-LEVEL = 0.05
-
-
-class EffectRow(NamedTuple):
-    """One property of the sampler's law, beside that of the target.
-
-    Attributes
-    ----------
-    name : str
-        The parameter, or two of them joined by ", ".
-    what : str
-        ``"mean"``, ``"sd"``, ``"skew"``, ``"tail"``, ``"correlation"``, ``"direction mean"`` or
-        ``"direction sd"``.
-    size : float
-        How far the draws are off. For a mean in standard deviations of the target, for an sd the
-        ratio of that of the draws to that of the target, else a difference: of the third or fourth
-        standardised moment, or of correlations.
-    lower, upper : float
-        The interval of level 0.95 for the size, of this row alone.
-    pvalue : float
-        P-value after Holm's correction for everything that was looked at.
-    found : bool
-        Whether it is at most 0.05.
-    reliability : float
-        R^2, out of fold, of the function behind the row on Stein features, and lower where the
-        draws are far off. Below 0.99 the interval may be off by more than it says.
-    sentence : str
-        The same in words.
-    estimate, error, df : float
-        What the interval comes from: the difference on the scale of the interval (logarithm of the
-        ratio for sds, Fisher's z for correlations), its standard error and the degrees of freedom.
-    direction : tuple of float
-        Of a direction, the coefficient of every coordinate, each in units of its own sd. It was
-        chosen on the first rows of every chain and judged on the last ones.
-    """
-
-    name: str
-    what: str
-    size: float
-    lower: float
-    upper: float
-    pvalue: float
-    found: bool
-    reliability: float
-    sentence: str
-    estimate: float
-    error: float
-    df: float
-    direction: tuple[float, ...] = ()
-
-    @property
-    def reliable(self) -> bool:
-        """Whether the interval covers as it says."""
-        return self.reliability >= RELIABLE
-
-    @property
-    def statistic(self) -> float:
-        """The estimate over its standard error."""
-        return self.estimate / self.error if self.error > 0.0 else 0.0
-
-
-class ExpectationRow(NamedTuple):
-    """An expectation under the target: averaged over the draws, and corrected.
-
-    Attributes
-    ----------
-    name, what : str
-        The parameter or function, and which property of it.
-    plain, mcse : float
-        Its value in the draws, and that value's Monte Carlo standard error.
-    corrected, error : float
-        The value corrected by Stein features, and its standard error.
-    bias, lower, upper : float
-        Plain minus corrected value, the sampler's error, with its interval of level 0.95. The
-        bounds are infinite where no features are of use.
-    reliability : float
-        R^2, out of fold, of the function on the features, and lower where the draws are far off.
-        Below 0.99 the corrected value may be off by more than its error says, if the draws are
-        wrong.
-    reduction : float
-        By what factor the correction lowers the variance.
-    ess : float
-        How many independent draws would give the corrected value's error by plain averages.
-    """
-
-    name: str
-    what: str
-    plain: float
-    mcse: float
-    corrected: float
-    error: float
-    bias: float
-    lower: float
-    upper: float
-    reliability: float
-    reduction: float
-    ess: float
-
-    @property
-    def reliable(self) -> bool:
-        """Whether the corrected value is to be trusted if the draws are wrong."""
-        return self.reliability >= RELIABLE
+from polystein.results.effect_rows import EffectRow, ExpectationRow
+from polystein.results.tolerance import Tolerance, checked_bound, judged
 
 
 @dataclass(frozen=True)
@@ -167,7 +60,8 @@ class EffectTable:
     looks : int
         How many properties the p-values allow for, also those that a quick look left out.
     hint : str
-        What to do next; empty where nothing was found.
+        What to do next. Empty where nothing was found, unless `check` knows of suspect scores or
+        of chains that differ.
     complete : bool
         Whether the mean and the sd of every coordinate are among the rows.
     """
@@ -196,9 +90,9 @@ class EffectTable:
         """Whether every mean and every sd is within the tolerance.
 
         Means are to be within so many standard deviations of the target, ratios of sds between
-        1 - tolerance and 1 + tolerance.
+        1 - tolerance and 1 + tolerance. The tolerance is a number strictly between 0 and 1.
         """
-        return judged(self, tolerance)
+        return judged(self.rows, checked_bound(tolerance), complete=self.complete)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values, ready for JSON: None stands for NaN and infinity."""
@@ -261,73 +155,6 @@ class WithEffects:
     def __getstate__(self) -> dict[str, Any]:
         # What computes the effects holds the draws, which no stored result should.
         return {key: value for key, value in self.__dict__.items() if key != "_compute_effects"}
-
-
-class Tolerance(NamedTuple):
-    """Whether the draws are good enough, and what that rests on.
-
-    ``reliability`` is the lowest of the rows that decide, ``row`` the one that is farthest out.
-    """
-
-    verdict: ToleranceVerdict
-    bound: float
-    reliability: float
-    row: EffectRow | None
-
-
-def judged(table: EffectTable, tolerance: float) -> Tolerance:
-    """Compare simultaneous intervals (Bonferroni) of all means and sds with the tolerance.
-
-    "within" if all lie inside, "beyond" if one lies outside, "undecided" else. Intervals with a
-    reliability below 0.99 decide nothing.
-    """
-    rows = [row for row in table.rows if row.what in ("mean", "sd")]
-    if not rows:
-        return Tolerance("undecided", tolerance, 0.0, None)
-    level = LEVEL / len(rows)
-    farthest = max(rows, key=lambda row: _distance(row, tolerance))
-    beyond = [row for row in rows if row.reliable and _outside(row, tolerance, level)]
-    if beyond:
-        row = max(beyond, key=lambda row: _distance(row, tolerance))
-        return Tolerance("beyond", tolerance, row.reliability, row)
-    lowest = min(row.reliability for row in rows)
-    inside = all(row.reliable and _inside(row, tolerance, level) for row in rows)
-    verdict: ToleranceVerdict = "within" if inside and table.complete else "undecided"
-    return Tolerance(verdict, tolerance, lowest, farthest)
-
-
-def quantile(level: float, df: float) -> float:
-    """The two-sided critical value of a t distribution; of the normal one for infinite df."""
-    upper = 1.0 - 0.5 * level
-    return float(ndtri(upper) if math.isinf(df) else stdtrit(df, upper))
-
-
-def _bounds(row: EffectRow, tolerance: float) -> tuple[float, float]:
-    """The tolerance on the scale of the interval."""
-    if row.what == "mean":
-        return -tolerance, tolerance
-    return math.log1p(-tolerance), math.log1p(tolerance)
-
-
-def _interval(row: EffectRow, level: float) -> tuple[float, float]:
-    reach = quantile(level, row.df) * row.error
-    return row.estimate - reach, row.estimate + reach
-
-
-def _inside(row: EffectRow, tolerance: float, level: float) -> bool:
-    (low, high), (least, most) = _interval(row, level), _bounds(row, tolerance)
-    return least <= low and high <= most
-
-
-def _outside(row: EffectRow, tolerance: float, level: float) -> bool:
-    (low, high), (least, most) = _interval(row, level), _bounds(row, tolerance)
-    return high < least or low > most
-
-
-def _distance(row: EffectRow, tolerance: float) -> float:
-    """How far out the estimate is, in units of the bound on its side."""
-    least, most = _bounds(row, tolerance)
-    return row.estimate / (most if row.estimate >= 0.0 else least)
 
 
 def _place_of(rows: Sequence[Any], key: tuple[str, str]) -> int:

@@ -18,9 +18,16 @@ from polystein.results.evidence import Component, Evidence, Explanation, evidenc
 from polystein.types import Alternative, ToleranceVerdict, Verdict
 
 SCHEMA_VERSION = 3
-#: Version 2 has neither reasons, diagnostics nor effects.
+#: Version 2 has neither reasons, diagnostics nor effects; early results of version 3 do not say
+#: why a tolerance is undecided.
 _READABLE = (2, 3)
-_LATER = {"reasons": (), "diagnostics": None, "tolerance": None, "effects": None}
+_LATER = {
+    "reasons": (),
+    "diagnostics": None,
+    "tolerance": None,
+    "tolerance_reason": "",
+    "effects": None,
+}
 #: The level of a verdict if no other level is given.
 DEFAULT_LEVEL = 0.05
 
@@ -66,6 +73,9 @@ class GofResult(WithEffects):
     tolerance : str or None
         Whether every mean and sd is ``"within"`` the tolerance that `check` was given, one is
         ``"beyond"`` it, or that is ``"undecided"``; None if it was given none.
+    tolerance_reason : str
+        Why a tolerance is undecided whatever the intervals say: chains that disagree, doubts about
+        the draws, or effects that cannot be computed. Else empty.
     effects : EffectTable
         Of `check`: which property of which parameter is off, by how much. Computed when it is
         asked for; ``effect_table`` is None before that.
@@ -100,6 +110,7 @@ class GofResult(WithEffects):
     reasons: tuple[str, ...] = ()
     diagnostics: Diagnostics | None = None
     tolerance: ToleranceVerdict | None = None
+    tolerance_reason: str = ""
     effect_table: EffectTable | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
@@ -164,7 +175,7 @@ class GofResult(WithEffects):
                 f"{_READABLE[0]}; got schema_version {version!r}. Run the test again with this "
                 "version."
             )
-        values = {**_LATER, **values} if version < SCHEMA_VERSION else values
+        values = {**_LATER, **values}
         known = {one.name: values[one.name] for one in fields(cls) if one.name != "effect_table"}
         table = values["effects"]
         known["effect_table"] = None if table is None else EffectTable.from_dict(table)

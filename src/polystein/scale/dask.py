@@ -79,6 +79,10 @@ class DaskSource:
         found.layout = found.layout._replace(time_ordered=self.layout.time_ordered)
         return found
 
+    def part_of_chains(self, start: int, stop: int) -> DaskSource:
+        """Chains ``start:stop``, which stay with Dask."""
+        return DaskSource(self.draws[start:stop], self.scores[start:stop], self.names)
+
     def extents(self) -> list[Extent]:
         """The chunks in the order of `keys`."""
         chunks = self.draws.chunks

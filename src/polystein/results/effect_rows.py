@@ -1,0 +1,112 @@
+"""Rows of the tables of effects and of corrected expectations."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+#: From this reliability (R^2 out of fold) on, intervals cover as they say.
+RELIABLE = 0.99
+#: Level at which an effect counts as found, and of simultaneous intervals.
+LEVEL = 0.05
+
+
+class EffectRow(NamedTuple):
+    """One property of the sampler's law, beside that of the target.
+
+    Attributes
+    ----------
+    name : str
+        The parameter, or two of them joined by ", ".
+    what : str
+        ``"mean"``, ``"sd"``, ``"skew"``, ``"tail"``, ``"correlation"``, ``"direction mean"`` or
+        ``"direction sd"``.
+    size : float
+        How far the draws are off. For a mean in standard deviations of the target, for an sd the
+        ratio of that of the draws to that of the target, else a difference: of the third or fourth
+        standardised moment, or of correlations.
+    lower, upper : float
+        The interval of level 0.95 for the size, of this row alone.
+    pvalue : float
+        P-value after Holm's correction for everything that was looked at.
+    found : bool
+        Whether it is at most 0.05.
+    reliability : float
+        R^2, out of fold, of the function behind the row on Stein features, and lower where the
+        draws are far off. Below 0.99 the interval may be off by more than it says.
+    sentence : str
+        The same in words.
+    estimate, error, df : float
+        What the interval comes from: the difference on the scale of the interval (logarithm of the
+        ratio for sds, Fisher's z for correlations), its standard error and the degrees of freedom.
+    direction : tuple of float
+        Of a direction, the coefficient of every coordinate, each in units of its own sd. It was
+        chosen on the first rows of every chain and judged on the last ones, or, of 32 chains or
+        more, chosen on the first chains and judged on the others.
+    """
+
+    name: str
+    what: str
+    size: float
+    lower: float
+    upper: float
+    pvalue: float
+    found: bool
+    reliability: float
+    sentence: str
+    estimate: float
+    error: float
+    df: float
+    direction: tuple[float, ...] = ()
+
+    @property
+    def reliable(self) -> bool:
+        """Whether the interval covers as it says."""
+        return self.reliability >= RELIABLE
+
+    @property
+    def statistic(self) -> float:
+        """The estimate over its standard error."""
+        return self.estimate / self.error if self.error > 0.0 else 0.0
+
+
+class ExpectationRow(NamedTuple):
+    """An expectation under the target: averaged over the draws, and corrected.
+
+    Attributes
+    ----------
+    name, what : str
+        The parameter or function, and which property of it.
+    plain, mcse : float
+        Its value in the draws, and that value's Monte Carlo standard error.
+    corrected, error : float
+        The value corrected by Stein features, and its standard error.
+    bias, lower, upper : float
+        Plain minus corrected value, the sampler's error, with its interval of level 0.95. The
+        bounds are infinite where no features are of use.
+    reliability : float
+        R^2, out of fold, of the function on the features, and lower where the draws are far off.
+        Below 0.99 the corrected value may be off by more than its error says, if the draws are
+        wrong.
+    reduction : float
+        By what factor the correction lowers the variance.
+    ess : float
+        How many independent draws would give the corrected value's error by plain averages.
+    """
+
+    name: str
+    what: str
+    plain: float
+    mcse: float
+    corrected: float
+    error: float
+    bias: float
+    lower: float
+    upper: float
+    reliability: float
+    reduction: float
+    ess: float
+
+    @property
+    def reliable(self) -> bool:
+        """Whether the corrected value is to be trusted if the draws are wrong."""
+        return self.reliability >= RELIABLE
