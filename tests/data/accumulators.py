@@ -28,6 +28,7 @@ from polystein.data.score_screen import ScreenedRows
 from polystein.data.screen import LargestDeviations, PositiveWeights, RowKeys
 from polystein.data.source import Source
 from polystein.data.split import TRAINING, ForRoles, Partition
+from polystein.explain.directions import MemorySums
 from polystein.explain.screening import ShapeLook
 from polystein.inference.batch_means import CellAccumulator
 from polystein.inference.columns import ColumnMoments
@@ -211,6 +212,10 @@ CASES: dict[str, Case] = {
     "ProductSums": Case(_products_shared, lambda a: [a.scores, a.sums, a.own]),
     "InfluencePass": Case(partial(_influence, False), lambda a: [a.sums]),
     "InfluencePass chains": Case(partial(_influence, True), lambda a: [a.sums]),
+    "MemorySums": Case(
+        lambda g: MemorySums(Stretches(g.source.layout.lengths), 3, g.witness.frame),
+        lambda a: [a.sums],
+    ),
     "ShapeLook": Case(lambda g: ShapeLook(3, g.witness.frame), _moments),
     "AgreementSums": Case(_agreement, lambda a: [*a.finalise()[:3]]),
     "ScreenedRows": Case(lambda g: ScreenedRows(g.source.layout), lambda a: [*a.finalise()]),

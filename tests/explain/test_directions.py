@@ -12,9 +12,9 @@ from polystein.data.passes import every_row, run_pass
 from polystein.explain.directions import (
     AlongDirection,
     DirectionDesign,
+    MemorySums,
     PartOfChains,
     PartOfRows,
-    StretchSums,
     along_directions,
     direction_name,
     mean_direction,
@@ -175,7 +175,7 @@ def test_parts_of_several_chains_are_sources() -> None:
 def test_sums_over_stretches_do_not_depend_on_blocks() -> None:
     draws = autoregressive(1, 2, 300, 0.5)
     sample, stretches = ps.Sample(draws, -2.0 * draws), Stretches((300, 300))
-    sums = StretchSums(stretches, 20, Frame(None, None))
+    sums = MemorySums(stretches, 20, Frame(None, None))
     run_pass(sample, every_row(sample), sums)
     parts = [sums.zero() for _ in range(3)]
     for number, part in enumerate(parts):

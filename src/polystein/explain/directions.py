@@ -135,16 +135,16 @@ class DirectionDesign(MappedDesign):
         return Seen(seen.draws @ self.reflection, seen.scores @ self.reflection, seen.raw)
 
 
-class StretchSums:
+class MemorySums:
     """Sums over stretches of draws, scores, and their squares and products; the last are ones."""
 
     def __init__(self, stretches: Stretches, dimension: int, frame: Frame) -> None:
         self.stretches, self.dimension, self.frame = stretches, dimension, frame
         self.sums = np.zeros((stretches.total, 4 * dimension + 1))
 
-    def zero(self) -> StretchSums:
+    def zero(self) -> MemorySums:
         """An accumulator of the same kind without rows."""
-        return StretchSums(self.stretches, self.dimension, self.frame)
+        return MemorySums(self.stretches, self.dimension, self.frame)
 
     def update(self, block: Block) -> None:
         """Take the rows of a block."""
@@ -157,7 +157,7 @@ class StretchSums:
             starts = np.flatnonzero(np.diff(place, prepend=-1))
             self.sums[place[starts]] += np.add.reduceat(columns[run.low : run.high], starts)
 
-    def merge(self, other: StretchSums) -> StretchSums:
+    def merge(self, other: MemorySums) -> MemorySums:
         """Add another accumulator's rows."""
         self.sums += other.sums
         return self
@@ -173,7 +173,7 @@ def _apart(rows: Rows, frame: Frame) -> bool:
     """Whether what chains remember is shorter than the gap between the parts of their rows."""
     if not isinstance(rows.stretches, Stretches):
         return True
-    sums = StretchSums(rows.stretches, rows.source.layout.dimension, frame)
+    sums = MemorySums(rows.stretches, rows.source.layout.dimension, frame)
     run_pass(rows.source, every_row(rows.source), sums, tick=rows.tick)
     gap = min(rows.source.layout.lengths) * (1.0 - JUDGED_ON - CHOSEN_ON)
     return longest_memory(sums.centred(), rows.stretches) <= gap
