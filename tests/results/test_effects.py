@@ -7,14 +7,7 @@ import pytest
 import polystein as ps
 from polystein.results.effect_rows import EffectRow, ExpectationRow
 from polystein.results.effects import EffectTable, ExpectationTable
-
-
-def row(what: str, estimate: float, error: float, reliability: float = 1.0) -> EffectRow:
-    size = math.exp(estimate) if what == "sd" else estimate
-    return EffectRow(
-        "a", what, size, size - error, size + error, 1.0, False, reliability, f"the {what} of `a`",
-        estimate, error, math.inf,
-    )  # fmt: skip
+from tests.results.rows import row
 
 
 def test_infinite_bounds_survive_storage() -> None:

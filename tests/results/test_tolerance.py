@@ -9,14 +9,7 @@ import polystein as ps
 from polystein.results.effect_rows import EffectRow
 from polystein.results.effects import EffectTable
 from polystein.results.tolerance import quantile
-
-
-def row(what: str, estimate: float, error: float, reliability: float = 1.0) -> EffectRow:
-    size = math.exp(estimate) if what == "sd" else estimate
-    return EffectRow(
-        "a", what, size, size - error, size + error, 1.0, False, reliability, f"the {what} of `a`",
-        estimate, error, math.inf,
-    )  # fmt: skip
+from tests.results.rows import row
 
 
 def verdict(*rows: EffectRow, tolerance: float = 0.1, complete: bool = True) -> str:

@@ -207,12 +207,8 @@ def in_time_order(source: Source) -> Source:
     return ordered
 
 
-class CheckedSource:
-    """Another source, all of whose blocks are what the layout says, in memory of their own.
-
-    A block that is too short, that holds NaN or that has lost its weights would give a wrong
-    answer without a word.
-    """
+class SourceOfAnother:
+    """What a source has beside its rows, taken from another one, with a layout of its own."""
 
     names: tuple[str, ...] | None
     weighted: bool
@@ -221,10 +217,21 @@ class CheckedSource:
     sequential: bool
     facts: Facts
 
-    def __init__(self, source: Source) -> None:
-        self.source, self.layout = source, _validated_layout(source.layout)
+    def __init__(self, source: Source, layout: Layout) -> None:
+        self.source, self.layout = source, layout
         for name in OPTIONAL:
             setattr(self, name, getattr(source, name, getattr(Source, name)))
+
+
+class CheckedSource(SourceOfAnother):
+    """Another source, all of whose blocks are what the layout says, in memory of their own.
+
+    A block that is too short, that holds NaN or that has lost its weights would give a wrong
+    answer without a word.
+    """
+
+    def __init__(self, source: Source) -> None:
+        super().__init__(source, _validated_layout(source.layout))
 
     def read(self, chain: int, start: int, stop: int) -> Block:
         """Rows ``start:stop`` of a chain, validated."""

@@ -8,6 +8,7 @@ independent of each other: there they are chosen on the first chains and judged 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -26,7 +27,7 @@ from polystein.corrections.estimates import (
 from polystein.corrections.functionals import What
 from polystein.data.coordinates import Frame
 from polystein.data.passes import every_row, run_pass
-from polystein.data.source import OPTIONAL, Block, Facts, Layout, Source
+from polystein.data.source import Block, Source, SourceOfAnother
 from polystein.errors import DegenerateError
 from polystein.explain.screening import covariances
 from polystein.inference.longrun import ENOUGH_CHAINS, Stretches, longest_memory
@@ -51,26 +52,24 @@ class AlongDirection(NamedTuple):
     coefficients: FloatArray
 
 
-class PartOfRows:
+class _Part(SourceOfAnother):
+    """Some rows of a source, with as many of each chain as there are lengths."""
+
+    def __init__(self, source: Source, lengths: Iterable[int]) -> None:
+        super().__init__(source, source.layout._replace(lengths=tuple(lengths)))
+        self.keeps_decoded: bool = getattr(source, "keeps_decoded", False)
+
+
+class PartOfRows(_Part):
     """A stretch of every chain of a source, as a source of its own."""
 
-    names: tuple[str, ...] | None
-    weighted: bool
-    log_scale: float
-    grain: int
-    sequential: bool
-    facts: Facts
-    keeps_decoded: bool
-
     def __init__(self, source: Source, begin: float, end: float) -> None:
-        self.source, lengths = source, source.layout.lengths
+        lengths = source.layout.lengths
         self.starts = [int(begin * length) for length in lengths]
         stops = [int(end * length) for length in lengths]
-        kept = tuple(stop - start for start, stop in zip(self.starts, stops, strict=True))
-        self.layout: Layout = source.layout._replace(lengths=kept)
-        for name in OPTIONAL:
-            setattr(self, name, getattr(source, name))
-        self.keeps_decoded = getattr(source, "keeps_decoded", False)
+        super().__init__(
+            source, (stop - start for start, stop in zip(self.starts, stops, strict=True))
+        )
 
     def read(self, chain: int, start: int, stop: int) -> Block:
         """Rows ``start:stop`` of a chain's stretch."""
@@ -78,23 +77,12 @@ class PartOfRows:
         return self.source.read(chain, first + start, first + stop)._replace(start=start)
 
 
-class PartOfChains:
+class PartOfChains(_Part):
     """Some chains of a source, one after the other, as a source of its own."""
 
-    names: tuple[str, ...] | None
-    weighted: bool
-    log_scale: float
-    grain: int
-    sequential: bool
-    facts: Facts
-    keeps_decoded: bool
-
     def __init__(self, source: Source, begin: int, end: int) -> None:
-        self.source, self.first = source, begin
-        self.layout: Layout = source.layout._replace(lengths=source.layout.lengths[begin:end])
-        for name in OPTIONAL:
-            setattr(self, name, getattr(source, name))
-        self.keeps_decoded = getattr(source, "keeps_decoded", False)
+        super().__init__(source, source.layout.lengths[begin:end])
+        self.first = begin
 
     def read(self, chain: int, start: int, stop: int) -> Block:
         """Rows ``start:stop`` of a chain."""
