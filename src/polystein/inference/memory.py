@@ -13,7 +13,7 @@ One feature's V_L is too uncertain for that, so that features are pooled.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -72,6 +72,11 @@ class Joining:
         return np.repeat(np.arange(self.borders.size), np.diff(self.borders, append=self.count))
 
     @cached_property
+    def members(self) -> FloatArray:
+        """1 where a batch is of a chain, else 0; of shape (batches, chains)."""
+        return np.equal.outer(self.own_chain, np.arange(self.borders.size)).astype(np.float64)
+
+    @cached_property
     def chain_rows(self) -> FloatArray:
         """How many rows each chain has."""
         result: FloatArray = np.maximum(np.add.reduceat(self.rows, self.borders), TINY)
@@ -87,6 +92,10 @@ class Joining:
         """Sums over the longer batches, of sums over the original ones."""
         return sums if self.count == len(sums) else summed(sums, self.starts)
 
+    def of_first(self, signs: FloatArray) -> FloatArray:
+        """The signs of the first batch in every longer one, of patterns of shape (., batches)."""
+        return signs if self.count == signs.shape[1] else signs[:, self.starts]
+
 
 def variance_curves(sums: FloatArray, levels: Sequence[Joining]) -> FloatArray:
     """V_L of every column for every joining, within chains; of shape (joinings, columns).
@@ -96,14 +105,29 @@ def variance_curves(sums: FloatArray, levels: Sequence[Joining]) -> FloatArray:
     """
     curves = np.empty((len(levels), sums.shape[1]))
     for low in range(0, sums.shape[1], _COLUMNS_AT_ONCE):
-        before, starts = sums[:, low : low + _COLUMNS_AT_ONCE], np.arange(len(sums))
-        for level, curve in zip(levels, curves, strict=True):
-            if level.count < len(before):
-                # Longer batches begin where shorter ones do.
-                before = summed(before, np.searchsorted(starts, level.starts))
-                starts = level.starts
-            curve[low : low + _COLUMNS_AT_ONCE] = _variances(before, level)
+        some = slice(low, low + _COLUMNS_AT_ONCE)
+        for curve, (level, joined) in zip(
+            curves, joined_in_turn(sums[:, some], levels), strict=True
+        ):
+            curve[some] = _variances(joined, level)
     return curves
+
+
+def joined_in_turn(
+    sums: FloatArray, levels: Sequence[Joining], *, both: bool = False
+) -> Iterator[tuple[Joining, FloatArray]]:
+    """Sums over the batches of one joining after the other, each from the sums before it.
+
+    A symmetric matrix of products of sums is joined on ``both`` sides.
+    """
+    starts = np.arange(len(sums))
+    for level in levels:
+        if level.count < len(sums):
+            # Longer batches begin where shorter ones do.
+            places, starts = np.searchsorted(starts, level.starts), level.starts
+            sums = summed(sums, places)
+            sums = summed(sums.T, places) if both else sums
+        yield level, sums
 
 
 def summed(sums: FloatArray, starts: NDArray[np.intp]) -> FloatArray:

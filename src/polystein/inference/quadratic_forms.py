@@ -23,7 +23,14 @@ from numpy.typing import NDArray
 from scipy.special import gammaincc, ndtr
 
 from polystein._lib.numerics import TINY
-from polystein.inference.memory import MOST_INDEPENDENT, Joining, Memory, extrapolated, summed
+from polystein.inference.memory import (
+    MOST_INDEPENDENT,
+    Joining,
+    Memory,
+    extrapolated,
+    joined_in_turn,
+)
+from polystein.inference.signflips import flip_precision
 from polystein.types import FloatArray
 
 #: A law that is hardly skewed is taken for normal.
@@ -50,8 +57,15 @@ def apart(products: FloatArray, chains: NDArray[np.intp] | None) -> FloatArray:
 
 
 def flipped_forms(kept: FloatArray, signs: FloatArray) -> FloatArray:
-    """T of each pattern of signs."""
-    result: FloatArray = np.einsum("pb,pb->p", signs @ kept, signs)
+    """T of each pattern of signs.
+
+    Many products are flipped in single precision, like the sums of `FlippedStatistics`. They are
+    scaled before they are rounded: single precision has a small range.
+    """
+    precision = flip_precision(kept)
+    unit = max(float(kept.max()), -float(kept.min()), TINY)
+    own, products = signs.astype(precision, copy=False), (kept / unit).astype(precision, copy=False)
+    result: FloatArray = unit * np.einsum("pb,pb->p", own @ products, own).astype(np.float64)
     return result
 
 
@@ -64,7 +78,8 @@ class Cumulants(NamedTuple):
 
 def cumulants(kept: FloatArray) -> Cumulants:
     """The cumulants of a K without diagonal."""
-    third = float(np.einsum("ab,ab->", kept @ kept, kept))
+    # K is symmetric, and a product with a transpose takes half the time.
+    third = float(np.einsum("ab,ab->", kept @ kept.T, kept))
     return Cumulants(2.0 * float(np.einsum("ab,ab->", kept, kept)), 8.0 * third)
 
 
@@ -108,9 +123,10 @@ def spread_curve(products: FloatArray, levels: Sequence[Joining]) -> tuple[Float
     (Bai and Saranadasa, 1996, Effect of high dimension, Statistica Sinica 6).
     """
     curve, errors = np.zeros(len(levels)), np.zeros(len(levels))
-    for number, level in enumerate(levels):
-        within, freedom = _within_chains(products, level), max(2, level.freedom)
-        trace, square = float(np.trace(within)), float(np.sum(within * within))
+    for number, (level, joined) in enumerate(joined_in_turn(products, levels, both=True)):
+        within, freedom = _within_chains(joined, level), max(2, level.freedom)
+        trace = float(np.trace(within)) / level.expected
+        square = float(np.vdot(within, within)) / level.expected**2
         factor = freedom**2 / ((freedom + 2.0) * (freedom - 1.0))
         unbiased = max(factor * (square - trace**2 / freedom), 0.0)
         curve[number] = unbiased**0.5
@@ -119,13 +135,13 @@ def spread_curve(products: FloatArray, levels: Sequence[Joining]) -> tuple[Float
     return curve, errors
 
 
-def _within_chains(products: FloatArray, level: Joining) -> FloatArray:
-    """Products of deviations from the chains' means, over what independent rows would have."""
-    joined, own = joined_products(products, level), level.own_chain
-    shares = level.rows / level.chain_rows[own]
-    # A batch's share of the sum over its chain is taken off, on either side of the products.
-    chains = summed(joined, level.borders)
-    left = joined - shares[:, None] * chains[own]
-    both = left - shares * summed(left.T, level.borders).T[:, own]
-    result: FloatArray = both / level.expected
-    return result
+def _within_chains(joined: FloatArray, level: Joining) -> FloatArray:
+    """Products of deviations from the chains' means.
+
+    A batch's share of the sum over its chain is taken off, on either side of the products.
+    """
+    members = level.members
+    shares = members * (level.rows / level.chain_rows[level.own_chain])[:, None]
+    within: FloatArray = joined - shares @ (members.T @ joined)
+    within -= (within @ members) @ shares.T
+    return within

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,9 +80,7 @@ class FlippedStatistics:
         If the first pattern is that of the draws as they are, its t are cautious for skewness.
         t^2 is multiplied by a factor for each pattern of signs, if there are any.
         """
-        single = sums.dtype == np.float32 or sums.size > _MANY_SUMS
-        few = signs.shape[1] < _FEWEST_IN_SINGLE
-        precision = np.dtype(np.float32 if single and not few else np.float64)
+        precision = flip_precision(sums)
         signs = signs.astype(precision, copy=False)
         memory = np.empty((min(_COLUMNS_AT_ONCE, sums.shape[1]), self._patterns), precision)
         for low, columns in enumerate_chunks(sums):
@@ -101,6 +100,12 @@ class FlippedStatistics:
                 self.position = int(places[low + np.argmax(squares[:, 0])])
             self.total += squares.sum(axis=0)
             np.maximum(self.largest, highest, out=self.largest)
+
+
+def flip_precision(sums: FloatArray) -> np.dtype[Any]:
+    """The precision in which sums of shape (batches, features) are flipped."""
+    many = sums.dtype == np.float32 or sums.size > _MANY_SUMS
+    return np.dtype(np.float32 if many and len(sums) >= _FEWEST_IN_SINGLE else np.float64)
 
 
 def _cautious(unit: FloatArray) -> FloatArray:

@@ -61,7 +61,7 @@ class FlippedForm:
         """Try further patterns of signs; the first one ever is that of the draws as they are."""
         if not self.moves:
             return
-        values = flipped_forms(self._kept, signs[:, self._joining.starts])
+        values = flipped_forms(self._kept, self._joining.of_first(signs))
         if not self._found:
             # The draws' own sums are more alike than flipped ones, by what is remembered.
             values[0] *= self._deflation

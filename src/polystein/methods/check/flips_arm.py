@@ -256,7 +256,7 @@ class _Flips:
         """Add the features of a group, of a part that begins at ``offset`` in the family."""
         whole = group.places.size == part.shape[1]
         columns = group.joining.joined(part if whole else part[:, group.places])
-        own = signs if group.joining.count == len(part) else signs[:, group.joining.starts]
+        own = group.joining.of_first(signs)
         first, factors = not self._found, None
         if first and group.deflation < 1.0:
             # The draws' own sums are more alike than flipped ones, by what is remembered.

@@ -118,21 +118,27 @@ def _trace_of_square(
 def _transposed_products(
     whole: FloatArray, scores: FloatArray, means: FloatArray, unit: float
 ) -> FloatArray:
-    """Sum over l != m of Phi_a[l, m] Phi_b[m, l] in this unit, some rows l at a time.
+    """Sum over l != m of Phi_a[l, m] Phi_b[m, l] in this unit, some pairs l < m at a time.
 
     Sums of s_l x_m become those of s_l (x_m - means_m).
     """
     batches, dimension = len(whole), whole.shape[1]
-    at_once = max(1, _NUMBERS_AT_ONCE // (batches * dimension))
+    flat = whole.reshape(batches, -1)
+    first, second = np.triu_indices(dimension, 1)
+    at_once = max(1, _NUMBERS_AT_ONCE // batches)
     products = np.zeros((batches, batches))
-    for low in range(0, dimension, at_once):
-        some = slice(low, low + at_once)
-        rows = whole[:, some] - scores[:, some, None] * means[:, None, :]
-        columns = whole[:, :, some].transpose(0, 2, 1) - means[:, some, None] * scores[:, None, :]
-        own = np.arange(rows.shape[1])
-        rows[:, own, low + own] = 0.0
-        products += (unit * rows).reshape(batches, -1) @ (unit * columns).reshape(batches, -1).T
-    return products
+
+    def entries(left: NDArray[np.intp], right: NDArray[np.intp]) -> FloatArray:
+        centres = scores.take(left, axis=1) * means.take(right, axis=1)
+        result: FloatArray = flat.take(dimension * left + right, axis=1) - centres
+        result *= unit
+        return result
+
+    for low in range(0, first.size, at_once):
+        some = first[low : low + at_once], second[low : low + at_once]
+        products += entries(*some) @ entries(*some[::-1]).T
+    # Pairs l > m are those of the other factor.
+    return products + products.T
 
 
 def _spread(direction: FloatArray, kept: NDArray[np.intp], sums: BatchSums) -> FloatArray:
