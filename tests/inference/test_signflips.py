@@ -55,12 +55,12 @@ def test_further_signs_are_all_random() -> None:
     assert np.array_equal(after[1:], signs)
 
 
-def added(parts: list[Array], signs: Array, factors: Any = None) -> FlippedStatistics:
+def added(parts: list[Array], signs: Array) -> FlippedStatistics:
     """Statistics of features that come in parts, in their order."""
     found, place = FlippedStatistics(len(signs)), 0
     for part in parts:
         places = np.arange(place, place + part.shape[1])
-        found.add(part, signs, factors=factors, places=places, unflipped_first=True)
+        found.add(part, signs, places=places, unflipped=1.0)
         place += part.shape[1]
     return found
 
@@ -82,7 +82,7 @@ def test_statistics_are_the_loops(columns: int, monkeypatch: pytest.MonkeyPatch)
         assert found.position == int(np.argmax(squares)) == 5
 
 
-def test_factors_deflate_the_draws_alone() -> None:
+def test_a_factor_deflates_the_draws_alone() -> None:
     sums = batch_sums(12, 4) + 0.5
     signs = random_signs(20, 12, np.random.default_rng(1), unflipped_first=True)
     pools = [
@@ -92,10 +92,8 @@ def test_factors_deflate_the_draws_alone() -> None:
     total, largest = literal.statistics(sums, signs, pools)
     found = FlippedStatistics(20)
     for pool in pools:
-        factors = np.ones(20)
-        factors[0] = pool.deflation
         own = np.array(pool.columns)
-        found.add(sums[:, own], signs, factors=factors, places=own, unflipped_first=True)
+        found.add(sums[:, own], signs, places=own, unflipped=pool.deflation)
     assert found.total == pytest.approx(total, rel=1e-10)
     assert found.largest == pytest.approx(largest, rel=1e-10)
     plain = added([sums], signs)

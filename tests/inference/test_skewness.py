@@ -34,7 +34,7 @@ def test_the_draws_as_they_are_are_corrected_and_flips_are_not() -> None:
     unit = sums / np.sqrt(np.sum(sums**2))
     plain = (signs @ unit)[:, 0] ** 2
     found = FlippedStatistics(100)
-    found.add(sums, signs, places=np.arange(1), unflipped_first=True)
+    found.add(sums, signs, places=np.arange(1), unflipped=1.0)
     total = found.total
     np.testing.assert_allclose(total[1:], plain[1:], rtol=1e-10)
     expected = cautious_t(float(unit.sum()), skewness_beyond_chance(sums[:, 0]), 200) ** 2

@@ -13,7 +13,7 @@ One feature's V_L is too uncertain for that, so that features are pooled.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -44,53 +44,106 @@ SLOWER_BY_CHANCE = 0.01
 
 
 @dataclass(frozen=True, eq=False)
-class Joining:
-    """Batches joined to longer ones: where each begins, how many rows it has, its chain."""
+class Groups:
+    """Neighbouring rows, ``count`` in all, that are summed together; where each group starts."""
 
     starts: NDArray[np.intp]
+    count: int
+
+    @cached_property
+    def size(self) -> int:
+        """How many rows every group has; 0 if they differ."""
+        size, left = divmod(self.count, self.starts.size)
+        equal = left == 0 and np.array_equal(self.starts, size * np.arange(self.starts.size))
+        return size if equal else 0
+
+    def summed(self, rows: FloatArray) -> FloatArray:
+        """Sums over every group; groups of one size are summed several times as fast."""
+        if self.size == 2:
+            pairs: FloatArray = rows[::2] + rows[1::2]
+            return pairs
+        if self.size:
+            shape = self.starts.size, self.size, *rows.shape[1:]
+            equal: FloatArray = rows if self.size == 1 else rows.reshape(shape).sum(axis=1)
+            return equal
+        result: FloatArray = np.add.reduceat(rows, self.starts)
+        return result
+
+
+@dataclass(frozen=True, eq=False)
+class Joining:
+    """Batches joined to longer ones: which are joined, how many rows they have, their chains.
+
+    ``shorter`` are groups of the batches of the joining before it, and ``groups`` of the original
+    ones.
+    """
+
+    groups: Groups
+    shorter: Groups
     rows: FloatArray
     chains: NDArray[np.intp]
 
     @property
     def count(self) -> int:
         """How many there are."""
-        return self.starts.size
+        return self.rows.size
 
     @property
-    def freedom(self) -> int:
-        """Degrees of freedom of a variance within chains."""
-        return self.count - self.borders.size
+    def starts(self) -> NDArray[np.intp]:
+        """The first original batch of each."""
+        return self.groups.starts
 
     @cached_property
-    def borders(self) -> NDArray[np.intp]:
-        """Where each chain's batches begin."""
-        return chain_borders(self.chains)
+    def freedom(self) -> int:
+        """Degrees of freedom of a variance within chains."""
+        return self.count - self.by_chain.starts.size
+
+    @cached_property
+    def error(self) -> float:
+        """Relative standard error of a variance."""
+        return float((2.0 / max(1, self.freedom)) ** 0.5)
+
+    @cached_property
+    def length(self) -> float:
+        """Rows of a batch on average."""
+        return float(self.rows.mean())
+
+    @cached_property
+    def by_chain(self) -> Groups:
+        """Batches of one chain."""
+        return Groups(chain_borders(self.chains), self.count)
 
     @cached_property
     def own_chain(self) -> NDArray[np.intp]:
-        """The place of each batch's chain among the borders."""
-        return np.repeat(np.arange(self.borders.size), np.diff(self.borders, append=self.count))
+        """The place of each batch's chain among the chains."""
+        starts = self.by_chain.starts
+        return np.repeat(np.arange(starts.size), np.diff(starts, append=self.count))
 
     @cached_property
     def members(self) -> FloatArray:
         """1 where a batch is of a chain, else 0; of shape (batches, chains)."""
-        return np.equal.outer(self.own_chain, np.arange(self.borders.size)).astype(np.float64)
+        chains = np.arange(self.by_chain.starts.size)
+        return np.equal.outer(self.own_chain, chains).astype(np.float64)
 
     @cached_property
     def chain_rows(self) -> FloatArray:
         """How many rows each chain has."""
-        result: FloatArray = np.maximum(np.add.reduceat(self.rows, self.borders), TINY)
+        return np.maximum(self.by_chain.summed(self.rows), TINY)
+
+    @cached_property
+    def shares(self) -> FloatArray:
+        """Each batch's share of the rows of its chain."""
+        result: FloatArray = self.rows / self.chain_rows[self.own_chain]
         return result
 
     @cached_property
     def expected(self) -> float:
         """The squared deviations from the chains' means that rows of variance 1 would have."""
-        shares = self.rows / self.chain_rows[self.own_chain]
-        return max(float(np.sum(self.rows * (1.0 - shares))), TINY)
+        return max(float(np.sum(self.rows * (1.0 - self.shares))), TINY)
 
     def joined(self, sums: FloatArray) -> FloatArray:
         """Sums over the longer batches, of sums over the original ones."""
-        return sums if self.count == len(sums) else summed(sums, self.starts)
+        return self.groups.summed(sums)
 
     def of_first(self, signs: FloatArray) -> FloatArray:
         """The signs of the first batch in every longer one, of patterns of shape (., batches)."""
@@ -106,46 +159,17 @@ def variance_curves(sums: FloatArray, levels: Sequence[Joining]) -> FloatArray:
     curves = np.empty((len(levels), sums.shape[1]))
     for low in range(0, sums.shape[1], _COLUMNS_AT_ONCE):
         some = slice(low, low + _COLUMNS_AT_ONCE)
-        for curve, (level, joined) in zip(
-            curves, joined_in_turn(sums[:, some], levels), strict=True
-        ):
+        joined = sums[:, some]
+        for curve, level in zip(curves, levels, strict=True):
+            joined = level.shorter.summed(joined)
             curve[some] = _variances(joined, level)
     return curves
 
 
-def joined_in_turn(
-    sums: FloatArray, levels: Sequence[Joining], *, both: bool = False
-) -> Iterator[tuple[Joining, FloatArray]]:
-    """Sums over the batches of one joining after the other, each from the sums before it.
-
-    A symmetric matrix of products of sums is joined on ``both`` sides.
-    """
-    starts = np.arange(len(sums))
-    for level in levels:
-        if level.count < len(sums):
-            # Longer batches begin where shorter ones do.
-            places, starts = np.searchsorted(starts, level.starts), level.starts
-            sums = summed(sums, places)
-            sums = summed(sums.T, places) if both else sums
-        yield level, sums
-
-
-def summed(sums: FloatArray, starts: NDArray[np.intp]) -> FloatArray:
-    """Sums over neighbouring rows, from each start to the next."""
-    size, left = divmod(len(sums), len(starts))
-    if left == 0 and np.array_equal(starts, size * np.arange(len(starts))):
-        # Groups of one size are summed several times as fast.
-        equal: FloatArray = sums.reshape(len(starts), size, *sums.shape[1:]).sum(axis=1)
-        return equal
-    result: FloatArray = np.add.reduceat(sums, starts)
-    return result
-
-
 def _variances(joined: FloatArray, level: Joining) -> FloatArray:
     """Squared deviations from the chains' means, over what independent rows would have."""
-    means = summed(joined, level.borders) / level.chain_rows[:, None]
-    deviations = means[level.own_chain]
-    deviations *= level.rows[:, None]
+    deviations = level.by_chain.summed(joined)[level.own_chain]
+    deviations *= level.shares[:, None]
     np.subtract(joined, deviations, out=deviations)
     result: FloatArray = np.einsum("bj,bj->j", deviations, deviations) / level.expected
     return result
@@ -159,11 +183,14 @@ def joinings(rows: FloatArray, chains: NDArray[np.intp]) -> list[Joining]:
     """
     typical = float(np.median(np.diff(chain_borders(chains), append=chains.size)))
     found: list[Joining] = []
-    together = 1
+    before, together = np.arange(chains.size), 1
     while not found or typical // together >= FEWEST_A_CHAIN:
         starts = group_starts(chains, together)
-        found.append(Joining(starts, np.add.reduceat(rows, starts), chains[starts]))
-        together *= 2
+        groups = Groups(starts, chains.size)
+        # Longer batches begin where shorter ones do.
+        shorter = Groups(np.searchsorted(before, starts), before.size)
+        found.append(Joining(groups, shorter, groups.summed(rows), chains[starts]))
+        before, together = starts, 2 * together
     return found
 
 
@@ -213,11 +240,14 @@ def pooled_memory(
     over. One is ``careful`` as in `extrapolated`.
     """
     varying = curves[first] > TINY
-    if len(levels) - first < 2 or not varying.any():
+    count = int(np.count_nonzero(varying))
+    if len(levels) - first < 2 or not count:
         return Memory(first, 1.0, 0.0)
-    means = (curves[:, varying] / curves[first, varying]).mean(axis=1)
-    independent = min(int(np.count_nonzero(varying)), MOST_INDEPENDENT)
-    errors = means * np.array([_error(level) for level in levels]) / independent**0.5
+    if count < varying.size:
+        curves = curves[:, varying]
+    means = (curves / curves[first]).mean(axis=1)
+    independent = min(count, MOST_INDEPENDENT)
+    errors = means * np.array([level.error for level in levels]) / independent**0.5
     return extrapolated(means, errors, levels, first, careful=careful)
 
 
@@ -240,24 +270,18 @@ def extrapolated(
     usable = min(level, len(levels) - 2)
     last = min(usable + 1, len(levels) - 2) if careful else usable
     longer = means[1:] + LUGSAIL_ERRORS * errors[1:]
-    lugsail = float(np.max(2.0 * longer[usable : last + 1] - means[usable : last + 1]))
+    lugsail = float((2.0 * longer[usable : last + 1] - means[usable : last + 1]).max())
     deflation = float(means[usable] / max(lugsail, means[usable]))
     # The memory is no bound: it is as likely to be too long as to be too short.
     plain = float(means[usable] / max(2.0 * means[usable + 1] - means[usable], means[usable]))
-    length = float(np.mean(levels[usable].rows))
-    return Memory(usable, deflation, length * (1.0 - plain))
-
-
-def _error(level: Joining) -> float:
-    """Relative standard error of a variance."""
-    return float((2.0 / max(1, level.freedom)) ** 0.5)
+    return Memory(usable, deflation, levels[usable].length * (1.0 - plain))
 
 
 def _first_flat(means: FloatArray, errors: FloatArray, first: int) -> int:
     """The first length after which V_L does not grow; the last one always is."""
     for level in range(first, means.size):
         later = slice(level + 1, None)
-        if np.all(means[later] <= (1.0 + FLAT) * means[level] + errors[later]):
+        if (means[later] <= (1.0 + FLAT) * means[level] + errors[later]).all():
             return level
     raise AssertionError("nothing comes after the last length")  # pragma: no cover
 
@@ -293,10 +317,16 @@ def _slower(curves: FloatArray, levels: Sequence[Joining], first: int) -> NDArra
     varying = curves[first] > TINY
     if not varying.any():
         return np.zeros(varying.size, dtype=np.bool_)
-    growth = np.divide(curves, curves[first], out=np.zeros_like(curves), where=varying)
+    growth = np.divide(curves, curves[first], out=np.zeros_like(curves), where=varying)[first + 1 :]
     freedom = np.array([max(1, level.freedom) for level in levels[first + 1 :]])
     most = chdtri(freedom, SLOWER_BY_CHANCE / varying.size) / freedom
-    usual = np.median(growth[first + 1 :, varying], axis=1)
-    bounds = (1.0 + FLAT) * most * usual
-    slower: NDArray[np.bool_] = np.any(growth[first + 1 :] > bounds[:, None], axis=0)
+    bounds = (1.0 + FLAT) * most * _medians(growth if varying.all() else growth[:, varying])
+    slower: NDArray[np.bool_] = (growth > bounds[:, None]).any(axis=0)
     return slower
+
+
+def _medians(rows: FloatArray) -> FloatArray:
+    """The median of each row: `np.median` takes several times as long for a few hundred numbers."""
+    ordered, middle = np.sort(rows, axis=1), rows.shape[1] // 2
+    upper: FloatArray = ordered[:, middle]
+    return upper if rows.shape[1] % 2 else 0.5 * (ordered[:, middle - 1] + upper)

@@ -32,8 +32,9 @@ def skewness(columns: FloatArray) -> FloatArray:
     centred = columns - columns.mean(axis=0)
     largest = np.maximum(centred.max(axis=0), -centred.min(axis=0))
     centred *= np.divide(1.0, largest, out=np.zeros_like(largest), where=largest > TINY)
-    squares = np.einsum("ij,ij->j", centred, centred) / len(centred)
-    cubes = np.einsum("ij,ij,ij->j", centred, centred, centred) / len(centred)
+    squared = centred * centred
+    squares = squared.mean(axis=0)
+    cubes = np.einsum("ij,ij->j", squared, centred) / len(centred)
     result: FloatArray = np.zeros_like(squares)
     np.divide(cubes, squares**1.5, out=result, where=squares > 0.0)
     return result

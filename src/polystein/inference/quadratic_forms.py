@@ -28,7 +28,6 @@ from polystein.inference.memory import (
     Joining,
     Memory,
     extrapolated,
-    joined_in_turn,
 )
 from polystein.inference.signflips import flip_precision
 from polystein.types import FloatArray
@@ -42,8 +41,7 @@ def joined_products(products: FloatArray, joining: Joining) -> FloatArray:
 
     K is symmetric: its columns are joined as the rows of its transpose.
     """
-    rows = joining.joined(products)
-    return rows if rows is products else joining.joined(rows.T)
+    return joining.joined(joining.joined(products).T)
 
 
 def apart(products: FloatArray, chains: NDArray[np.intp] | None) -> FloatArray:
@@ -56,17 +54,22 @@ def apart(products: FloatArray, chains: NDArray[np.intp] | None) -> FloatArray:
     return kept
 
 
-def flipped_forms(kept: FloatArray, signs: FloatArray) -> FloatArray:
-    """T of each pattern of signs.
+def scaled(kept: FloatArray) -> FloatArray:
+    """K in units of its largest entry, in the precision in which it is flipped.
 
-    Many products are flipped in single precision, like the sums of `FlippedStatistics`. They are
-    scaled before they are rounded: single precision has a small range.
+    Many products are flipped in single precision, which has a small range, like the sums of
+    `FlippedStatistics`.
     """
-    precision = flip_precision(kept)
-    unit = max(float(kept.max()), -float(kept.min()), TINY)
-    own, products = signs.astype(precision, copy=False), (kept / unit).astype(precision, copy=False)
-    result: FloatArray = unit * np.einsum("pb,pb->p", own @ products, own).astype(np.float64)
+    largest = max(float(kept.max()), -float(kept.min()), TINY)
+    result: FloatArray = (kept / largest).astype(flip_precision(kept), copy=False)
     return result
+
+
+def flipped_forms(kept: FloatArray, signs: FloatArray) -> FloatArray:
+    """T of each pattern of signs."""
+    own = signs.astype(kept.dtype, copy=False)
+    values: FloatArray = np.einsum("pb,pb->p", own @ kept, own).astype(np.float64)
+    return values
 
 
 class Cumulants(NamedTuple):
@@ -78,9 +81,10 @@ class Cumulants(NamedTuple):
 
 def cumulants(kept: FloatArray) -> Cumulants:
     """The cumulants of a K without diagonal."""
-    # K is symmetric, and a product with a transpose takes half the time.
-    third = float(np.einsum("ab,ab->", kept @ kept.T, kept))
-    return Cumulants(2.0 * float(np.einsum("ab,ab->", kept, kept)), 8.0 * third)
+    # K is symmetric, and a product with a transpose takes less time.
+    third = np.einsum("ab,ab->a", kept @ kept.T, kept).sum(dtype=np.float64)
+    variance = np.einsum("ab,ab->a", kept, kept).sum(dtype=np.float64)
+    return Cumulants(2.0 * float(variance), 8.0 * float(third))
 
 
 def form_tail(values: FloatArray, law: Cumulants) -> FloatArray:
@@ -123,7 +127,9 @@ def spread_curve(products: FloatArray, levels: Sequence[Joining]) -> tuple[Float
     (Bai and Saranadasa, 1996, Effect of high dimension, Statistica Sinica 6).
     """
     curve, errors = np.zeros(len(levels)), np.zeros(len(levels))
-    for number, (level, joined) in enumerate(joined_in_turn(products, levels, both=True)):
+    joined = products
+    for number, level in enumerate(levels):
+        joined = level.shorter.summed(level.shorter.summed(joined).T)
         within, freedom = _within_chains(joined, level), max(2, level.freedom)
         trace = float(np.trace(within)) / level.expected
         square = float(np.vdot(within, within)) / level.expected**2
@@ -140,8 +146,7 @@ def _within_chains(joined: FloatArray, level: Joining) -> FloatArray:
 
     A batch's share of the sum over its chain is taken off, on either side of the products.
     """
-    members = level.members
-    shares = members * (level.rows / level.chain_rows[level.own_chain])[:, None]
+    members, shares = level.members, level.members * level.shares[:, None]
     within: FloatArray = joined - shares @ (members.T @ joined)
     within -= (within @ members) @ shares.T
     return within

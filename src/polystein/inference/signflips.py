@@ -71,14 +71,13 @@ class FlippedStatistics:
         sums: FloatArray,
         signs: FloatArray,
         *,
-        factors: FloatArray | None = None,
         places: NDArray[np.intp],
-        unflipped_first: bool = False,
+        unflipped: float | None = None,
     ) -> None:
         """Add features with sums of shape (batches, features), each at its place in the family.
 
-        If the first pattern is that of the draws as they are, its t are cautious for skewness.
-        t^2 is multiplied by a factor for each pattern of signs, if there are any.
+        If the first pattern is that of the draws as they are, its t are cautious for skewness,
+        and its t^2 are multiplied by the factor ``unflipped``.
         """
         precision = flip_precision(sums)
         signs = signs.astype(precision, copy=False)
@@ -89,12 +88,10 @@ class FlippedStatistics:
             exact = columns.astype(np.promote_types(columns.dtype, precision), copy=False)
             unit = unit_columns(exact).astype(precision, copy=False)
             squares = np.matmul(unit.T, signs.T, out=memory[: unit.shape[1]])
-            if unflipped_first:
+            if unflipped is not None:
                 # Flips are symmetric; the draws as they are need not be.
-                squares[:, 0] = _cautious(unit)
+                squares[:, 0] = _cautious(unit) * unflipped**0.5
             np.multiply(squares, squares, out=squares)
-            if factors is not None:
-                squares *= factors
             highest = squares.max(axis=0)
             if highest[0] > self.largest[0]:
                 self.position = int(places[low + np.argmax(squares[:, 0])])

@@ -14,6 +14,7 @@ from polystein.inference.quadratic_forms import (
     form_memory,
     form_tail,
     joined_products,
+    scaled,
 )
 from polystein.methods.check.batch_sums import BatchSums
 from polystein.methods.check.families import FEWEST_INDEPENDENT_A_COORDINATE, LEAST_DEFLATION
@@ -41,7 +42,7 @@ class FlippedForm:
         #: Whether the form remembers too long to be judged.
         self.slow = memory.deflation < LEAST_DEFLATION
         joined = joined_products(form.products, self._joining)
-        self._kept = apart(joined, self._joining.chains if chains else None)
+        self._kept = scaled(apart(joined, self._joining.chains if chains else None))
         self._law = cumulants(self._kept)
         few = sums.effective_count(self._joining) < form.fewest_batches
         #: How many independent rows the rows are worth, and whether these are too few.

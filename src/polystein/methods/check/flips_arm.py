@@ -257,13 +257,9 @@ class _Flips:
         whole = group.places.size == part.shape[1]
         columns = group.joining.joined(part if whole else part[:, group.places])
         own = group.joining.of_first(signs)
-        first, factors = not self._found, None
-        if first and group.deflation < 1.0:
-            # The draws' own sums are more alike than flipped ones, by what is remembered.
-            factors = np.ones(len(signs))
-            factors[0] = group.deflation
-        places = offset + group.places
-        found.add(columns, own, factors=factors, places=places, unflipped_first=first)
+        # The draws' own sums are more alike than flipped ones, by what is remembered.
+        unflipped = None if self._found else group.deflation
+        found.add(columns, own, places=offset + group.places, unflipped=unflipped)
 
     @property
     def moves(self) -> bool:
