@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from polystein.inference.quadratic_forms import (
     joined_products,
     scaled,
 )
+from polystein.inference.signflips import Law
 from polystein.methods.check.batch_sums import BatchSums
 from polystein.methods.check.families import FEWEST_INDEPENDENT_A_COORDINATE, LEAST_DEFLATION
 from polystein.methods.check.invariant import Form
@@ -74,22 +76,25 @@ class FlippedForm:
         return (self.form.share,)
 
     @property
-    def tails(self) -> list[FloatArray]:
-        """The tail of the statistic, for the draws and for every flip."""
-        return [form_tail(np.concatenate(self._found), self._law)]
+    def is_flipped(self) -> bool:
+        """Whether any patterns of signs were tried."""
+        return bool(self._found)
+
+    @property
+    def statistics(self) -> list[tuple[FloatArray, Law]]:
+        """Values for the draws and for every flip, with their law."""
+        return [(np.concatenate(self._found), partial(form_tail, law=self._law))]
 
     def parts(self, names: Sequence[str]) -> Iterator[Part]:
         """The statistic with a p-value of its own, and the direction that stands out."""
-        form, (tail,) = self.form, self.tails
+        form, tail = self.form, float(form_tail(self._found[0][:1], self._law)[0])
         where: tuple[str, ...] = ()
         words = ""
-        if tail[0] <= MOST_CHANCE:
+        if tail <= MOST_CHANCE:
             direction = form.direction()
             where = tuple(names[place] for place in named_places(direction))
             words = direction_words(direction, names)
-        yield Part(
-            f"{form.name}: sum", form.words, form.orders, where, float(tail[0]), form.share, words
-        )
+        yield Part(f"{form.name}: sum", form.words, form.orders, where, tail, form.share, words)
 
 
 def named_places(direction: FloatArray) -> list[int]:
