@@ -34,13 +34,15 @@ from polystein.types import FloatArray
 _ROUNDING = 1e-13
 #: Products of pairs that are worked on at once.
 _NUMBERS_AT_ONCE = 2**20
+#: A factor has few columns if there are so many times as many batches.
+_COLUMNS_OF_FEW = 2
 
 
 class Form(NamedTuple):
     """A quadratic form of batch sums: products K of shape (batches, batches).
 
     ``coordinates`` is how many it takes together. ``direction`` gives the direction that stands
-    out, in standard deviations of the coordinates.
+    out, in standard deviations of the coordinates. ``factor`` is F if K = F F' with few columns.
     """
 
     name: str
@@ -51,6 +53,7 @@ class Form(NamedTuple):
     coordinates: int
     direction: Callable[[], FloatArray]
     fewest_batches: int = FEWEST_BATCHES
+    factor: FloatArray | None = None
 
 
 def forms(sums: BatchSums, left_out: NDArray[np.bool_], shares: Shares) -> Iterator[Form]:
@@ -78,7 +81,8 @@ def _hotelling(sums: BatchSums, kept: NDArray[np.intp], shares: Shares) -> Form:
 
     name, words, products = HOTELLING, "location, directions", standard @ standard.T
     share, _ = shares.of(name)
-    return Form(name, words, ("score",), products, share, kept.size, direction)
+    form = Form(name, words, ("score",), products, share, kept.size, direction)
+    return form._replace(factor=standard) if _COLUMNS_OF_FEW * kept.size <= len(products) else form
 
 
 def inverse_root(moments: FloatArray) -> FloatArray:
