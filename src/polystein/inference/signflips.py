@@ -217,21 +217,21 @@ def at_least_as_extreme(
     bound = least * (1.0 + STILL)
     extreme = np.zeros(statistics[0][0].size, dtype=np.bool_)
     for (values, law), share in shared:
-        largest = values >= _smallest_of_interest(values, law, bound * share)
-        extreme[largest] |= law(values[largest]) / share <= bound
+        extreme[_extreme_places(values, law, share, bound)] = True
     return int(np.count_nonzero(extreme))
 
 
-def _smallest_of_interest(values: FloatArray, law: Law, bound: float) -> float:
-    """A value so small that no smaller one has a tail of the bound or less."""
+def _extreme_places(values: FloatArray, law: Law, share: float, bound: float) -> NDArray[np.intp]:
+    """Where the tail over the share is at most the bound, by tails of more and more values."""
     count = _FIRST_OF_INTEREST
     while count < values.size:
-        cut = np.partition(values, values.size - count)[values.size - count :][:1]
+        places = np.argpartition(values, -count)[-count:]
+        tails = law(values[places]) / share
         # Tails are rounded: one that is hardly larger than the bound may belong to a tie.
-        if float(law(cut)[0]) > bound * (1.0 + STILL):
-            return float(cut[0])
+        if tails.max() > bound * (1.0 + STILL):
+            return places[tails <= bound]
         count *= 4
-    return -math.inf
+    return np.flatnonzero(law(values) / share <= bound)
 
 
 def is_decided(extreme: int, patterns: int, levels: Sequence[float]) -> bool:
