@@ -219,11 +219,17 @@ app.command("reproduce")(run_reproduce)
 
 
 def _conclude(result: GofResult, alpha: float, seed: int, as_json: bool, html: Path | None) -> None:
-    """Write the page, print the result, and exit with the verdict."""
-    if html is not None:
-        with writing("--html", html):
-            write_page(result, html, alpha)
-    print(_as_json(result, alpha, seed) if as_json else render(result, alpha))
+    """Write the page, print the result, and exit with the verdict.
+
+    A page that cannot be written costs nobody the answer: it is printed before the error.
+    """
+    text = _as_json(result, alpha, seed) if as_json else render(result, alpha)
+    try:
+        if html is not None:
+            with writing("--html", html):
+                write_page(result, html, alpha)
+    finally:
+        print(text)
     raise typer.Exit(int(ExitCode.of(result.verdict_at(alpha), result.tolerance)))
 
 
