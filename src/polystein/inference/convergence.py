@@ -7,15 +7,16 @@ with the conventions of ArviZ. Those of means come from sums over batches of row
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.fft import irfft, next_fast_len, rfft
-from scipy.special import ndtri
 
 from polystein.inference.memory import chain_borders, group_starts
+from polystein.inference.ranks import normal_scores, ordered
 from polystein.types import FloatArray
 
 #: With fewer draws in a chain, half of it has no variance.
@@ -24,12 +25,10 @@ FEWEST_DRAWS = 4
 TAILS = (0.05, 0.95)
 #: The variance of fewer batches than this is too uncertain to divide by.
 FEWEST_BATCHES, FEWEST_CHAINS = 16, 8
-#: Blom's offset, for the normal scores of ranks.
-_BLOM = 3.0 / 8.0
 #: Columns are worked on together up to so many numbers, which stay in a core's cache.
 _NUMBERS_AT_ONCE = 2**16
-#: An indicator, or a normal score, that varies by less than this does not vary.
-_STILL = 1e-15
+#: Autocorrelations that are looked at first: a quarter of all, but at least so many.
+_FEWEST_LAGS = 32
 
 
 class RankedConvergence(NamedTuple):
@@ -96,22 +95,38 @@ def ranked_convergence(chains: Sequence[FloatArray] | FloatArray) -> RankedConve
 def _ranked(values: FloatArray) -> RankedConvergence:
     """The three diagnostics of values of shape (column, chain, draw)."""
     halves = _in_halves(values)
-    order, inorder = _sorted(halves.reshape(len(halves), -1))
-    scores, folded = (part.reshape(halves.shape) for part in _normal_scores(order, inorder))
-    rhat, folded_rhat = split_rhat(scores), split_rhat(folded)
+    seen, draws = _rank_columns(values, halves), halves.shape[2]
+    means = seen.mean(axis=2)
+    seen -= means[:, :, None]
+    flat, between = seen.reshape(len(seen), -1), means.var(axis=1, ddof=1)
+    within = np.vecdot(flat, flat) / (flat.shape[1] - means.shape[1])
+    folded, rhat, *_ = _rhat(within, between, draws).reshape(4, -1)
+    some = slice(len(halves), None)
+    sizes = _effective_sizes(seen[some], between[some])
+    # What does not vary is as good as independent.
+    still = within[some] + between[some] == 0.0
+    bulk, low, high = np.where(still, float(flat.shape[1]), sizes).reshape(3, -1)
+    # A column whose distances from the median are all equal has no folded R-hat.
+    return RankedConvergence(np.where(folded > rhat, folded, rhat), bulk, np.minimum(low, high))
+
+
+def _rank_columns(values: FloatArray, halves: FloatArray) -> FloatArray:
+    """What the diagnostics are made of, four times as many columns as ``halves`` has.
+
+    Normal scores of distances from the median come first, then those of the values. Then come
+    indicators of values that are below the low and the high quantile.
+    """
+    ranks, columns = ordered(halves.reshape(len(halves), -1)), len(halves)
+    seen = np.empty((4 * columns, *halves.shape[1:]))
+    parts = seen.reshape(4, *halves.shape)
+    normal_scores(ranks, of_distances=parts[0], of_values=parts[1])
+    inorder = ranks.inorder
     if halves.size < values.size:
         # Quantiles are those of all draws, also of those in the middle of odd chains.
-        inorder = np.sort(values.reshape(len(values), -1), axis=1)
-    low, high = (
-        effective_size((halves <= quantile[:, None, None]).astype(np.float64))
-        for quantile in _tail_quantiles(inorder)
-    )
-    return RankedConvergence(
-        # A column whose distances from the median are all equal has no folded R-hat.
-        np.where(folded_rhat > rhat, folded_rhat, rhat),
-        effective_size(scores),
-        np.minimum(low, high),
-    )
+        inorder = np.sort(values.reshape(columns, -1), axis=1)
+    for below, quantile in zip(parts[2:], _tail_quantiles(inorder), strict=True):
+        np.less_equal(halves, quantile[:, None, None], out=below)
+    return seen
 
 
 def _in_halves(values: FloatArray) -> FloatArray:
@@ -119,57 +134,11 @@ def _in_halves(values: FloatArray) -> FloatArray:
 
     From (column, chain, draw) to (column, 2 chains, half of the draws).
     """
-    half = values.shape[2] // 2
-    return np.concatenate([values[:, :, :half], values[:, :, -half:]], axis=1)
-
-
-def _sorted(rows: FloatArray) -> tuple[NDArray[np.intp], FloatArray]:
-    """Each row in order, and the places in the whole array where the numbers were."""
-    order = np.argsort(rows, axis=1)
-    order += rows.shape[1] * np.arange(len(rows))[:, None]
-    return order, rows.take(order)
-
-
-def _normal_scores(order: NDArray[np.intp], inorder: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Normal scores of each column's ranks, and of the ranks of its distances from the median.
-
-    They are given by the columns in order and by the places where the numbers were.
-    """
-    count = inorder.shape[1]
-    middle = count // 2
-    # Half chains are even in number.
-    median = 0.5 * inorder[:, middle - 1 : middle] + 0.5 * inorder[:, middle : middle + 1]
-    with np.errstate(over="ignore"):
-        distances = np.abs(inorder - median)
-    # They fall up to the median and rise from there: a stable sort merges the two runs.
-    folded = np.argsort(distances, axis=1, kind="stable")
-    folded += count * np.arange(len(folded))[:, None]
-    # Ranks of equal numbers are averaged: they are multiples of one half.
-    ranks = 0.5 * np.arange(2, 2 * count + 1)
-    quantiles = ndtri((ranks - _BLOM) / (count - 2.0 * _BLOM + 1.0))
-    return (
-        _scores_in_order(order, inorder, quantiles),
-        _scores_in_order(order.take(folded), distances.take(folded), quantiles),
-    )
-
-
-def _scores_in_order(
-    order: NDArray[np.intp], inorder: FloatArray, quantiles: FloatArray
-) -> FloatArray:
-    """The normal quantile of each number's rank in its row (Blom); equal numbers share theirs.
-
-    ``quantiles`` are those of the ranks 1, 1.5, 2, ...
-    """
-    result = np.empty(inorder.size)
-    result[order] = quantiles[::2]
-    changes = inorder[:, 1:] != inorder[:, :-1]
-    for row in np.flatnonzero(~changes.all(axis=1)).tolist():
-        firsts = np.concatenate([[0], np.flatnonzero(changes[row]) + 1])
-        ends = np.append(firsts[1:], inorder.shape[1])
-        # The first and the last rank of equal numbers are first + 1 and end.
-        shared = quantiles[firsts + ends - 1]
-        result[order[row]] = np.repeat(shared, ends - firsts)
-    return result.reshape(inorder.shape)
+    columns, chains, draws = values.shape
+    half = draws // 2
+    if draws % 2:
+        values = np.concatenate([values[:, :, :half], values[:, :, -half:]], axis=2)
+    return values.reshape(columns, 2 * chains, half)
 
 
 def _tail_quantiles(inorder: FloatArray) -> Iterator[FloatArray]:
@@ -179,65 +148,81 @@ def _tail_quantiles(inorder: FloatArray) -> Iterator[FloatArray]:
         # R's type 7, rounded as in `scipy.stats.mstats.mquantiles`: where draws repeat, the last
         # digit decides whether they are below their own quantile.
         place = count * probability + (1.0 - probability)
-        below = int(min(max(np.floor(place), 1), count - 1))
+        below = min(max(math.floor(place), 1), count - 1)
         share = min(max(place - below, 0.0), 1.0)
         yield (1.0 - share) * inorder[:, below - 1] + share * inorder[:, below]
 
 
 def split_rhat(halves: FloatArray) -> FloatArray:
-    """R-hat of every column of half chains, of shape (column, half chain, draw).
-
-    sqrt((B/W + n - 1)/n), with B = n times the variance of the means and W the mean variance.
-    """
-    draws = halves.shape[2]
+    """R-hat of every column of half chains, of shape (column, half chain, draw)."""
     means, variances = halves.mean(axis=2), halves.var(axis=2, ddof=1)
-    between = draws * means.var(axis=1, ddof=1)
+    return _rhat(variances.mean(axis=1), means.var(axis=1, ddof=1), halves.shape[2])
+
+
+def _rhat(within: FloatArray, between: FloatArray, draws: int) -> FloatArray:
+    """R-hat by the mean variance W of half chains of n draws, and by the variance of their means.
+
+    sqrt((B/W + n - 1)/n), with B = n times the variance of the means.
+    """
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = between / variances.mean(axis=1)
+        ratio = draws * between / within
     result: FloatArray = np.sqrt((ratio + draws - 1.0) / draws)
     return result
 
 
-def effective_size(chains: FloatArray) -> FloatArray:
-    """Effective number of draws of every column, from Geyer's initial monotone sequence.
+def _effective_sizes(centred: FloatArray, between: FloatArray) -> FloatArray:
+    """Effective number of draws of every column, by Geyer's initial monotone sequence.
 
-    The autocorrelations rho_t of chains of shape (column, chain, draw) allow for different
-    means of the chains. Sums of pairs, rho_2k + rho_(2k+1), are added up to the first that is
-    not positive, each lowered to the smallest before it; the even term of that pair is added
-    once if it helps.
+    The chains of shape (column, chain, draw) are centred, each at its own mean, and ``between``
+    is the variance of the means. Few lags are enough for most columns. Those whose sequence is
+    longer are looked at with all lags.
     """
-    columns, count, draws = chains.shape
-    correlations = _autocorrelations(chains)
+    draws, total = centred.shape[2], float(centred[0].size)
+    some = min(draws, max(_FEWEST_LAGS, draws // 4))
+    times, ended = _geyer(_autocorrelations(centred, between, some), draws)
+    if not ended.all():
+        rest = ~ended
+        times[rest], _ = _geyer(_autocorrelations(centred[rest], between[rest], draws), draws)
+    sizes: FloatArray = total / np.maximum(times, 1.0 / math.log10(total))
+    return sizes
+
+
+def _geyer(correlations: FloatArray, draws: int) -> tuple[FloatArray, NDArray[np.bool_]]:
+    """Autocorrelation times by rho_0, rho_1, ..., and whether there were enough of them.
+
+    Sums of pairs, rho_2k + rho_(2k+1), are added up to the first that is not positive, each
+    lowered to the smallest before it; the even term of that pair is added once if it helps.
+    """
     last = max(0, (draws - 3) // 2)
-    pairs = correlations[:, : 2 * last + 1 : 2] + correlations[:, 1 : 2 * last + 2 : 2]
+    known = min(last, correlations.shape[1] // 2 - 1)
+    pairs = correlations[:, : 2 * known + 1 : 2] + correlations[:, 1 : 2 * known + 2 : 2]
     ends = ~(pairs > 0.0)
-    ends[:, last] = True
-    stop = np.argmax(ends, axis=1)
-    kept = np.arange(last + 1) < stop[:, None]
-    smallest = np.minimum.accumulate(pairs, axis=1)
-    row = np.arange(columns)
+    ended = ends.any(axis=1) | (known == last)
+    ends[:, known] = True
+    stop = ends.argmax(axis=1)
+    row, before = np.arange(len(stop)), np.arange(stop.max())[:, None]
+    smallest = np.minimum.accumulate(pairs.T[: len(before)].copy(), axis=0)
+    summed = np.where(before < stop, smallest, 0.0).sum(axis=0)
     even, pair = correlations[row, 2 * stop], pairs[row, stop]
     helps = (even > 0.0) | (pair >= 0.0)
-    times = -1.0 + 2.0 * np.sum(smallest, axis=1, where=kept) + np.where(helps, even, 0.0)
-    total = float(count * draws)
-    sizes: FloatArray = total / np.maximum(times, 1.0 / np.log10(total))
-    still = np.ptp(chains.reshape(columns, -1), axis=1) < _STILL
-    return np.where(still, total, sizes)
+    return -1.0 + 2.0 * summed + np.where(helps, even, 0.0), ended
 
 
-def _autocorrelations(chains: FloatArray) -> FloatArray:
-    """rho_t = 1 - (W - gamma_t)/var+ of every column, of shape (column, lag); rho_0 is 1."""
-    count, draws = chains.shape[1:]
-    means = chains.mean(axis=2)
-    size = next_fast_len(2 * draws, real=True)
-    spectrum = rfft(chains - means[:, :, None], size, axis=2).view(np.float64)
+def _autocorrelations(centred: FloatArray, between: FloatArray, lags: int) -> FloatArray:
+    """rho_t = 1 - (W - gamma_t)/var+ of every column, of shape (column, lag); rho_0 is 1.
+
+    They allow for different means of the chains.
+    """
+    count, draws = centred.shape[1:]
+    size = next_fast_len(draws + lags, real=True)
+    spectrum = rfft(centred, size, axis=2).view(np.float64)
+    power = np.einsum("kcf,kcf->kf", spectrum, spectrum) / (count * draws)
     # Real and imaginary parts take turns.
-    power = np.einsum("kcf,kcf->kf", spectrum, spectrum).reshape(len(chains), -1, 2).sum(axis=2)
-    covariances = irfft(power, size, axis=1)[:, :draws] / (count * draws)
+    covariances = irfft(power[:, ::2] + power[:, 1::2], size, axis=1)[:, :lags]
     within = covariances[:, :1] * draws / (draws - 1.0)
-    overall = covariances[:, :1] + (means.var(axis=1, ddof=1)[:, None] if count > 1 else 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        result: FloatArray = 1.0 - (within - covariances) / overall
+        result: FloatArray = (within - covariances) / (covariances[:, :1] + between[:, None])
+    np.subtract(1.0, result, out=result)
     result[:, 0] = 1.0
     return result
 
