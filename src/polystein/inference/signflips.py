@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from scipy.special import erfc, gammaincc
 
 from polystein._lib.numerics import EPSILON, TINY, finite
-from polystein.inference.pvalues import cautious_for_skewness, skewness
+from polystein.inference.pvalues import cautious_for_skewness, skewness_of_centred
 from polystein.types import FloatArray
 
 #: The upper tail of values of a statistic, under a law that was fitted to its flips.
@@ -133,9 +133,10 @@ def _cautious(unit: FloatArray) -> FloatArray:
     Only skewness beyond `CHANCE_ERRORS` standard errors counts, sqrt(6/batches) each: sums that
     are hardly skewed keep their power.
     """
-    found, chance = skewness(unit), CHANCE_ERRORS * math.sqrt(6.0 / len(unit))
+    total, chance = unit.sum(axis=0), CHANCE_ERRORS * math.sqrt(6.0 / len(unit))
+    found = skewness_of_centred(unit - total / len(unit))
     beyond = np.sign(found) * np.maximum(np.abs(found) - chance, 0.0)
-    return cautious_for_skewness(unit.sum(axis=0), beyond, len(unit))
+    return cautious_for_skewness(total, beyond, len(unit))
 
 
 def enumerate_chunks(sums: FloatArray) -> Iterator[tuple[int, FloatArray]]:
@@ -222,16 +223,22 @@ def at_least_as_extreme(
 
 
 def _extreme_places(values: FloatArray, law: Law, share: float, bound: float) -> NDArray[np.intp]:
-    """Where the tail over the share is at most the bound, by tails of more and more values."""
-    count = _FIRST_OF_INTEREST
-    while count < values.size:
-        places = np.argpartition(values, -count)[-count:]
-        tails = law(values[places]) / share
-        # Tails are rounded: one that is hardly larger than the bound may belong to a tie.
-        if tails.max() > bound * (1.0 + STILL):
-            return places[tails <= bound]
-        count *= 4
-    return np.flatnonzero(law(values) / share <= bound)
+    """Where the tail over the share is at most the bound."""
+    high = max(0, values.size - _FIRST_OF_INTEREST)
+    places = np.argpartition(values, high)[high:]
+    tails = law(values[places]) / share
+    # Tails are rounded: one that is hardly larger than the bound may belong to a tie.
+    if high == 0 or tails.max() > bound * (1.0 + STILL):
+        return places[tails <= bound]
+    # All of these are extreme: others are, too, down to a value that bisection finds.
+    ordered, low = np.sort(values), 0
+    while low < high:
+        middle = (low + high) // 2
+        if float(law(ordered[middle : middle + 1])[0]) / share <= bound:
+            high = middle
+        else:
+            low = middle + 1
+    return np.flatnonzero(values >= ordered[high])
 
 
 def is_decided(extreme: int, patterns: int, levels: Sequence[float]) -> bool:

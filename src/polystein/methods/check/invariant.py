@@ -104,9 +104,10 @@ def _trace_of_square(
     means = sums.distant_means[:, kept]
     whole = whole if kept.size == whole.shape[1] else whole[:, kept[:, None], kept]
     largest = max(float(np.abs(own).max()), float(whole.max()), -float(whole.min()))
-    # In this unit products neither overflow nor underflow.
+    # Products neither overflow nor underflow in units of the largest sum.
     unit = 1.0 / max(finite(largest, "a batch sum"), TINY)
-    products = (own * unit) @ (own * unit).T + _transposed_products(whole, scores, means, unit)
+    own_products = (own * unit) @ (own * unit).T
+    products = own_products + _transposed_products(whole, unit * scores, means, unit)
 
     def direction() -> FloatArray:
         # The diagonal of ``whole`` is 0.
@@ -124,7 +125,7 @@ def _transposed_products(
 ) -> FloatArray:
     """Sum over l != m of Phi_a[l, m] Phi_b[m, l] in this unit, some pairs l < m at a time.
 
-    Sums of s_l x_m become those of s_l (x_m - means_m).
+    Sums of s_l x_m become those of s_l (x_m - means_m); the scores are in this unit.
     """
     batches, dimension = len(whole), whole.shape[1]
     flat = whole.reshape(batches, -1)
@@ -133,9 +134,8 @@ def _transposed_products(
     products = np.zeros((batches, batches))
 
     def entries(left: NDArray[np.intp], right: NDArray[np.intp]) -> FloatArray:
-        centres = scores.take(left, axis=1) * means.take(right, axis=1)
-        result: FloatArray = flat.take(dimension * left + right, axis=1) - centres
-        result *= unit
+        result: FloatArray = flat.take(dimension * left + right, axis=1) * unit
+        result -= scores.take(left, axis=1) * means.take(right, axis=1)
         return result
 
     for low in range(0, first.size, at_once):
