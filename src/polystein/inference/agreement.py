@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -51,7 +52,10 @@ MANY_CHAINS = 32
 MOST_UNEQUAL = 1.5
 #: Shorter chains have batches of fewer than two rows; many chains need no batches.
 FEWEST_ROWS, FEWEST_ROWS_OF_MANY = 24, 4
+# P-values of larger statistics may all be 0, and those of statistics that are nearer may be equal.
+_SURE, _NEAR = 100.0, 1e-8
 _LATE = slice(len(FIRST_HALF) - 1, STRETCHES)
+_FIRST = slice(len(FIRST_HALF) - 1)
 
 Kind = str
 CHAINS: Kind = "chains"
@@ -95,11 +99,14 @@ class Difference(NamedTuple):
     window: float | None = None
 
 
+@lru_cache(maxsize=8)
 def cuts(rows: int) -> NDArray[np.intp]:
     """Where the stretches of a chain of so many rows begin and end; some may be empty."""
     first = np.round(np.array(FIRST_HALF) * rows).astype(np.intp)
     late = first[-1] + (rows - first[-1]) * np.arange(1, LATE_BATCHES + 1) // LATE_BATCHES
-    return np.concatenate([first, late])
+    found = np.concatenate([first, late])
+    found.setflags(write=False)
+    return found
 
 
 def differences(given: StretchSums) -> list[Difference]:
@@ -129,12 +136,14 @@ class _LateSpread(NamedTuple):
 
 
 def _late_spread(given: StretchSums) -> _LateSpread:
-    ratio = _memory_ratios(given)
-    variance = ratio * _late_variance(given)
-    rows = float(given.rows[:, _LATE].sum()) / given.chains
+    sums, rows = given.sums[:, _LATE], given.rows[:, _LATE]
+    single = _batch_variance(sums, rows).mean(axis=0)
+    double = _batch_variance(sums[:, ::2] + sums[:, 1::2], rows[:, ::2] + rows[:, 1::2])
+    ratio = _memory_ratios(given, single, double.mean(axis=0))
+    variance, length = ratio * single, float(rows.sum()) / given.chains
     # A late mean's own error adds to the spread within its chain.
-    marginal = given.marginal + variance / rows
-    slow = variance * LEAST_BATCH_ESS > marginal * rows / LATE_BATCHES
+    marginal = given.marginal + variance / length
+    slow = variance * LEAST_BATCH_ESS > marginal * length / LATE_BATCHES
     return _LateSpread(variance, ratio, marginal, slow)
 
 
@@ -142,43 +151,47 @@ def _of_few(given: StretchSums, spread: _LateSpread) -> Iterator[Difference]:
     """Comparisons by the variance within late halves."""
     late, windows = _late_means(given), _windows(given)
     rows = given.rows[:, _LATE].sum(axis=1)[:, None]
-    pooled = (rows * late).sum(axis=0) / rows.sum()
+    total, squares = float(rows.sum()), rows**2
+    pooled = (rows * late).sum(axis=0) / total
     # A frozen late half is one draw: the others do not stand out beside it.
-    own = np.maximum(spread.variance / rows, _stuck_variance(given, _LATE, spread.marginal))
-    summed = (rows**2 * own).sum(axis=0)
-    whole = summed / rows.sum() ** 2
+    own = spread.variance / rows
+    if given.still.any():
+        own = np.maximum(own, _stuck_late(given, spread.marginal))
+    summed = (squares * own).sum(axis=0)
+    whole = summed / total**2
     freedom = (LATE_BATCHES - 1.0) * given.chains
 
-    def tails(difference: FloatArray, variance: FloatArray) -> FloatArray:
-        return np.where(spread.too_slow, 1.0, two_sided(_ratio(difference, variance), freedom))
+    def statistics(difference: FloatArray, variance: FloatArray) -> FloatArray:
+        return np.where(spread.too_slow, 0.0, _ratio(difference, variance))
 
-    lengths, starts, errors = _starts(given, spread)
-    mean = (lengths * starts).sum(axis=1) / lengths.sum(axis=1)
-    error = (lengths**2 * errors).sum(axis=1) / lengths.sum(axis=1) ** 2
-    of_all = tails(mean - pooled, error + whole)
-    yield _largest(ALL_STARTS, of_all[:, None], windows, all_chains=True)
+    lengths, starts, errors = _starts(given, spread, windows)
+    whole_length = lengths.sum(axis=1)
+    mean = (lengths * starts).sum(axis=1) / whole_length
+    error = (lengths**2 * errors).sum(axis=1) / whole_length**2
+    of_all = statistics(mean - pooled, error + whole)
+    yield _farthest(ALL_STARTS, of_all[:, None], freedom, windows, all_chains=True)
     if given.chains > 1:
-        yield _largest(ONE_START, tails(starts - pooled, errors + whole), windows)
-        others = rows.sum() - rows
-        rest = (rows.sum() * pooled - rows * late) / others
-        error = own + (summed - rows**2 * own) / others**2
-        yield _largest(CHAINS, tails(late - rest, error))
+        yield _farthest(ONE_START, statistics(starts - pooled, errors + whole), freedom, windows)
+        others = total - rows
+        rest = (total * pooled - rows * late) / others
+        error = own + (summed - squares * own) / others**2
+        yield _farthest(CHAINS, statistics(late - rest, error), freedom)
 
 
 def _of_many(given: StretchSums) -> Iterator[Difference]:
     """Comparisons by the spread of the chains, whatever the memory within them is."""
     late, windows, chains = _late_means(given), _windows(given), given.chains
-    starts = np.array([_window_mean(given, window)[0] for window in windows])
+    starts, _ = _window_means(given, windows)
     change = starts - late
     error = change.var(axis=1, ddof=1) / chains
-    tails = two_sided(_ratio(change.mean(axis=1), error), chains - 1.0)
-    yield _largest(ALL_STARTS, tails[:, None], windows, all_chains=True)
+    of_all = _ratio(change.mean(axis=1), error)[:, None]
+    yield _farthest(ALL_STARTS, of_all, chains - 1.0, windows, all_chains=True)
     lengths = given.rows.sum(axis=1)
     if lengths.max() <= MOST_UNEQUAL * lengths.min():
         # A short chain among long ones would stand out though nothing is wrong with it. The
         # start of one chain is so few rows that skewed columns stand out, too.
-        stuck = _stuck_variance(given, _LATE, given.marginal)
-        yield _largest(CHAINS, two_sided(_outlying(late, stuck), chains - 2.0))
+        stuck = _stuck_late(given, given.marginal)
+        yield _farthest(CHAINS, _outlying(late, stuck), chains - 2.0)
 
 
 def _frozen(given: StretchSums) -> Difference:
@@ -188,94 +201,111 @@ def _frozen(given: StretchSums) -> Difference:
     the probability share^6, where the share is that among the chains that move.
     """
     still = given.still[:, _LATE, given.families[0]]
-    moves = ~np.all(still, axis=1)
+    moves = ~still.all(axis=1)
+    if moves.all():
+        return Difference(FROZEN, 1.0, 0, 0)
     stretches = LATE_BATCHES * np.sum(moves, axis=0)
     share = (np.sum(still & np.expand_dims(moves, 1), axis=(0, 1)) + 1.0) / (stretches + 1.0)
-    return _largest(FROZEN, np.where(moves, 1.0, share**LATE_BATCHES))
+    tails = np.where(moves, 1.0, share**LATE_BATCHES)
+    chain, column = divmod(int(np.argmin(tails)), tails.shape[1])
+    return Difference(FROZEN, _bonferroni(float(tails[chain, column]), tails.size), column, chain)
 
 
-def _memory_ratios(given: StretchSums) -> FloatArray:
-    """How much V_L falls short by, for every column; at least 1."""
+def _memory_ratios(given: StretchSums, single: FloatArray, double: FloatArray) -> FloatArray:
+    """How much V_L falls short by, for every column, by V_L and V_2L; at least 1.
+
+    Columns of a family count alike, whatever their spread is.
+    """
     ratios = np.ones(given.marginal.size)
-    for family, growth in zip(given.families, _growth(given).tolist(), strict=True):
+    double, single = double / given.marginal, single / given.marginal
+    for family in given.families:
+        growth = float(double[family].sum()) / max(float(single[family].sum()), TINY)
         ratios[family] = max(1.0, math.exp(2.0 * (growth - 1.0)))
     return ratios
 
 
-def _growth(given: StretchSums) -> FloatArray:
-    """V_2L/V_L of each family, in which columns count alike, whatever their spread is."""
-    single = _late_variance(given) / given.marginal
-    double = _late_variance(given, together=2) / given.marginal
-    sums = np.array([[double[f].sum(), single[f].sum()] for f in given.families])
-    growth: FloatArray = sums[:, 0] / np.maximum(sums[:, 1], TINY)
-    return growth
+def _batch_variance(sums: FloatArray, rows: FloatArray) -> FloatArray:
+    """n times the variance of a chain's mean of n rows, by sums over batches of rows.
 
-
-def _late_variance(given: StretchSums, together: int = 1) -> FloatArray:
-    """Long-run variance of each column by batches of the late halves, the mean over chains."""
-    stretches = np.arange(STRETCHES)[_LATE].reshape(-1, together)
-    variance: FloatArray = _batch_variance(given, [*stretches]).mean(axis=0)
+    Sums have the shape (..., batch, column) and rows (..., batch).
+    """
+    own = rows[..., None]
+    means = sums.sum(axis=-2, keepdims=True) / own.sum(axis=-2, keepdims=True)
+    deviations = sums / np.maximum(own, 1.0) - means
+    freedom = np.maximum((rows > 0.0).sum(axis=-1) - 1.0, 1.0)
+    deviations *= deviations
+    variance: FloatArray = (rows[..., None, :] @ deviations)[..., 0, :] / freedom[..., None]
     return variance
 
 
-def _batch_variance(given: StretchSums, batches: list[NDArray[np.intp]]) -> FloatArray:
-    """n times the variance of a chain's mean of n rows, by means of batches of stretches."""
-    rows = np.array([given.rows[:, batch].sum(axis=1) for batch in batches])[:, :, None]
-    sums = np.array([given.sums[:, batch].sum(axis=1) for batch in batches])
-    deviations = sums / np.maximum(rows, 1.0) - sums.sum(axis=0) / rows.sum(axis=0)
-    freedom = np.maximum((rows > 0.0).sum(axis=0) - 1.0, 1.0)
-    variance: FloatArray = (rows * deviations**2).sum(axis=0) / freedom
-    return variance
-
-
-def _starts(given: StretchSums, spread: _LateSpread) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _starts(
+    given: StretchSums, spread: _LateSpread, windows: list[float]
+) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Rows, means and variances of the windows' means, of shape (windows, chains, columns)."""
-    lengths, means, errors = [], [], []
-    for window in _windows(given):
-        mean, rows = _window_mean(given, window)
-        least = _stuck_variance(given, slice(FIRST_HALF.index(window)), spread.marginal)
-        if window > LAST_SHORT_WINDOW:
-            least = np.maximum(least, spread.ratio * _own_variance(given, window) / rows)
-        else:
-            least = np.maximum(least, LEAST_OF_MARGINAL * spread.marginal)
-        lengths.append(rows)
-        means.append(mean)
-        errors.append(np.maximum(spread.variance / rows, least))
-    return np.array(lengths), np.array(means), np.array(errors)
+    means, lengths = _window_means(given, windows)
+    errors = spread.variance / lengths
+    short = sum(window <= LAST_SHORT_WINDOW for window in windows)
+    np.maximum(errors[:short], LEAST_OF_MARGINAL * spread.marginal, out=errors[:short])
+    if long := windows[short:]:
+        own = spread.ratio * _own_variance(given, long) / lengths[short:]
+        np.maximum(errors[short:], own, out=errors[short:])
+    if given.still.any():
+        inside = _IN_WINDOWS[_places(windows)][:, _FIRST]
+        stuck = _stuck_variance(given, _FIRST, inside, spread.marginal)
+        np.maximum(errors, stuck.transpose(1, 0, 2), out=errors)
+    return lengths, means, errors
 
 
-def _stuck_variance(given: StretchSums, part: slice, marginal: FloatArray) -> FloatArray:
-    """The variance of a mean if all stretches without a change are a single draw."""
+def _stuck_late(given: StretchSums, marginal: FloatArray) -> FloatArray:
+    """The variance of late means if all stretches without a change are a single draw."""
+    every = np.ones((1, LATE_BATCHES))
+    stuck: FloatArray = _stuck_variance(given, _LATE, every, marginal)[:, 0]
+    return stuck
+
+
+def _stuck_variance(
+    given: StretchSums, part: slice, inside: FloatArray, marginal: FloatArray
+) -> FloatArray:
+    """The variance of means if all stretches without a change are a single draw.
+
+    The means are over those stretches of a part that ``inside``, of shape (means, stretches), has
+    1 for. The result has the shape (chains, means, columns).
+    """
     rows = given.rows[:, part, None]
-    still = (given.still[:, part] * rows).sum(axis=1) / rows.sum(axis=1)
+    still = inside @ (given.still[:, part] * rows) / (inside @ rows)
     # Chains that are stuck show too little of how rows vary, which is about 1 by their scale.
     variance: FloatArray = still**2 * np.maximum(marginal, 1.0)
     return variance
 
 
-def _own_variance(given: StretchSums, window: float) -> FloatArray:
-    """Long-run variance of each chain by batches of a window."""
-    edges = [FIRST_HALF.index(round(window * k / OWN_BATCHES, 3)) for k in range(OWN_BATCHES + 1)]
-    return _batch_variance(given, [np.arange(low, high) for low, high in pairwise(edges)])
+def _own_variance(given: StretchSums, windows: list[float]) -> FloatArray:
+    """Long-run variances by batches of windows, of shape (windows, chains, columns)."""
+    batches = np.array([_OWN_BATCHES[window] for window in windows])[:, None]
+    return _batch_variance(
+        batches @ given.sums[:, _FIRST], (batches @ given.rows[:, _FIRST, None])[..., 0]
+    )
 
 
 def _windows(given: StretchSums) -> list[float]:
     """The windows that hold a row of every chain, each number of rows once."""
     kept: list[float] = []
-    rows: list[tuple[float, ...]] = []
-    for window in WINDOWS:
-        held = tuple(given.rows[:, : FIRST_HALF.index(window)].sum(axis=1).tolist())
+    rows: list[list[float]] = []
+    for window, held in zip(WINDOWS, (_IN_WINDOWS @ given.rows.T).tolist(), strict=True):
         if min(held) >= 1.0 and held not in rows:
             kept.append(window)
             rows.append(held)
     return kept
 
 
-def _window_mean(given: StretchSums, window: float) -> tuple[FloatArray, FloatArray]:
-    """Means over the start of each chain, (chains, columns), and its rows, (chains, 1)."""
-    end = FIRST_HALF.index(window)
-    rows: FloatArray = given.rows[:, :end].sum(axis=1)[:, None]
-    return given.sums[:, :end].sum(axis=1) / rows, rows
+def _places(windows: list[float]) -> list[int]:
+    return [WINDOWS.index(window) for window in windows]
+
+
+def _window_means(given: StretchSums, windows: list[float]) -> tuple[FloatArray, FloatArray]:
+    """Means over the starts of each chain, (windows, chains, columns), and their rows."""
+    inside = _IN_WINDOWS[_places(windows)]
+    rows: FloatArray = (inside @ given.rows.T)[:, :, None]
+    return (inside @ given.sums).transpose(1, 0, 2) / rows, rows
 
 
 def _late_means(given: StretchSums) -> FloatArray:
@@ -307,16 +337,47 @@ def two_sided(statistics: FloatArray, freedom: float) -> FloatArray:
     return tails
 
 
-def _largest(
+def _farthest(
     kind: Kind,
-    tails: FloatArray,
+    statistics: FloatArray,
+    freedom: float,
     windows: list[float] | None = None,
     *,
     all_chains: bool = False,
 ) -> Difference:
-    """The smallest of p-values of shape ([windows,] chains, columns), times their number."""
-    place = np.unravel_index(int(np.argmin(tails)), tails.shape)
-    pvalue = min(1.0, max(TINY, float(tails[place]) * tails.size))
-    chain = None if all_chains else int(place[-2])
-    window = None if windows is None else windows[int(place[0])]
-    return Difference(kind, pvalue, int(place[-1]), chain, window)
+    """The largest of t-statistics of shape ([windows,] chains, columns); none is negative."""
+    flat, (chains, columns) = statistics.reshape(-1), statistics.shape[-2:]
+    # Of equal p-values the first is given: the two of two chains differ in rounding alone.
+    near = np.flatnonzero(flat >= min(flat.max(), _SURE) - _NEAR)
+    tails = two_sided(flat[near], freedom)
+    place = int(np.argmin(tails))
+    before, column = divmod(int(near[place]), columns)
+    window, chain = divmod(before, chains)
+    return Difference(
+        kind,
+        _bonferroni(float(tails[place]), flat.size),
+        column,
+        None if all_chains else chain,
+        None if windows is None else windows[window],
+    )
+
+
+def _bonferroni(tail: float, count: int) -> float:
+    """The smallest of so many p-values, times their number."""
+    return min(1.0, max(TINY, tail * count))
+
+
+def _within(low: int, high: int) -> list[float]:
+    """1 for the stretches from one to another, else 0."""
+    return [float(low <= stretch < high) for stretch in range(STRETCHES)]
+
+
+def _batches_of(window: float) -> FloatArray:
+    """1 where a stretch of the first half is in a batch of a window, of shape (batch, stretch)."""
+    edges = [FIRST_HALF.index(round(window * k / OWN_BATCHES, 3)) for k in range(OWN_BATCHES + 1)]
+    return np.array([_within(low, high)[_FIRST] for low, high in pairwise(edges)])
+
+
+# Which stretches are in which window, and in the batches of the longer windows.
+_IN_WINDOWS = np.array([_within(0, FIRST_HALF.index(window)) for window in WINDOWS])
+_OWN_BATCHES = {w: _batches_of(w) for w in WINDOWS if w > LAST_SHORT_WINDOW}

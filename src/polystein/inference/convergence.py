@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.fft import irfft, next_fast_len, rfft
 
-from polystein.inference.memory import chain_borders, group_starts
+from polystein.inference.memory import chain_borders
 from polystein.inference.ranks import normal_scores, ordered
 from polystein.types import FloatArray
 
@@ -265,23 +266,25 @@ def convergence_of_means(
     still = ~(variances > 0.0)
     total = float(rows.sum())
     centred = sums - np.multiply.outer(rows, sums.sum(axis=0) / total)
-    longrun = _long_run_variances(centred, rows, chains)
+    borders = chain_borders(chains)
+    longrun = _long_run_variances(centred, rows, borders)
     with np.errstate(divide="ignore", invalid="ignore"):
         ess = total * variances / np.maximum(longrun, variances)
-    rhat = _rhat_of_halves(centred, rows, chains, variances)
+    rhat = _rhat_of_halves(centred, rows, borders, variances)
     return MeansConvergence(np.where(still, np.nan, rhat), np.where(still, total, ess))
 
 
 def _rhat_of_halves(
-    centred: FloatArray, rows: FloatArray, chains: NDArray[np.intp], variances: FloatArray
+    centred: FloatArray, rows: FloatArray, borders: NDArray[np.intp], variances: FloatArray
 ) -> FloatArray:
     """sqrt((B/W + n - 1)/n) of half chains; W is what the variance leaves beside the means'."""
-    starts = _half_starts(chains)
+    starts = _half_starts(borders, len(rows))
     counts = np.add.reduceat(rows, starts).astype(np.float64)
-    means = np.add.reduceat(centred, starts) / _for_columns(counts, centred)
-    share = counts / counts.sum()
-    spread = np.tensordot(share, means**2, 1)
-    draws = max(2.0, float(counts.mean()))
+    total = float(counts.sum())
+    sums = np.add.reduceat(centred.reshape(len(rows), -1), starts)
+    # Each half chain's share of the rows, times its mean squared.
+    spread = ((1.0 / (counts * total)) @ sums**2).reshape(variances.shape)
+    draws = max(2.0, total / counts.size)
     between = draws * spread * starts.size / max(1, starts.size - 1)
     within = np.maximum(variances - spread, 0.0) * draws / (draws - 1.0)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -290,7 +293,7 @@ def _rhat_of_halves(
 
 
 def _long_run_variances(
-    centred: FloatArray, rows: FloatArray, chains: NDArray[np.intp]
+    centred: FloatArray, rows: FloatArray, borders: NDArray[np.intp]
 ) -> FloatArray:
     """Variance of batch means, times their length: the largest over batches of growing length.
 
@@ -298,12 +301,10 @@ def _long_run_variances(
     times that of the last but one, to first order the lugsail's 2 V_2L - V_L.
     """
     found: list[FloatArray] = []
-    for starts in _lengthening(chains):
-        groups, counts = np.add.reduceat(centred, starts), np.add.reduceat(rows, starts)
-        freedom = max(1, starts.size - 1) / starts.size
-        squares = groups**2 / _for_columns(counts, centred)
-        found.append(np.mean(squares, axis=0) / freedom)
-    largest: FloatArray = np.max(found, axis=0)
+    for sums, counts in _lengthening(centred.reshape(len(rows), -1), rows, borders):
+        variances = (1.0 / counts) @ sums**2 / max(1, counts.size - 1)
+        found.append(variances.reshape(centred.shape[1:]))
+    largest = reduce(np.maximum, found)
     if len(found) == 1:
         return largest
     # Where variances still grow at the end, batches are shorter than the memory.
@@ -321,28 +322,45 @@ def _mean_growth(last: FloatArray, before: FloatArray) -> FloatArray:
     return result
 
 
-def _for_columns(numbers: FloatArray, sums: FloatArray) -> FloatArray:
-    """One number for each batch, in a shape that goes with sums over batches."""
-    return numbers.reshape(-1, *[1] * (sums.ndim - 1))
-
-
-def _lengthening(chains: NDArray[np.intp]) -> Iterator[NDArray[np.intp]]:
-    """Where batches start as they are, and joined two by two again and again while many are left.
+def _lengthening(
+    sums: FloatArray, rows: FloatArray, borders: NDArray[np.intp]
+) -> Iterator[tuple[FloatArray, FloatArray]]:
+    """Sums and rows of batches as they are, and joined two by two while many are left.
 
     Whole chains come last if there are several: they are few, but independent.
     """
-    size, whole = 1, chain_borders(chains).size
-    while (starts := group_starts(chains, size)).size >= FEWEST_BATCHES or size == 1:
-        yield starts
-        if starts.size <= whole:
+    joined, counts, lengths = sums, rows, _lengths(borders, len(rows))
+    while len(counts) >= FEWEST_BATCHES or counts is rows:
+        yield joined, counts
+        if len(counts) <= borders.size:
             return
-        size *= 2
-    if whole >= FEWEST_CHAINS:
-        yield group_starts(chains, chains.size)
+        joined, counts, lengths = _two_by_two(joined, counts, lengths)
+    if borders.size >= FEWEST_CHAINS:
+        yield np.add.reduceat(sums, borders), np.add.reduceat(rows, borders)
 
 
-def _half_starts(chains: NDArray[np.intp]) -> NDArray[np.intp]:
+def _two_by_two(
+    sums: FloatArray, rows: FloatArray, lengths: NDArray[np.intp]
+) -> tuple[FloatArray, FloatArray, NDArray[np.intp]]:
+    """Neighbouring batches joined, of chains of so many batches; an odd one joins the last two."""
+    groups = np.maximum(lengths // 2, 1)
+    if not (lengths % 2).any():
+        return sums[::2] + sums[1::2], rows[::2] + rows[1::2], groups
+    borders = np.cumsum(lengths) - lengths
+    # The first group of a chain begins at its border, the others follow two by two.
+    first = np.repeat(borders - 2 * (np.cumsum(groups) - groups), groups)
+    starts = first + 2 * np.arange(first.size)
+    return np.add.reduceat(sums, starts), np.add.reduceat(rows, starts), groups
+
+
+def _lengths(borders: NDArray[np.intp], count: int) -> NDArray[np.intp]:
+    """How many batches each chain has, by where it begins among so many."""
+    return np.concatenate([borders[1:], [count]]) - borders
+
+
+def _half_starts(borders: NDArray[np.intp], count: int) -> NDArray[np.intp]:
     """Where the halves of every chain start; a chain of one batch has no halves."""
-    borders = chain_borders(chains)
-    lengths = np.diff(borders, append=chains.size)
-    return np.unique(np.concatenate([borders, borders + lengths // 2]))
+    lengths = _lengths(borders, count)
+    starts = np.stack([borders, borders + lengths // 2], axis=1)
+    # The halves of a chain of one batch start at the same place.
+    return starts.ravel() if lengths.min() > 1 else np.unique(starts)

@@ -91,11 +91,15 @@ class ThinnedRows:
         start = self._offsets[chain] + start
         first = np.searchsorted(self._places, start)
         counts = np.searchsorted(self._places, start + high - low) - first
-        wanted = np.arange(counts.sum()) + np.repeat(first - np.cumsum(counts) + counts, counts)
+        ends = first + counts
+        wanted: slice | NDArray[np.intp] = slice(first[0], ends[-1])
+        if (ends[:-1] != first[1:]).any():
+            shift = np.repeat(ends - np.cumsum(counts), counts)
+            wanted = np.arange(shift.size) + shift
         rows = self._places[wanted] - np.repeat(start - low, counts)
         dimension = self._layout.dimension
-        self._values[wanted, :dimension] = block.draws[rows]
-        self._values[wanted, dimension:] = block.scores[rows]
+        self._values[wanted, :dimension] = block.draws.take(rows, axis=0)
+        self._values[wanted, dimension:] = block.scores.take(rows, axis=0)
         self._held[wanted] = True
 
     def merge(self, other: ThinnedRows) -> ThinnedRows:
@@ -117,11 +121,13 @@ class ThinnedRows:
         parts = []
         for low in range(0, self._values.shape[1], _COLUMNS_AT_ONCE):
             some = self._values[:, low : low + _COLUMNS_AT_ONCE]
-            columns = np.ascontiguousarray(some[self._held].T)
+            columns = np.array((some if self._held.all() else some[self._held]).T, order="C")
             centre, spread = _centre_and_spread(columns)
             with np.errstate(over="ignore"):
-                bounded = np.clip((columns - centre[:, None]) / spread[:, None], -bound, bound)
-            parts.append((centre, spread, self._late_variance(bounded)))
+                columns -= centre[:, None]
+                columns /= spread[:, None]
+            np.clip(columns, -bound, bound, out=columns)
+            parts.append((centre, spread, self._late_variance(columns)))
         centre, spread, late = (np.concatenate(part) for part in zip(*parts, strict=True))
         return Bounds(centre, spread, bound, late)
 
@@ -130,36 +136,51 @@ class ThinnedRows:
         places = self._places[self._held]
         chain = np.searchsorted(self._offsets, places, "right") - 1
         late = 2 * (places - self._offsets[chain]) >= np.array(self._layout.lengths)[chain]
-        few = len(self._layout.lengths) < MANY_CHAINS
-        _, groups = np.unique(chain[late] if few else 0 * chain[late], return_inverse=True)
-        counts = np.bincount(groups)
-        starts = np.cumsum(counts) - counts
-        means = np.add.reduceat(columns[:, late], starts, axis=1) / counts
-        scatter = ((columns[:, late] - means[:, groups]) ** 2).sum(axis=1)
-        freedom = max(1, int(late.sum()) - counts.size)
-        result: FloatArray = np.maximum(scatter / freedom, _LEAST_MARGINAL)
+        chains = len(self._layout.lengths)
+        groups = np.equal.outer(np.arange(chains), chain) if chains < MANY_CHAINS else [True]
+        members = np.atleast_2d(late & groups).astype(np.float64)
+        counts = members.sum(axis=1)
+        means = columns @ members.T / np.maximum(counts, 1.0)
+        # Rows that are not late are in no group, and count for nothing.
+        deviations = columns - means @ members
+        deviations *= deviations
+        freedom = max(1.0, float(late.sum()) - np.count_nonzero(counts))
+        result: FloatArray = np.maximum(deviations @ late / freedom, _LEAST_MARGINAL)
         return result
 
 
 def _centre_and_spread(columns: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Median and robust standard deviation of every row of an array; never 0, never infinite."""
-    centre = _quantile(columns, 0.5)
+    inorder = np.sort(columns, axis=1)
+    centre = inorder[:, _rank(inorder, 0.5)]
     # Halves, for differences of huge values would overflow.
-    deviations = np.abs(0.5 * columns - 0.5 * centre[:, None])
-    spread = np.zeros_like(centre)
-    for part in _SPREAD_QUANTILES:
+    deviations = 0.5 * inorder - 0.5 * centre[:, None]
+    first, *others = _SPREAD_QUANTILES
+    spread = _distance(deviations, first)
+    for part in others:
         flat = spread == 0.0
-        if flat.any():
-            spread[flat] = _quantile(deviations[flat], part)
+        if not flat.any():
+            break
+        spread[flat] = _distance(deviations[flat], part)
     with np.errstate(over="ignore"):
         return centre, np.clip(2.0 * _NORMAL_SCALE * spread, TINY, _LARGEST_SPREAD)
 
 
-def _quantile(columns: FloatArray, part: float) -> FloatArray:
-    """The value of every row of an array that a part of it does not exceed."""
-    place = round(part * (columns.shape[1] - 1))
-    result: FloatArray = np.partition(columns, place, axis=1)[:, place]
+def _distance(inorder: FloatArray, part: float) -> FloatArray:
+    """The distance from 0 that a part of every row, which is in order, does not exceed.
+
+    The nearest numbers lie side by side, and one of the two ends is the farthest of them.
+    """
+    place = _rank(inorder, part)
+    lows, highs = inorder[:, : inorder.shape[1] - place], inorder[:, place:]
+    result: FloatArray = np.maximum(-lows, highs).min(axis=1)
     return result
+
+
+def _rank(inorder: FloatArray, part: float) -> int:
+    """Which number in order is not exceeded by a part of them."""
+    count: int = inorder.shape[1]
+    return round(part * (count - 1))
 
 
 class Bounds(NamedTuple):

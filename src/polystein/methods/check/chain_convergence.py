@@ -36,7 +36,7 @@ class ChainConvergence(NamedTuple):
 def chain_convergence(sums: BatchSums) -> ChainConvergence:
     """The convergence of the draws and of the scores in sums over batches."""
     totals = np.stack([sums.draws, sums.diagonal[:, 0]], axis=1)
-    rhat, ess = _of_totals(sums, totals, sums.squares, np.arange(sums.count))
+    rhat, ess = _of_totals(sums, totals, sums.squares, slice(None))
     return ChainConvergence(*map(MeansConvergence, rhat, ess))
 
 
@@ -50,7 +50,7 @@ def of_means(
 
 
 def _of_totals(
-    sums: BatchSums, totals: FloatArray, squares: FloatArray, batches: NDArray[np.intp]
+    sums: BatchSums, totals: FloatArray, squares: FloatArray, batches: NDArray[np.intp] | slice
 ) -> MeansConvergence:
     """R-hat and ESS of means, by sums of columns and of their squares over some batches."""
     totals, squares = totals[batches] * sums.weight_scale, squares[batches] * sums.weight_scale
