@@ -273,16 +273,19 @@ def judged_columns(
     accumulator: ColumnAccumulator | None = None,
     tick: Tick | None = None,
     most: int | None = None,
+    many_steps: bool = False,
 ) -> JudgedColumns:
     """Project the test rows and estimate the long-run variance of every column.
 
     It is estimated by an accumulator of the test's own variance rule, unless one is given.
+    ``most`` and ``many_steps`` are those of `run_pass`.
     """
     if accumulator is None:
         accumulator = test.variance.accumulator(test.source.layout.lengths, columns)
     count = partition.count("test")
     judged = _Judged(projection, accumulator, [LargestValues(count) for _ in range(tails)], kept)
-    run_pass(test.source, partition.rows("test"), judged, tick=tick, most=most)
+    rows = partition.rows("test")
+    run_pass(test.source, rows, judged, tick=tick, most=most, many_steps=many_steps)
     whole = np.concatenate(judged.parts) if kept else None
     return JudgedColumns(judged.variance.finalise(), judged.tails, whole)
 

@@ -62,7 +62,7 @@ def cross_fitted_moments(
         if not any(other.weight > 0.0 for other in others):
             continue
         projected = ProjectedColumns(witness_of(others, frame), moments)
-        run_pass(source, part, projected, tick=tick)
+        run_pass(source, part, projected, tick=tick, many_steps=True)
     return None if moments.weight == 0.0 else moments.finalise()
 
 
