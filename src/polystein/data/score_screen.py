@@ -57,6 +57,8 @@ class Look(NamedTuple):
     draws: FloatArray
     scores: FloatArray
     names: tuple[str, ...]
+    #: The draws without their mean.
+    away: FloatArray
     #: Means of (x_i - mean of x_i) s_i, with their standard errors.
     products: FloatArray
     errors: FloatArray
@@ -82,7 +84,9 @@ class ScreenedRows:
     def _stretches(self) -> dict[int, list[Rows]]:
         found: dict[int, list[Rows]] = {}
         for stretch in stretches(self._layout):
-            found.setdefault(stretch.chain, []).append(stretch)
+            own = found.setdefault(stretch.chain, [])  # those that meet are taken as one
+            start = own.pop().start if own and own[-1].stop == stretch.start else stretch.start
+            own.append(Rows(stretch.chain, start, stretch.stop))
         return found
 
     def zero(self) -> ScreenedRows:
@@ -195,19 +199,26 @@ def _starts(length: int, size: int) -> list[int]:
 
 
 def _look(draws: FloatArray, scores: FloatArray, names: tuple[str, ...], verified: bool) -> Look:
-    products, errors = mean_and_error((draws - draws.mean(axis=0)) * scores)
-    return Look(draws, scores, names, products, errors, verified)
+    away = draws - np.ones(len(draws)) @ draws / len(draws)
+    products, errors = mean_and_error(away * scores)
+    return Look(draws, scores, names, away, products, errors, verified)
 
 
 def mean_and_error(values: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Means of columns with standard errors that allow for memory between neighbouring rows."""
     size, left = divmod(len(values), _GROUPS)
     # The first groups have one row more, if rows are left.
-    starts = size * np.arange(_GROUPS) + np.minimum(np.arange(_GROUPS), left)
-    sums = np.add.reduceat(values, starts)
-    groups = sums / np.diff(starts, append=len(values))[:, None]
-    error = groups.std(axis=0, ddof=1) / np.sqrt(_GROUPS)
+    longer, others = np.split(values, [left * (size + 1)])
+    sums = np.concatenate([_group_sums(longer, size + 1), _group_sums(others, size)])
+    sizes = np.where(np.arange(_GROUPS) < left, size + 1.0, size)
+    groups = sums / sizes[:, None]
+    error = groups.std(axis=0, ddof=1) / _GROUPS**0.5
     return sums.sum(axis=0) / len(values), np.where(np.isfinite(error), error, np.inf)
+
+
+def _group_sums(values: FloatArray, size: int) -> FloatArray:
+    """Sums over groups of so many rows; products with ones are faster than sums of rows."""
+    return np.asarray(np.ones(size) @ values.reshape(-1, size, values.shape[1]))
 
 
 def _listed(names: tuple[str, ...], places: Mask) -> str:
@@ -216,8 +227,9 @@ def _listed(names: tuple[str, ...], places: Mask) -> str:
 
 
 def _refuse_zeros(scores: FloatArray, names: tuple[str, ...]) -> None:
-    zero: Mask = np.logical_not(scores.any(axis=0))
-    if zero.any():
+    # A column that is not 0 at the first draw is not 0 at all of them.
+    zero: Mask = scores[0] == 0.0
+    if zero.any() and (zero := np.logical_not(scores.any(axis=0))).any():
         raise InputError(
             f"`scores` must not be 0 at all draws; got zeros for {_listed(names, zero)}. No "
             "density has them: was the gradient computed, and does the log-density depend on "
@@ -226,8 +238,8 @@ def _refuse_zeros(scores: FloatArray, names: tuple[str, ...]) -> None:
 
 
 def _constant(look: Look) -> str | None:
-    constant = (look.scores == look.scores[0]).all(axis=0)
-    if not constant.any():
+    first, last = look.scores[0], look.scores[-1]
+    if not (first == last).any() or not (constant := (look.scores == first).all(axis=0)).any():
         return None
     return (
         f"`scores` are the same at all draws for {_listed(look.names, constant)}: no density on "
@@ -255,13 +267,12 @@ def _permuted(look: Look) -> str | None:
     dimension = look.draws.shape[1]
     if look.verified or not 2 <= dimension <= _MOST_ORDERED:
         return None
-    away = look.draws - look.draws.mean(axis=0)
-    cross = away.T @ look.scores / len(away)
+    cross = look.away.T @ look.scores / len(look.away)
     rows, order = linear_sum_assignment(np.clip(cross, -1.0, 1.0))
     moved = np.flatnonzero(order != rows)
     if moved.size == 0:
         return None
-    found, errors = mean_and_error(away[:, moved] * look.scores[:, order[moved]])
+    found, errors = mean_and_error(look.away[:, moved] * look.scores[:, order[moved]])
     before, before_errors = look.products[moved], look.errors[moved]
     fits = (np.abs(found + 1.0) < 0.4) & (errors < _KNOWN) & (found < -_CLEAR * errors)
     misfits = (before > -0.5) & (before + 1.0 > _CLEAR * before_errors)
@@ -278,8 +289,9 @@ def _permuted(look: Look) -> str | None:
 
 def _constrained(look: Look) -> str | None:
     """A coordinate on (0, inf) or (0, 1) whose scores are not those of the line."""
-    for place, name in enumerate(look.names):
-        column, score = look.draws[:, place], look.scores[:, place]
+    # Few rows tell of most coordinates that they are not.
+    for place in np.flatnonzero(look.draws[:_LEAST_ROWS].min(axis=0) > 0.0).tolist():
+        name, column, score = look.names[place], look.draws[:, place], look.scores[:, place]
         if column.min() <= 0.0:
             continue
         inside = column.max() < 1.0

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -44,18 +42,16 @@ def cut(layout: Layout, *, chains: bool) -> Batches:
     """
     whole = chains and chains_are_batches(layout)
     most = MOST_BATCHES_OF_CHAINS if chains else MOST_BATCHES
-    total, bounds = layout.total, {}
+    edges: dict[int, NDArray[np.intp]] = {}
     for rows in set(layout.lengths):
-        count = 1 if whole else max(1, min(rows // FEWEST_ROWS, most * rows // total))
-        bounds[rows] = list(pairwise(np.linspace(0, rows, count + 1).astype(int).tolist()))
-    stretches = [
-        (chain, *bound) for chain, rows in enumerate(layout.lengths) for bound in bounds[rows]
-    ]
-    total = len(stretches)
-    batches = min(total, most)
-    return Batches(
-        tuple(Stretch(*stretch, k * batches // total) for k, stretch in enumerate(stretches))
-    )
+        count = 1 if whole else max(1, min(rows // FEWEST_ROWS, most * rows // layout.total))
+        edges[rows] = np.linspace(0, rows, count + 1).astype(np.intp)
+    own = [edges[rows] for rows in layout.lengths]
+    chain = np.repeat(np.arange(len(own)), [len(bounds) - 1 for bounds in own])
+    starts = np.concatenate([bounds[:-1] for bounds in own])
+    stops = np.concatenate([bounds[1:] for bounds in own])
+    batch = np.arange(len(chain)) * min(len(chain), most) // len(chain)
+    return Batches(np.stack([chain, starts, stops, batch], axis=1))
 
 
 def chains_are_batches(layout: Layout) -> bool:
@@ -65,16 +61,24 @@ def chains_are_batches(layout: Layout) -> bool:
     return count >= MANY_CHAINS or (short and count >= MANY_SHORT_CHAINS)
 
 
-@dataclass(frozen=True, eq=False)
 class Batches:
-    """Stretches in time order, and the batches that they belong to."""
+    """Stretches in time order, and the batches that they belong to.
 
-    stretches: tuple[Stretch, ...]
+    They are given as such, or as the rows of an array.
+    """
 
-    @property
+    def __init__(self, stretches: Sequence[Stretch] | NDArray[np.intp]) -> None:
+        self._table = np.asarray(stretches, dtype=np.intp)
+
+    @cached_property
+    def stretches(self) -> tuple[Stretch, ...]:
+        """The stretches one by one."""
+        return tuple(Stretch(*row) for row in self._table.tolist())
+
+    @cached_property
     def count(self) -> int:
         """How many batches there are."""
-        return self.stretches[-1].batch + 1
+        return int(self._table[-1, 3]) + 1
 
     @cached_property
     def chain_of(self) -> NDArray[np.intp]:
@@ -103,11 +107,6 @@ class Batches:
     @cached_property
     def _cuts(self) -> Cuts:
         return Cuts(*self._table.T)
-
-    @cached_property
-    def _table(self) -> NDArray[np.intp]:
-        """The stretches as rows of numbers."""
-        return np.array(self.stretches, dtype=np.intp)
 
 
 def add_to_batches(sums: FloatArray, batches: NDArray[np.intp], values: FloatArray) -> None:
