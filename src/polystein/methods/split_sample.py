@@ -15,7 +15,9 @@ from polystein._lib.numerics import TINY, finite, is_constant
 from polystein._lib.random import Streams, seed_sequence
 from polystein.data.axes import require_time_along_chains
 from polystein.data.coordinates import Frame
+from polystein.data.cores import side_by_side
 from polystein.data.passes import Accumulator, Tick, run_pass
+from polystein.data.screen import forbid_duplicates
 from polystein.data.source import Block, Source
 from polystein.data.split import TRAINING, Partition, Split
 from polystein.errors import (
@@ -105,11 +107,22 @@ class SplitSampleTest:
         first: bool,
     ) -> SplitRound:
         """Give every row its role, and take the first look at all rows in one pass."""
-        partition = self.split.partition(self.source.layout, streams.split)
+
+        def drawn() -> Partition:
+            return self.split.partition(self.source.layout, streams.split)
+
+        repeats = first and not self.split.respects_time
+        if repeats and not (self.standardise or self.source.weighted or beside):
+            # Whether rows repeat does not depend on roles, and nothing else is looked at.
+            rows = self.source.layout.total
+            partition = side_by_side(drawn, lambda: forbid_duplicates(self.source, tick), rows)
+            repeats = False
+        else:
+            partition = drawn()
         look = FirstLook(
             self.source,
             partition,
-            repeats=first and not self.split.respects_time,
+            repeats=repeats,
             moments=self.standardise is not False,
             whiten=self.standardise == "whiten",
         )
