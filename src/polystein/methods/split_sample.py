@@ -107,27 +107,30 @@ class SplitSampleTest:
         first: bool,
     ) -> SplitRound:
         """Give every row its role, and take the first look at all rows in one pass."""
-
-        def drawn() -> Partition:
-            return self.split.partition(self.source.layout, streams.split)
-
         repeats = first and not self.split.respects_time
-        if repeats and not (self.standardise or self.source.weighted or beside):
-            # Whether rows repeat does not depend on roles, and nothing else is looked at.
-            rows = self.source.layout.total
-            partition = side_by_side(drawn, lambda: forbid_duplicates(self.source, tick), rows)
-            repeats = False
-        else:
-            partition = drawn()
+        # Roles do not matter to repeats. They do to all else that is looked at.
+        only_repeats = repeats and not (self.standardise or self.source.weighted or beside)
+        partition = self._partition(streams, tick, refuse_repeats=only_repeats)
         look = FirstLook(
             self.source,
             partition,
-            repeats=repeats,
+            repeats=repeats and not only_repeats,
             moments=self.standardise is not False,
             whiten=self.standardise == "whiten",
         )
         look.take(tick, beside)
         return SplitRound(self, partition, look.training_frame(), streams, notes, look)
+
+    def _partition(self, streams: Streams, tick: Tick | None, *, refuse_repeats: bool) -> Partition:
+        """A role for every row; while roles are drawn, rows that repeat may be looked for."""
+
+        def drawn() -> Partition:
+            return self.split.partition(self.source.layout, streams.split)
+
+        if not refuse_repeats:
+            return drawn()
+        rows = self.source.layout.total
+        return side_by_side(drawn, lambda: forbid_duplicates(self.source, tick), rows)
 
     def _validate_repeats(self, repeats: int) -> None:
         integer(repeats, "repeats", least=1)
