@@ -8,13 +8,12 @@ A group of rows that a source stores together is read as a whole, once.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass
 from itertools import pairwise
 from threading import Lock
-from typing import Any, Protocol, Self
+from typing import Protocol, Self
 
 import numpy as np
 
@@ -135,11 +134,10 @@ def executed_by(executor: Executor, tick: Tick | None = None) -> Iterator[None]:
         _TICK.reset(tokens[1])
 
 
-def on_threads(work: Callable[[Any], object], parts: Sequence[Any]) -> None:
-    """Work on parts of an array, on as many threads as passes have."""
-    count = getattr(_EXECUTOR.get(), "count", 1)
-    with ThreadPoolExecutor(count) as pool:
-        list(pool.map(work, parts))
+def cores() -> int:
+    """How many cores passes have."""
+    count: int = getattr(_EXECUTOR.get(), "count", 1)
+    return count
 
 
 def run_pass(
@@ -149,12 +147,15 @@ def run_pass(
     executor: Executor | None = None,
     tick: Tick | None = None,
     most: int | None = None,
+    least: int = 1,
     many_steps: bool = False,
 ) -> None:
     """Read the chosen rows once, in time order, and feed all accumulators.
 
     ``most`` is for what takes more memory than the rows themselves: no block has more rows.
-    ``many_steps`` is for what takes dozens of steps on a block: blocks are longer.
+    ``least`` is for what looks at few columns, to which what stays in cache does not matter: blocks
+    are cut at so many rows or more. ``many_steps`` is for what takes dozens of steps on a block:
+    blocks are longer.
 
     BLAS works on one thread meanwhile: its threads gain nothing on products of one block, and
     wait for each other where other programs are at work.
@@ -164,7 +165,7 @@ def run_pass(
     executor = SERIAL if source.sequential else given
     tick = tick or _TICK.get() or Tick()
     with _few_blas_threads(source):
-        size = _size(source, most, many_steps=many_steps)
+        size = max(least, _size(source, most, many_steps=many_steps))
         executor.run(source, list(rows), accumulators, tick, size)
 
 
@@ -209,6 +210,11 @@ def block_rows(dimension: int) -> int:
 def rows_of_many_arrays(dimension: int) -> int | None:
     """Most rows of a block in many dimensions, for work that holds dozens of arrays of a block."""
     return None if dimension <= MANY_DIMENSIONS else max(1, FEW_NUMBERS // dimension)
+
+
+def rows_of_few_columns(dimension: int) -> int:
+    """Rows of a block of which few columns are looked at: what a block costs is all that counts."""
+    return min(MOST_ROWS, max(1, FEW_NUMBERS // dimension))
 
 
 def every_row(source: Source) -> Iterator[Rows]:
