@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from functools import cached_property
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from polystein._lib.numerics import TINY, kish_size, summed_products
 from polystein._lib.scratch import empty_like
@@ -327,22 +328,33 @@ class Totals:
     """Sums over the segments of a block, times the importance weights if there are any."""
 
     def __init__(self, seen: Block, segments: Segments) -> None:
-        self._given, self._segments = seen.weights, segments
-        self._bounds = list(zip(segments.low.tolist(), segments.high.tolist(), strict=True))
-        self._weights = seen.weights_or_ones
+        self._segments, self._rows = segments, seen.weights_or_ones
         #: The total weight of each segment, or its number of rows.
         self.weights = (segments.high - segments.low).astype(np.float64)
         if seen.weights is not None:
             self.weights = segment_sums(seen.weights, segments.low, segments.high)
 
+    @cached_property
+    def _bounds(self) -> list[tuple[int, int]]:
+        return list(zip(self._segments.low.tolist(), self._segments.high.tolist(), strict=True))
+
+    @cached_property
+    def _matrix(self) -> csr_array:
+        """The weight of every row in the sum of its segment, of shape (segments, rows)."""
+        low, high, _ = self._segments
+        ends = np.cumsum(high - low)
+        rows = np.arange(ends[-1]) + np.repeat(high - ends, high - low)
+        shape = low.size, self._rows.size
+        return csr_array((self._rows[rows], rows, np.append(0, ends)), shape=shape)
+
     def write(self, column: FloatArray | None, out: FloatArray) -> None:
         """Write the sums of a column to `out`, of shape (segments, d); None is a column of ones."""
         if column is None:
             out[:] = self.weights[:, None]
-        elif len(self._bounds) <= _FEW_SEGMENTS:
+        elif self.weights.size <= _FEW_SEGMENTS:
             # Products with weights are several times as fast as sums of rows.
             for place, (low, high) in enumerate(self._bounds):
-                summed_products(self._weights[low:high], column[low:high], out=out[place])
+                summed_products(self._rows[low:high], column[low:high], out=out[place])
         else:
-            weighted = column if self._given is None else column * self._given[:, None]
-            out[:] = segment_sums(weighted, self._segments.low, self._segments.high)
+            # Several times as fast as `np.add.reduceat`, too.
+            out[:] = self._matrix @ column
