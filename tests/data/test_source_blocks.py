@@ -106,6 +106,7 @@ def test_rows_are_taken_in_order(weighted: bool) -> None:
     assert np.array_equal(taken.draws, DRAWS[index])
     assert np.array_equal(taken.scores, -DRAWS[index])
     assert (taken.chain, taken.start, taken.rows) == (0, 20, 4)
+    assert block.take(index, 23).start == 23
     if weighted:
         assert np.array_equal(taken.weights, index + 1.0)
     else:

@@ -12,6 +12,7 @@ from polystein._lib.notes import Notes
 from polystein.data.coordinates import RAW
 from polystein.data.source import Block, Layout, complete
 from polystein.errors import DegenerateError, InputError
+from polystein.inference.columns import MeanAndCovariance
 from polystein.inference.variance import LongRun
 from polystein.methods.split_sample import SplitSampleTest, concluded, z_statistics
 from polystein.results.result import GofResult
@@ -85,6 +86,23 @@ def test_each_of_several_rounds_has_a_split_of_its_own() -> None:
     for _ in question(ps.Sample(*arbitrary_rows(60, 2)), split=split).rounds(3, 0, Notes()):
         found.append(tuple(split.rows["test"].tolist()))
     assert len(set(found)) == 3
+
+
+class AtRandom(ps.CrossEntropy):
+    """A rule that does not say whether it draws numbers."""
+
+
+def test_a_rule_that_searches_has_numbers_of_its_own() -> None:
+    """They do not depend on what was drawn to split the rows."""
+    (rows,) = question(ps.Sample(*arbitrary_rows(60, 2))).rounds(1, 7, Notes())
+    for rule in (ps.CrossEntropy(), AtRandom()):
+        assert rows.rng_for(rule) is rows.streams.weights
+    for rule in (ps.Uniform(), ps.ClosedForm(), ps.SoftThreshold()):
+        assert rows.rng_for(rule) is not rows.streams.weights
+        state = rows.rng_for(rule).bit_generator.state
+        mean = np.array([0.3, -0.2, 0.1])
+        rule.solve(MeanAndCovariance(mean, np.eye(3), 60.0), rows.rng_for(rule))
+        assert rows.rng_for(rule).bit_generator.state == state
 
 
 def test_weights_are_told_by_their_effective_number() -> None:

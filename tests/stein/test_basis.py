@@ -15,6 +15,7 @@ from polystein.stein.basis import (
     LinearAndBounded,
     Monomial,
     SmoothTails,
+    basis_for,
     feature_names,
     feature_words,
 )
@@ -158,6 +159,14 @@ def test_a_basis_must_be_standardised(name: Any) -> None:
     draws = np.random.default_rng(0).standard_normal((200, 2))
     with pytest.raises(InputError, match="`standardise` must be True"):
         ps.lambda_psd_test(draws, -draws, order=2, basis=name, rng=0)
+
+
+@pytest.mark.parametrize("order", [True, 1.0, -1, [1], np.ones(2)])
+def test_an_order_is_refused_also_if_it_equals_one_that_was_taken(order: Any) -> None:
+    assert basis_for("monomial", 1, standardise=False) == Monomial(1)
+    assert basis_for("monomial", np.int64(1), standardise=False) == Monomial(1)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="`order` must be an integer >= 0; got "):
+        basis_for("monomial", order, standardise=False)
 
 
 def test_an_unknown_basis_is_named() -> None:

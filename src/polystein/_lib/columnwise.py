@@ -1,4 +1,4 @@
-"""One number for each column of an array, combined with all of its rows.
+"""One number for each column of an array: combined with all of its rows, or found from them.
 
 NumPy works through such an operation row by row. On rows of a few numbers most of the time passes
 between rows, so that several rows are taken as one.
@@ -12,6 +12,8 @@ from polystein.types import FloatArray
 
 #: Rows are taken together up to so many numbers: then it matters no more how many there are.
 LONG_ROW = 512
+#: The same for what is found from rows, where the rows that are left over count, too.
+SHORTER_ROW = 128
 
 
 class Columnwise:
@@ -32,3 +34,21 @@ class Columnwise:
         if done < len(values):
             operation(values[done:], self._numbers, out=out[done:])
         return out
+
+
+def least_and_largest(values: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The least and the largest number of each column."""
+    return _reduced(np.minimum, values), _reduced(np.maximum, values)
+
+
+def _reduced(operation: np.ufunc, values: FloatArray) -> FloatArray:
+    """What an operation in any order makes of each column."""
+    rows, columns = values.shape
+    together = max(1, SHORTER_ROW // columns)
+    count = rows // together
+    if together == 1 or count < 2 or not values.flags.c_contiguous:
+        return operation.reduce(values, axis=0)  # type: ignore[no-any-return]
+    done = count * together
+    several = operation.reduce(values[:done].reshape(count, together * columns), axis=0)
+    result: FloatArray = operation.reduce(several.reshape(together, columns), axis=0)
+    return operation(result, operation.reduce(values[done:], axis=0)) if done < rows else result

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from polystein.errors import ScaleError
@@ -17,7 +19,7 @@ ROUNDING = 16 * EPSILON
 
 def finite(value: float, what: str) -> float:
     """Return the value, or raise an error if it left the range of a float64."""
-    if not np.isfinite(value):
+    if not math.isfinite(value):
         raise ScaleError(
             f"{what} overflows in the coordinates of `draws`; pass `standardise=True` "
             "where the function has that option, or rescale draws (x/c) and scores (c s) first"

@@ -74,8 +74,10 @@ def empty(*shape: int) -> FloatArray:
 
 
 def _handed_out(size: int, shape: tuple[int, ...]) -> FloatArray:
+    if size <= SMALL:
+        return np.empty(shape)
     pool = _POOL.__dict__  # of this thread
-    if size <= SMALL or pool["depth"] == 0:
+    if pool["depth"] == 0:
         return np.empty(shape)
     taken, arrays = pool["taken"], pool["arrays"]
     pool["taken"] = taken + 1

@@ -14,7 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
-from polystein._lib.columnwise import Columnwise
+from polystein._lib.columnwise import Columnwise, least_and_largest
 from polystein._lib.numerics import is_constant
 from polystein._lib.scratch import empty_like
 from polystein.data.source import Block
@@ -96,9 +96,9 @@ def working_frame(draws: FloatArray) -> Frame:
     It is the raw frame if raw powers are safe. The way back is exact, so that the choice
     changes results by rounding only.
     """
-    low, high = draws.min(axis=0), draws.max(axis=0)
     # Half of the range, not the standard deviation: it cannot overflow.
-    middle, reach = 0.5 * low + 0.5 * high, 0.5 * high - 0.5 * low
+    low, high = (0.5 * border for border in least_and_largest(draws))
+    middle, reach = low + high, high - low
     offset = np.abs(middle) > SAFE_OFFSET * reach
     if not offset.any() and reach.max() < SAFE_REACH and reach.min() > 1.0 / SAFE_REACH:
         return RAW

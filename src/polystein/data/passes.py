@@ -29,7 +29,7 @@ BLOCK_ELEMENTS = 24_576
 # A matrix product over fewer rows than columns spends its time on its output.
 ROWS_PER_COLUMN = 2
 # BLAS uses one thread for the products of fewer numbers than this anyway.
-_WORTH_A_LIMIT = 2**17
+_WORTH_A_LIMIT, _NO_LIMIT = 2**17, nullcontext()
 # Up to so many blocks it does not matter how full they are.
 _FEW_BLOCKS = 16
 # What takes dozens of steps on a block has its arrays in the third-level cache anyway: blocks of so
@@ -186,7 +186,7 @@ def visit_blocks(
 def _few_blas_threads(source: Source) -> AbstractContextManager[None]:
     """One thread for BLAS, where a pass takes longer than saying so."""
     numbers = source.layout.total * source.layout.dimension
-    return one_blas_thread() if numbers >= _WORTH_A_LIMIT else nullcontext()
+    return one_blas_thread() if numbers >= _WORTH_A_LIMIT else _NO_LIMIT
 
 
 def _visit(
@@ -345,12 +345,13 @@ def _gathered_blocks(source: Source, stretch: Rows, size: int) -> Iterator[Block
     for chain, start, stop, mask in (
         [stretch] if short else spans([stretch], size, read_at_once(source))
     ):
-        if mask is None or not mask.any():
+        index = np.zeros(0, dtype=np.intp) if mask is None else mask.nonzero()[0]
+        if index.size == 0:
             continue
-        block, index = source.read(chain, start, stop), np.flatnonzero(mask)
+        block = source.read(chain, start, stop)
         for low in range(0, index.size, size):
             chosen = index[low : low + size]
-            yield block.take(chosen)._replace(start=start + int(chosen[0]))
+            yield block.take(chosen, start + int(chosen[0]))
 
 
 def read_at_once(source: Source) -> int:

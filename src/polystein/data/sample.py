@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from itertools import repeat
@@ -106,7 +107,8 @@ class Sample:
         shape = _validated_shape(self.draws)
         self.facts = _with_swapped_axes(_validated_facts(facts), shape)
         self.scores = _validated_scores(scores, self.draws, shape)
-        require_same_labels(draws, scores)
+        if self.draws is not draws or self.scores is not scores:  # else there are no labels
+            require_same_labels(draws, scores)
         _require_finite(self.draws, "draws")
         _require_finite(self.scores, "scores")
         self.names = checked_names(names, shape[-1])
@@ -189,6 +191,8 @@ def as_source(
 
     Objects of other libraries that carry both are adapted; `model` is for those that do not.
     """
+    if type(draws) is type(scores) is np.ndarray and model is None:
+        return Sample(draws, scores)
     sample: Source | None = adapted(draws, scores, model)
     if sample is not None:
         return sample
@@ -351,16 +355,14 @@ def _stretches(total: int, size: int) -> Iterator[slice]:
 
 def _require_finite(array: Array, argument: str) -> None:
     """A sum is finite only if every term is; look closer only when it is not."""
-    rows = array if type(array) is np.ndarray else as_rows(array)
-    # What is not in double precision is converted to be looked at.
     plain = type(array) is np.ndarray and array.dtype == np.float64
-    step = len(rows) if plain else ROWS_AT_ONCE
-    for stretch in _stretches(int(rows.shape[0]), step):
-        block = to_numpy(rows[stretch, ...])
+    rows = as_rows(array)
+    stretches = _stretches(int(rows.shape[0]), ROWS_AT_ONCE)
+    # What is not in double precision is converted to be looked at.
+    for block in [array] if plain else (to_numpy(rows[part, ...]) for part in stretches):
         with np.errstate(over="ignore", invalid="ignore"):
-            if np.isfinite(block.sum()):
-                continue
-        if not np.isfinite(block).all():
+            total = float(block.sum())
+        if not math.isfinite(total) and not np.isfinite(block).all():
             _report_not_finite(to_numpy(array), argument)
 
 

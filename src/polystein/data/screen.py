@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from polystein._lib.columnwise import least_and_largest
 from polystein.data.coordinates import Frame
 from polystein.data.cores import MANY_ROWS, on_threads
 from polystein.data.passes import (
@@ -208,7 +209,8 @@ class LargestDeviations:
         if weights is not None:
             largest = np.max(weights[:, None] * draws**2, axis=0)
         elif max(float(draws.max()), -float(draws.min())) ** 2 > self._largest.max():
-            largest = np.maximum(draws.max(axis=0), -draws.min(axis=0)) ** 2
+            low, high = least_and_largest(draws)
+            largest = np.maximum(high, -low) ** 2
         else:
             return  # only the largest of all coordinates is asked for
         np.maximum(self._largest, largest, out=self._largest)

@@ -14,8 +14,8 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from polystein._lib import scratch
 from polystein._lib.arrays import holds_real_numbers, to_numpy
-from polystein._lib.scratch import empty
 from polystein.errors import InputError
 from polystein.types import Array, FloatArray
 
@@ -84,15 +84,18 @@ class Block(NamedTuple):
         start = self.start + low
         return Block(self.draws[low:high], self.scores[low:high], weights, self.chain, start)
 
-    def take(self, index: NDArray[np.intp]) -> Block:
-        """Some of the rows of a block of one chain, in the order in which they are."""
+    def take(self, index: NDArray[np.intp], start: int | None = None) -> Block:
+        """Some of the rows of a block of one chain, in the order in which they are.
+
+        ``start`` is their first row, if that is known.
+        """
         weights = None if self.weights is None else self.weights[index]
         return Block(
             _taken(self.draws, index),
             _taken(self.scores, index),
             weights,
             self.chain,
-            self.start,
+            self.start if start is None else start,
             self.joined,
         )
 
@@ -103,8 +106,10 @@ class Block(NamedTuple):
 
 
 def _taken(rows: FloatArray, index: NDArray[np.intp]) -> FloatArray:
+    if index.size * rows.shape[1] <= scratch.SMALL:
+        return rows.take(index, axis=0)
     # Clipping spares a buffer; no index is out of range.
-    return rows.take(index, axis=0, out=empty(index.size, rows.shape[1]), mode="clip")
+    return rows.take(index, axis=0, out=scratch.empty(index.size, rows.shape[1]), mode="clip")
 
 
 def chosen_rows(block: Block, mask: NDArray[np.bool_]) -> Block | None:

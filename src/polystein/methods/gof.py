@@ -250,7 +250,7 @@ def _weighed_verdict(rows: SplitRound, resolution: Resolution, rule: Weights) ->
 
     # Training (stage 2)
     moments = feature_moments(rows.test.source, rows.partition.rows("weights"), witness)
-    chosen = rule.solve(moments, rows.streams.weights)
+    chosen = rule.solve(moments, rows.rng_for(rule))
 
     # Testing
     return rows.verdict(witness, chosen, method="lambda-psd", weights=rule)
@@ -271,9 +271,8 @@ def _finer_verdict(rows: SplitRound, resolution: Resolution, rule: Weights) -> G
 
     # Training (stage 2)
     stretches = list(partition.rows("weights"))
-    factors = FinerWeights(source, stretches, trained, rule, rows.streams.weights).factors(
-        resolution
-    )
+    rng = rows.rng_for(rule)
+    factors = FinerWeights(source, stretches, trained, rule, rng).factors(resolution)
     witness = trained.scaled(factors)
 
     # Testing

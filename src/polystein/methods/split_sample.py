@@ -38,6 +38,7 @@ from polystein.results.result import GofResult
 from polystein.stein.basis import Basis
 from polystein.stein.witness import ChainColumns, Projection, Witness, fit_witness, project
 from polystein.types import RNG, Alternative, FloatArray, Role, Standardise, Structure
+from polystein.weights.rules import Weights
 
 # Test rows stay this many autocorrelation times away from training rows: after five of them the
 # autocorrelation of an AR(1) chain is below 1 %.
@@ -190,6 +191,11 @@ class SplitRound:
             frame=self.frame,
             count=self.partition.count(*roles),
         )
+
+    def rng_for(self, rule: Weights) -> np.random.Generator:
+        """The generator for a rule's search; one that is there already if it draws no numbers."""
+        searches = getattr(rule, "draws_numbers", True)
+        return self.streams.weights if searches else self.streams.split
 
     def verdict(
         self, witness: Witness, chosen: FloatArray, *, method: str, weights: object | None

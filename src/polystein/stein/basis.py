@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
@@ -99,12 +99,12 @@ class _Ordered:
     def __post_init__(self) -> None:
         object.__setattr__(self, "order", integer(self.order, "order", least=self.least))
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """The letter with a number for each function: ``H1``, ``H2``, ..."""
         return tuple(f"{self.letter}{k}" for k in range(1, self.order + 1))
 
-    @property
+    @cached_property
     def words(self) -> tuple[str, ...]:
         """``shape`` for each of them."""
         return ("shape",) * self.order
@@ -122,12 +122,12 @@ class Monomial(_Ordered):
 
     closed_under_shifts = True
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """Names ``x``, ``x^2``, ... of the powers."""
         return tuple("x" if i == 1 else f"x^{i}" for i in range(1, self.order + 1))
 
-    @property
+    @cached_property
     def words(self) -> tuple[str, ...]:
         """``spread, correlation``, ``skewness``, ``tails``, ``moment 5``, ..."""
         further = (f"moment {i + 1}" for i in range(len(MOMENT_WORDS), self.order + 1))
@@ -247,12 +247,12 @@ class LinearAndBounded(_Ordered):
 
     least = 1
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """Names ``x``, ``G1``, ``G2``, ..."""
         return ("x", *BoundedHermite(self.order - 1).names)
 
-    @property
+    @cached_property
     def words(self) -> tuple[str, ...]:
         """``spread``, ``shape``, ..."""
         return ("spread", *BoundedHermite(self.order - 1).words)
@@ -293,12 +293,12 @@ class SmoothTails(_Ordered):
     border: ClassVar[float] = 1.75
     steepness: ClassVar[float] = 1.4
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """``upper tail`` and ``lower tail``."""
         return ("upper tail", "lower tail")
 
-    @property
+    @cached_property
     def words(self) -> tuple[str, ...]:
         """``tails`` for both."""
         return ("tails", "tails")
@@ -339,13 +339,17 @@ def basis_for(name: BasisName, order: int, *, standardise: bool) -> Basis:
     """Look up a basis; all but the monomials are made for standardised draws."""
     one_of(name, BasisName, "basis")
     if name == "monomial":
-        return Monomial(order)
+        # True is 1, and other numbers may be, too.
+        return _monomial(order) if type(order) is int else Monomial(order)
     if not standardise:
         raise InputError(
             f"`standardise` must be True or 'whiten' for `basis={name!r}`, which is made for draws "
             "of mean 0 and variance 1; got False"
         )
     return Hermite(order) if name == "hermite" else BoundedHermite(order)
+
+
+_monomial = lru_cache(maxsize=16)(Monomial)
 
 
 def feature_names(basis: Basis) -> tuple[str, ...]:
@@ -363,12 +367,12 @@ class NamedFeatures:
 
     basis: Basis
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """Names of the features; the score's comes last."""
         return feature_names(self.basis)
 
-    @property
+    @cached_property
     def words(self) -> tuple[str, ...]:
         """What each feature looks at, in everyday words."""
         return feature_words(self.basis)

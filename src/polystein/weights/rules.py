@@ -27,7 +27,8 @@ from polystein.types import FloatArray
 class Weights(Protocol):
     """A rule from the features' mean and covariance to lambda."""
 
-    #: Whether it looks at covariances, or at variances alone.
+    #: Whether it looks at covariances, or at variances alone. A rule that never looks at `rng` may
+    #: say so by ``draws_numbers = False``, which spares making it one.
     needs_covariance: ClassVar[bool]
 
     def solve(self, moments: MeanAndCovariance, rng: np.random.Generator) -> FloatArray:
@@ -46,6 +47,7 @@ class Uniform:
     """
 
     needs_covariance: ClassVar[bool] = False
+    draws_numbers: ClassVar[bool] = False
 
     def solve(self, moments: MeanAndCovariance, rng: np.random.Generator) -> FloatArray:
         """Return 1/sqrt(K) for each of K features, up to the sign."""
@@ -76,6 +78,7 @@ class ClosedForm:
     ridge: float = 0.01
 
     needs_covariance: ClassVar[bool] = True
+    draws_numbers: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if not (is_finite_number(self.ridge) and self.ridge >= 0.0):
@@ -127,6 +130,7 @@ class SoftThreshold:
     level: float = 1.0
 
     needs_covariance: ClassVar[bool] = False
+    draws_numbers: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if not (is_finite_number(self.level) and self.level >= 0.0):
