@@ -1,6 +1,6 @@
 """Stored draws of the real Zarr, h5py, netCDF4, PyArrow and xarray with Dask: the answer of memory.
 
-And what happens to files that are cut short or have lost a part.
+And what happens to files that are cut short, have lost a part, change or hold NaN.
 """
 
 import os
@@ -8,124 +8,38 @@ import shutil
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 import polystein as ps
+from integration.stores import (
+    STORES,
+    Array,
+    Rows,
+    Store,
+    h5py,
+    in_a_parquet_folder,
+    in_an_hdf5_file,
+    in_netcdf,
+    in_zarr,
+    netCDF4,
+    rows_of,
+    write_parquet,
+    written_to_zarr,
+    xr,
+    zarr,
+)
 
-h5py = pytest.importorskip("h5py")
-netCDF4 = pytest.importorskip("netCDF4")
-pq = pytest.importorskip("pyarrow.parquet")
-pa = pytest.importorskip("pyarrow")
-xr = pytest.importorskip("xarray")
-da = pytest.importorskip("dask.array")
-zarr = pytest.importorskip("zarr")
-
-Array = NDArray[np.float64]
 ROWS, DIMENSION = 40_000, 3
-
-
-class Rows(NamedTuple):
-    draws: Array
-    scores: Array
 
 
 @pytest.fixture(scope="module")
 def rows() -> Rows:
-    draws = 1.01 * np.random.default_rng(0).standard_normal((ROWS, DIMENSION))
-    return Rows(draws, -draws)
+    return rows_of(ROWS, DIMENSION)
 
 
-def in_zarr(rows: Rows, folder: Path) -> tuple[Any, ...]:
-    return tuple(
-        written_to_zarr(folder / f"{name}.zarr", values, chunk)
-        for name, values, chunk in (("x", rows.draws, 7000), ("s", rows.scores, 5000))
-    )
-
-
-def written_to_zarr(path: Path, values: Array, chunk: int) -> Any:
-    array = zarr.create_array(str(path), shape=values.shape, chunks=(chunk, DIMENSION), dtype="f8")
-    array[:] = values
-    return array
-
-
-def in_a_zarr_group(rows: Rows, folder: Path) -> tuple[Any, ...]:
-    group = zarr.open_group(str(folder / "run.zarr"), mode="w")
-    for name, values in rows._asdict().items():
-        chunks = (6000, DIMENSION)
-        group.create_array(name, shape=values.shape, chunks=chunks, dtype="f8")[:] = values
-    return (folder / "run.zarr",)
-
-
-def in_hdf5(rows: Rows, folder: Path) -> tuple[Any, ...]:
-    file = h5py.File(folder / "run.h5", "w")
-    draws = file.create_dataset("draws", data=rows.draws, chunks=(3000, DIMENSION))
-    scores = file.create_dataset("scores", data=rows.scores)
-    return draws, scores
-
-
-def in_an_hdf5_file(rows: Rows, folder: Path) -> tuple[Any, ...]:
-    with h5py.File(folder / "run.h5", "w") as file:
-        for name, values in rows._asdict().items():
-            file.create_dataset(name, data=values, chunks=(3000, DIMENSION), compression="gzip")
-    return (folder / "run.h5",)
-
-
-def in_netcdf(rows: Rows, folder: Path) -> tuple[Any, ...]:
-    data = netCDF4.Dataset(folder / "run.nc", "w")
-    data.createDimension("draw", ROWS)
-    data.createDimension("parameter", DIMENSION)
-    chunks = (4000, DIMENSION)
-    draws = data.createVariable("draws", "f8", ("draw", "parameter"), chunksizes=chunks)
-    draws[:] = rows.draws
-    return draws, lambda x: -x
-
-
-def in_parquet(rows: Rows, folder: Path) -> tuple[Any, ...]:
-    (folder / "scores").mkdir()
-    write_parquet(folder / "draws.parquet", rows.draws, 9000)
-    for number, part in enumerate(np.array_split(rows.scores, 4)):
-        write_parquet(folder / "scores" / f"{number}.parquet", part, 3300)
-    return folder / "draws.parquet", folder / "scores"
-
-
-def write_parquet(path: Path, values: Array, group: int) -> None:
-    table = pa.table({f"x{index}": column for index, column in enumerate(values.T)})
-    pq.write_table(table, path, row_group_size=group)
-
-
-def in_xarray(rows: Rows, folder: Path) -> tuple[Any, ...]:
-    return tuple(
-        xr.DataArray(values, dims=("draw", "p"), name="theta").chunk({"draw": 6000})
-        for values in rows
-    )
-
-
-def in_a_dataset(rows: Rows, folder: Path) -> tuple[Any, ...]:
-    draws, scores = in_xarray(rows, folder)
-    return draws.to_dataset(name="theta"), scores.to_dataset(name="theta")
-
-
-def in_memmaps(rows: Rows, folder: Path) -> tuple[Any, ...]:
-    for name, values in rows._asdict().items():
-        np.save(folder / f"{name}.npy", values)
-    return tuple(np.load(folder / f"{name}.npy", mmap_mode="r") for name in rows._fields)
-
-
-STORES: list[Callable[[Rows, Path], tuple[Any, ...]]] = [
-    in_zarr,
-    in_a_zarr_group,
-    in_hdf5,
-    in_an_hdf5_file,
-    in_netcdf,
-    in_parquet,
-    in_xarray,
-    in_a_dataset,
-    in_memmaps,
-]
 CALLS: dict[str, Callable[..., float]] = {
     "psd": lambda *a: ps.psd(*a, order=3),
     "lambda_psd_test": lambda *a: ps.lambda_psd_test(*a, order=4, rng=1).statistic,
@@ -158,20 +72,16 @@ def quiet() -> Iterator[None]:
 @pytest.mark.parametrize("store", STORES)
 @pytest.mark.parametrize("name", CALLS)
 def test_a_store_gives_the_answer_of_memory(
-    store: Callable[[Rows, Path], tuple[Any, ...]], name: str, rows: Rows, tmp_path: Path
+    store: Store, name: str, rows: Rows, tmp_path: Path
 ) -> None:
     stored = store(rows, tmp_path)
     assert CALLS[name](*stored) == pytest.approx(CALLS[name](*rows), abs=1e-9)
 
 
-def in_dask(rows: Rows, folder: Path) -> tuple[Any, ...]:
-    return tuple(da.from_array(values, chunks=(6000, DIMENSION)) for values in rows)
-
-
-@pytest.mark.parametrize("store", [*STORES, in_dask])
+@pytest.mark.parametrize("store", STORES)
 @pytest.mark.parametrize("name", TABLES)
 def test_a_store_gives_the_table_of_memory(
-    store: Callable[[Rows, Path], tuple[Any, ...]], name: str, rows: Rows, tmp_path: Path
+    store: Store, name: str, rows: Rows, tmp_path: Path
 ) -> None:
     found, expected = (TABLES[name](*given).rows for given in (store(rows, tmp_path), rows))
     # Stores have names of their own for the parameters.
@@ -230,7 +140,7 @@ def test_an_hdf5_file_that_is_cut_while_it_is_open_is_an_error(
 
 
 def test_a_truncated_parquet_file_is_refused(rows: Rows, tmp_path: Path) -> None:
-    draws, scores = in_parquet(rows, tmp_path)
+    draws, scores = in_a_parquet_folder(rows, tmp_path)
     os.truncate(scores / "2.parquet", 1000)
     with pytest.raises(ps.InputError, match=r"`scores` must be an intact Parquet file; got .*2\.p"):
         ps.psd(draws, scores, order=2)
@@ -252,3 +162,100 @@ def test_single_precision_in_zarr(rows: Rows, tmp_path: Path) -> None:
     found = ps.lambda_psd_test(array, lambda x: -x, order=3, rng=1).statistic
     expected = ps.lambda_psd_test(*rows, order=3, rng=1).statistic
     assert found == pytest.approx(expected, abs=1e-3)
+
+
+#: Chunks of 10 rows, which block 731 has the rows from 7310 of.
+SMALL = (10, DIMENSION)
+
+
+def small_zarr(values: Array, folder: Path) -> Any:
+    return written_to_zarr(folder / "x.zarr", values, SMALL)
+
+
+def small_hdf5(values: Array, folder: Path) -> Any:
+    return h5py.File(folder / "x.h5", "w").create_dataset("draws", data=values, chunks=SMALL)
+
+
+def small_netcdf(values: Array, folder: Path) -> Any:
+    data = netCDF4.Dataset(folder / "x.nc", "w")
+    for name, size in (("draw", None), ("parameter", DIMENSION)):
+        data.createDimension(name, size)
+    draws = data.createVariable("draws", "f8", ("draw", "parameter"), chunksizes=SMALL)
+    draws[:] = values
+    return draws
+
+
+def small_parquet(values: Array, folder: Path) -> Any:
+    write_parquet(folder / "x.parquet", values, 10)
+    return folder / "x.parquet"
+
+
+def small_xarray(values: Array, folder: Path) -> Any:
+    return xr.DataArray(values, dims=("draw", "parameter")).chunk({"draw": 10})
+
+
+SMALL_STORES = [small_zarr, small_hdf5, small_netcdf, small_parquet, small_xarray]
+
+
+@pytest.mark.parametrize("store", SMALL_STORES)
+@pytest.mark.parametrize("name", ["psd", "check", "effects", "expectations"])
+def test_nan_in_block_731_is_named(
+    name: str, store: Callable[[Array, Path], Any], tmp_path: Path
+) -> None:
+    values = rows_of(10_000, DIMENSION).draws
+    values[7314, 1] = np.nan
+    match = "`draws` must be finite; got nan in block 731, row 7314, coordinate 1"
+    with pytest.raises(ps.InputError, match=match):
+        {**CALLS, **TABLES}[name](store(values, tmp_path), lambda x: -x)
+
+
+def shorter_zarr(draws: Any) -> None:
+    draws.resize((900, DIMENSION))
+
+
+def longer_zarr(draws: Any) -> None:
+    draws.append(np.ones((100, DIMENSION)))
+
+
+def longer_netcdf(draws: Any) -> None:
+    draws[1000:1100] = np.ones((100, DIMENSION))
+
+
+def longer_parquet(path: Path) -> None:
+    write_parquet(path, rows_of(1100, DIMENSION).draws, 10)
+
+
+@pytest.mark.parametrize(
+    ("store", "change", "message"),
+    [
+        (small_zarr, shorter_zarr, "it had 1000 rows before and has 900 now"),
+        (small_zarr, longer_zarr, "it had 1000 rows before and has 1100 now"),
+        (small_netcdf, longer_netcdf, "it had 1000 rows before and has 1100 now"),
+        (small_parquet, longer_parquet, r"x\.parquet was written to since it was opened"),
+    ],
+)
+def test_a_store_that_changes_its_length_between_passes_is_an_error(
+    store: Callable[[Array, Path], Any], change: Callable[[Any], None], message: str, tmp_path: Path
+) -> None:
+    stored = store(rows_of(1000, DIMENSION).draws, tmp_path)
+    source, passes = ps.from_store(stored, lambda x: -x), []
+
+    def between(done: int, total: int) -> None:
+        # The first pass is over: the moments of `o_psd` are summed, and its features are not.
+        if done >= 1000 and not passes:
+            passes.append(done)
+            change(stored)
+
+    with pytest.raises(ps.InputError, match=message):
+        ps.o_psd(source, order=2, progress=between)
+    assert passes == [1000]
+
+
+def test_rows_that_another_program_adds_are_not_seen(tmp_path: Path) -> None:
+    """The answer is that of the rows that were there when the store was opened."""
+    held = rows_of(1000, DIMENSION)
+    writer = small_zarr(held.draws, tmp_path)
+    reader = zarr.open(str(tmp_path / "x.zarr"), mode="r")
+    source = ps.from_store(reader, lambda x: -x)
+    writer.append(np.ones((100, DIMENSION)))
+    assert ps.psd(source, order=2) == pytest.approx(ps.psd(*held, order=2), rel=1e-12)

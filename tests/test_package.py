@@ -204,6 +204,12 @@ def test_modules_stay_within_400_lines(name: str) -> None:
     assert len(MODULES[name].read_text("utf-8").splitlines()) <= 400
 
 
+def test_tests_stay_within_400_lines() -> None:
+    here = Path(__file__).parent
+    lines = {path: len(path.read_text("utf-8").splitlines()) for path in here.rglob("*.py")}
+    assert {path.relative_to(here): count for path, count in lines.items() if count > 400} == {}
+
+
 @pytest.mark.processes
 def test_importing_polystein_loads_nothing_of_the_command_line() -> None:
     code = "import sys, polystein; print(*{name.split('.')[0] for name in sys.modules})"

@@ -242,6 +242,17 @@ def test_check_rejects_a_faulty_sampler(run: Run) -> None:
     assert Path("wide.html").is_file()
 
 
+def test_the_text_says_where_the_command_line_has_the_rest(run: Run) -> None:
+    draws = 1.5 * np.random.default_rng(0).standard_normal((2000, 5))
+    np.savez("wide.npz", draws=draws, scores=-draws)
+    text = run("check", "wide.npz", "--iid").out
+    found = re.search(r"\.\.\. and (\d+) more in effects of --json\n", text)
+    assert found is not None
+    assert "`result." not in text
+    rows = json.loads(run("check", "wide.npz", "--iid", "--json").out)["effects"]["rows"]
+    assert sum(row["found"] for row in rows) == 3 + int(found[1])
+
+
 @pytest.mark.parametrize("options", [[], ["--iid"]])
 def test_check_shows_a_bar_on_a_terminal(
     run: Run, options: list[str], monkeypatch: pytest.MonkeyPatch

@@ -74,6 +74,17 @@ def test_long_work_is_announced(
     assert "polystein: 400 draws, d=3: more than a few seconds, and about 1 MB of memory" in said
 
 
+def test_memory_is_what_comes_on_top_of_draws_that_are_held(
+    run: Run, good: np.ndarray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    np.save("good.npy", good)
+    monkeypatch.setattr(estimate, "LONG_WORK", 10)
+    arguments = ("check", "good.npy", "--target", "my_target:score")
+    assert "about 1 MB of memory beyond the draws and scores\n" in run(*arguments).err
+    monkeypatch.setattr(inputs, "LARGE_FILE", 100)
+    assert "about 1 MB of memory\n" in run(*arguments).err
+
+
 @pytest.mark.parametrize(
     ("rows", "dimension", "long"),
     [

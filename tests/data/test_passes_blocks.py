@@ -169,6 +169,21 @@ def test_a_pass_can_ask_for_smaller_blocks(most: int, executor: Any) -> None:
         assert_runs_are_right(block)
 
 
+@pytest.mark.parametrize(
+    ("columns", "rows"), [(1, 8192), (2, 8192), (4, 8192), (16, 3072), (64, 768), (200, 400)]
+)
+def test_work_of_many_steps_has_longer_blocks(columns: int, rows: int) -> None:
+    """Twice as long as those that stay in cache, where these are not long anyway."""
+    draws = np.broadcast_to(np.arange(70_000.0)[:, None], (70_000, columns))
+    source = ps.Sample(draws, draws)
+    blocks = seen(source, every_row(source), many_steps=True)
+    assert [block.start for block in blocks] == list(range(0, 70_000, rows))
+    assert np.array_equal(joined(blocks), draws)
+    assert max(block.rows for block in seen(source, every_row(source), most=9)) == 9
+    many_but_short = seen(source, every_row(source), most=9, many_steps=True)
+    assert max(block.rows for block in many_but_short) == 9
+
+
 @pytest.mark.parametrize(("rows", "stops"), [(8, [8, 16, 20]), (20, [20])])
 def test_blocks_end_with_their_chain_where_the_next_does_not_fit(
     rows: int, stops: list[int]

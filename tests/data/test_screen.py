@@ -9,7 +9,7 @@ import pytest
 import polystein as ps
 from polystein.data import passes
 from polystein.data.coordinates import DrawMoments
-from polystein.data.passes import every_row, run_pass
+from polystein.data.passes import every_row, executed_by, run_pass
 from polystein.data.screen import (
     LargestDeviations,
     PositiveWeights,
@@ -20,6 +20,7 @@ from polystein.data.screen import (
 )
 from polystein.data.split import Partition
 from polystein.errors import DegenerateError, HeavyTailWarning, InputError
+from polystein.scale.threads import Threads
 from tests.rows import Array, arbitrary_rows, arbitrary_weights
 from tests.sources import CountingSample
 from tests.statistical.samplers import correlated_gaussian, metropolis_step
@@ -318,11 +319,30 @@ def test_the_weight_of_a_draw_counts() -> None:
     assert expected in str(warning_of(draws, log_weights))
 
 
-@pytest.mark.parametrize("n_jobs", [None, 2])
-def test_many_keys_are_sorted_in_halves(n_jobs: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("polystein.data.screen._MANY_KEYS", 100)
+@pytest.mark.parametrize("n_jobs", [None, 1, 2, 3])
+def test_many_keys_are_sorted_on_several_cores(
+    n_jobs: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in ("screen", "cores"):
+        monkeypatch.setattr(f"polystein.data.{module}.MANY_ROWS", 100)
     draws = np.random.default_rng(0).standard_normal((400, 2))
     twice = np.concatenate([draws, draws[:200]])
     with pytest.raises(ps.InputError, match="200 of 600 rows repeat another row"):
         ps.psd_test(twice, -twice, order=1, rng=1, n_jobs=n_jobs)
     ps.psd_test(draws, -draws, order=1, rng=1, n_jobs=n_jobs)
+
+
+@pytest.mark.parametrize("dtype", [np.uint32, np.uint64])
+@pytest.mark.parametrize("count", [2, 3, 7])
+def test_every_key_is_in_one_part(count: int, dtype: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The keys at the ends of the ranges, each of them three times."""
+    monkeypatch.setattr("polystein.data.screen.MANY_ROWS", 1)
+    values = 2 ** np.iinfo(dtype).bits
+    ends = {number * values // count + k for number in range(count + 1) for k in (-1, 0)}
+    chosen = [end for end in sorted(ends) if 0 <= end < values]
+    keys = RowKeys(lambda block: np.array(chosen, dtype=dtype))
+    sample = ps.Sample(*arbitrary_rows(len(chosen), 2))
+    for _ in range(3):
+        run_pass(sample, every_row(sample), keys)
+    with executed_by(Threads(count)):
+        assert keys.repeats() == 2 * len(chosen)

@@ -11,6 +11,7 @@ from polystein.inference.quadratic_forms import (
     apart,
     cumulants,
     flipped_forms,
+    flipped_norms,
     form_memory,
     form_tail,
     joined_products,
@@ -81,6 +82,23 @@ def test_flipped_forms_are_the_loops(counts: list[int], in_chains: bool) -> None
     np.testing.assert_allclose(values, [literal.value(kept, e) for e in signs], rtol=1e-9)
     np.testing.assert_allclose(
         form_tail(values, cumulants(kept)), literal.tail(values, kept), rtol=1e-7
+    )
+
+
+@pytest.mark.parametrize("counts", COUNTS)
+@pytest.mark.parametrize("in_chains", [False, True])
+def test_a_factor_gives_what_its_products_give(counts: list[int], in_chains: bool) -> None:
+    factor, sizes, chains = remembering(4, counts, 3, 0.5)
+    products, levels = factor @ factor.T, joinings(sizes, chains)
+    for by_factor, whole in zip(
+        spread_curve(products, levels, factor), spread_curve(products, levels), strict=True
+    ):
+        np.testing.assert_allclose(by_factor, whole, rtol=1e-9)
+    own = chains if in_chains else None
+    signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(20, chains.size))
+    kept = literal.without_neighbours(products, None if own is None else own.tolist())
+    np.testing.assert_allclose(
+        flipped_norms(factor, own, signs), [literal.value(kept, e) for e in signs], rtol=1e-9
     )
 
 

@@ -13,8 +13,10 @@ from polystein.inference import signflips
 from polystein.inference.signflips import (
     FlippedStatistics,
     at_least_as_extreme,
+    gamma_law,
     gamma_tail,
     is_decided,
+    maximum_law,
     maximum_tail,
     random_signs,
     tamed,
@@ -235,34 +237,52 @@ def test_tails_fall_from_one_to_zero(tail: Any) -> None:
 # The smallest of several tails
 
 
+def extreme(tails: Array, shares: Array) -> int:
+    """The number of extreme patterns by their tails, which are those of their negatives."""
+    statistics = [(-own, np.negative) for own in tails]
+    return at_least_as_extreme(statistics, shares.tolist())
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_the_number_of_extreme_flips_is_the_loop(seed: int) -> None:
     rng = np.random.default_rng(seed)
     tails, shares = rng.random((3, 50)), rng.dirichlet(np.ones(3))
     expected = literal.extreme(list(tails), shares.tolist())
-    assert at_least_as_extreme(tails, shares) == expected
+    assert extreme(tails, shares) == expected
 
 
 def test_the_number_of_extreme_flips_by_hand() -> None:
     tails = np.array([[0.2, 0.1, 0.9, 0.5], [0.3, 0.6, 0.02, 0.3]])
     # Over equal shares the least are 0.4, 0.2, 0.04, 0.6: three of four are no larger than 0.4.
-    assert at_least_as_extreme(tails, np.array([0.5, 0.5])) == 3
+    assert extreme(tails, np.array([0.5, 0.5])) == 3
     # Over 0.9 and 0.1 they are 0.22, 0.11, 0.2, 0.56.
-    assert at_least_as_extreme(tails, np.array([0.9, 0.1])) == 3
-    assert at_least_as_extreme(tails[1:], np.array([1.0])) == 3
-    assert at_least_as_extreme(tails[:1], np.array([1.0])) == 2
+    assert extreme(tails, np.array([0.9, 0.1])) == 3
+    assert extreme(tails[1:], np.array([1.0])) == 3
+    assert extreme(tails[:1], np.array([1.0])) == 2
 
 
 def test_columns_that_are_equal_but_for_rounding_count() -> None:
     tails = np.array([[0.1, 0.1 * (1.0 + 1e-12), 0.1 * (1.0 + 1e-6), 0.9]])
-    assert at_least_as_extreme(tails, np.ones(1)) == 2
-    assert at_least_as_extreme(np.ones((2, 7)), np.array([0.4, 0.6])) == 7
+    assert extreme(tails, np.ones(1)) == 2
+    assert extreme(np.ones((2, 7)), np.array([0.4, 0.6])) == 7
 
 
 @given(st.integers(1, 400), st.integers(0, 3))
 def test_the_draws_always_count(flips: int, seed: int) -> None:
     tails = np.random.default_rng(seed).random((2, flips))
-    assert 1 <= at_least_as_extreme(tails, np.array([0.3, 0.7])) <= flips
+    assert 1 <= extreme(tails, np.array([0.3, 0.7])) <= flips
+
+
+@pytest.mark.parametrize("first", [0.0, 4.0, 9.0, 30.0, 900.0])
+@pytest.mark.parametrize("flips", [20, 500, 2_000])
+def test_tails_that_are_not_computed_would_not_count(first: float, flips: int) -> None:
+    """The draws may be anywhere among their flips, and flips may tie with them."""
+    rng = np.random.default_rng(flips)
+    totals, largest = rng.chisquare(5.0, flips), rng.chisquare(1.0, (4, flips)).max(axis=0)
+    totals[:2], largest[[0, 5]] = first, 0.5 * first
+    statistics = [(totals, gamma_law(totals)), (largest, maximum_law(largest))]
+    tails = [law(values).tolist() for values, law in statistics]
+    assert at_least_as_extreme(statistics, [0.3, 0.7]) == literal.extreme(tails, [0.3, 0.7])
 
 
 # When flips stop

@@ -5,9 +5,12 @@ import re
 from html.parser import HTMLParser
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import polystein as ps
 from polystein.report.html import fragment, page, write_page
+from polystein.results.diagnostics import Convergence, Diagnostics
 from polystein.results.result import GofResult
 from tests.report.results import (
     REASONS,
@@ -199,3 +202,33 @@ def test_where_nothing_is_rejected_nothing_has_a_share(one: GofResult) -> None:
 def test_a_level_at_which_nothing_is_rejected_takes_the_shares_away() -> None:
     assert "62 %" in outline(page(z_result(), alpha=0.05)).text
     assert "%" not in outline(page(z_result(), alpha=0.01)).text
+
+
+def test_bars_of_parts_begin_at_the_left_and_the_largest_is_whole() -> None:
+    seen = outline(fragment(check_result()))
+    # Levels 0.4, 0.2 and 0.4; shares of 79, 21 and 0 per cent; largest share first.
+    levels, shares = seen.bars[::2], seen.bars[1::2]
+    assert levels == [56.0, 28.0, 56.0]
+    assert shares[0] == 56.0
+    assert shares[1] == pytest.approx(56.0 * 1.609 / 5.991, abs=0.1)
+    assert shares[2] == 0.0
+    assert set(re.findall(r'<rect x="([^"]+)"', fragment(check_result()))) == {"0.0"}
+
+
+def test_a_page_tells_all_that_was_found_and_sets_names_as_names() -> None:
+    draws = np.random.default_rng(0).standard_normal((2000, 3)) * 1.3
+    sample = ps.Sample(draws, -draws, names=["<b>", "c", "d"])
+    result = ps.check(sample, iid=True, rng=1)
+    source = page(result)
+    assert "the sd of <code>&lt;b&gt;</code> is" in source
+    seen = outline(source).text
+    assert all(row.sentence.replace("`", "") in seen for row in result.effects.found)
+    assert "more in" not in seen
+
+
+def test_long_names_are_not_cut_on_a_page() -> None:
+    name = "log_sigma_of_the_whole_population"
+    worst = Convergence((name, "b"), (2.47, 1.0), (4.0, 800.0))
+    result = inconclusive_result(diagnostics=Diagnostics(worst, worst, None))
+    assert f"R-hat at most 2.47 (draws of {name})" in outline(page(result)).text
+    assert "log_sigma_of_the_w.." in str(result)

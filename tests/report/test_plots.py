@@ -50,6 +50,22 @@ def test_parts_are_drawn_by_what_they_look_at() -> None:
     assert sum(widths) == pytest.approx(1.0)
 
 
+def test_no_two_features_look_alike() -> None:
+    count = 12
+    _, right = plot_results(
+        {"many": z_result(shares={f"x^{i}": 1.0 / count for i in range(count)})}
+    ).axes
+    looks = {(bar.get_facecolor(), bar.get_hatch()) for bar in right.patches}
+    assert len(looks) == count
+
+
+def test_features_of_what_is_not_rejected_are_no_part_of_the_legend() -> None:
+    results = {"good": z_result(pvalue=0.5, shares={"x^4": 1.0}), "bad": z_result()}
+    _, right = plot_results(results).axes
+    labels = [text.get_text() for text in right.get_legend().get_texts()]
+    assert labels == ["score: location", "x: spread, correlation", "x^2: skewness"]
+
+
 @pytest.mark.parametrize(
     ("alternative", "size", "critical"), [("two-sided", 2.5, "1.96"), ("greater", -2.5, "1.64")]
 )

@@ -15,7 +15,7 @@ from polystein.report.text import (
     percent,
     render,
 )
-from polystein.results.evidence import Abstention, Evidence
+from polystein.results.evidence import Abstention, Arm, Evidence, Part
 from polystein.results.result import GofResult
 from tests.report.results import (
     ABSTENTION,
@@ -241,6 +241,19 @@ def test_every_arm_on_all_rows_is_said_to_use_them() -> None:
     evidence = Evidence((flips, trained, flips._replace(name="agreement of chains")))
     text = " ".join(render(z_result(shares={}, method="check", evidence=evidence)).split())
     assert "the agreement of chains and the sign flips used all; 700 trained" in text
+
+
+@pytest.mark.parametrize("pvalue", [0.01, 0.5])
+def test_names_of_parts_are_not_cut_where_there_is_room(pvalue: float) -> None:
+    part = Part("starts of all chains", "the first 400 draws", ("score",), (), 0.01, 0.4)
+    # Each has half of the evidence, so that bars are half as long as they may be.
+    arms = (Arm("agreement of chains", "all rows", pvalue, (part, part)),)
+    result = z_result(pvalue=pvalue, shares={}, method="check", evidence=Evidence(arms))
+    row = lines_from(render(result), "starts")[0]
+    assert row.startswith("starts of all chains the first 400 draws ")
+    # The heading stands above its column.
+    head = lines_from(render(result), "Part")[0]
+    assert head.index("level") + len("level") == row.index("0.400") + len("0.400")
 
 
 def test_a_bootstrap_result_has_no_features_and_no_z() -> None:

@@ -53,6 +53,26 @@ def test_blocks_of_draws_with_a_function(tmp_path: Path) -> None:
         assert ps.psd(source, order=2) == pytest.approx(expected, rel=1e-12)
 
 
+@pytest.mark.parametrize("table", [ps.effects, ps.expectations])
+def test_blocks_give_the_table_of_memory(table: Callable[..., Any]) -> None:
+    """All of it: directions, too, which are judged on rows of their own."""
+    draws, scores = rows()
+    found, expected = table(Blocks(draws, scores, 77)).rows, table(draws, scores).rows
+    assert [(row.name, row.what) for row in found] == [(row.name, row.what) for row in expected]
+    for one, other in zip(found, expected, strict=True):
+        values = zip(one, other, strict=True)
+        numbers = [(mine, theirs) for mine, theirs in values if isinstance(theirs, float)]
+        for mine, theirs in numbers:
+            assert mine == pytest.approx(theirs, rel=1e-9, abs=1e-9, nan_ok=True)
+
+
+def test_a_function_of_blocks_of_draws_beside_a_score_function() -> None:
+    draws, scores = rows()
+    expected = ps.psd(draws, scores, order=2)
+    found = ps.psd(lambda: iter([draws[:1500], draws[1500:]]), lambda x: -x, order=2)
+    assert found == pytest.approx(expected, rel=1e-12)
+
+
 def test_blocks_are_walked_once_to_count_unless_they_say_their_shape() -> None:
     draws, scores = rows()
     blocks = Blocks(draws, scores, 500)

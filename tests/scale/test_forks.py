@@ -93,6 +93,24 @@ def test_rows_are_worked_on_by_other_processes_and_merged_in_order(draws: np.nda
     assert noted.starts == list(range(0, 20_000, 100))
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="other pipes have one size")
+def test_a_pipe_holds_more_than_one_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where it cannot be made wider, it is a pipe all the same."""
+    import fcntl
+
+    for allowed in (True, False):
+        if not allowed:
+            monkeypatch.setattr(forks, "PIPE_BYTES", 2**31 - 1)  # more than anybody may have
+        reading, writing = forks._wide_pipe()
+        try:
+            wide = fcntl.fcntl(writing, fcntl.F_GETPIPE_SZ) == forks.PIPE_BYTES
+            os.write(writing, b"sums")
+            assert (wide, os.read(reading, 4)) == (allowed, b"sums")
+        finally:
+            os.close(reading)
+            os.close(writing)
+
+
 def fails() -> None:
     raise ps.InputError("row 10100 is wrong")
 

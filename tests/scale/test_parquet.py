@@ -1,5 +1,6 @@
 """Parquet files and folders: row groups of any size, columns by name, faults by row group."""
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -107,3 +108,25 @@ def test_integers_beyond_the_exact_ones_are_an_error(tmp_path: Path) -> None:
     pq.write_table(pa.table({"a": [2**53 + 1] * 40}), tmp_path / "x.parquet")
     with pytest.raises(ps.InputError, match=r"at block 0: it holds integers beyond 2\*\*53"):
         ps.psd(tmp_path / "x.parquet", lambda x: -x, order=1)
+
+
+@pytest.mark.parametrize("count", [900, 1000, 1200])
+def test_a_file_that_is_written_again_in_place_is_an_error(count: int, tmp_path: Path) -> None:
+    """Rows of two files must not mix, whether there are fewer now, as many or more."""
+    path = write(tmp_path / "x.parquet", rows(1000)[0], 100)
+    os.utime(path, (1.0, 1.0))  # files that are written at once may have the same time
+    source = ps.from_store(path, lambda x: -x)
+    write(path, rows(count, seed=1)[0], 100)
+    with pytest.raises(ps.InputError, match=r"x\.parquet was written to since it was opened"):
+        ps.psd(source, order=1)
+
+
+def test_a_file_that_is_removed_or_replaced_stays_as_it_was(tmp_path: Path) -> None:
+    draws, scores = rows(1000)
+    path = write(tmp_path / "x.parquet", draws, 100)
+    expected = ps.psd(draws, scores, order=1)
+    source = ps.from_store(path, lambda x: -x)
+    path.unlink()
+    assert ps.psd(source, order=1) == pytest.approx(expected, rel=1e-12)
+    write(tmp_path / "new.parquet", rows(500, seed=1)[0], 100).rename(path)
+    assert ps.psd(source, order=1) == pytest.approx(expected, rel=1e-12)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import polystein as ps
 from polystein.scale.spill import Intervals
+from tests.disk import small_disk
 from tests.scale.doubles import ChunkedArray, chains
 
 
@@ -55,6 +56,17 @@ def test_a_full_disk_is_an_error_that_names_the_block(
     monkeypatch.setattr(os, "pwrite", full)
     with pytest.raises(ps.InputError, match=r"`scores` could not be read at block.*No space left"):
         ps.psd(source, order=2)
+
+
+def test_a_disk_that_fills_up_is_an_error_and_no_wrong_number(tmp_path: Path) -> None:
+    draws, _ = chains()
+    source = ps.from_store(ChunkedArray(draws, 400), lambda x: -x, cache=tmp_path)
+    # 1,500 rows of 2 numbers are 24,000 bytes, of which a part is written.
+    match = r"`scores` could not be read at blocks 0 to 3 of chain 0.*`cache`.*File too large"
+    with small_disk(10_000), pytest.raises(ps.InputError, match=match):
+        ps.psd(source, order=2)
+    # With room again the same source gives the answer: no row is taken for known that is not.
+    assert ps.psd(source, order=2) == pytest.approx(ps.psd(draws, -draws, order=2), rel=1e-12)
 
 
 def test_a_function_that_returns_another_shape_is_an_error() -> None:

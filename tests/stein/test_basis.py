@@ -14,9 +14,11 @@ from polystein.stein.basis import (
     Hermite,
     LinearAndBounded,
     Monomial,
+    SmoothTails,
     feature_names,
     feature_words,
 )
+from tests.reference.check import tail as literal_tail
 
 POINTS = np.linspace(-3.0, 3.0, 13)[:, None]
 BASES = [Monomial(5), Hermite(5), BoundedHermite(5), LinearAndBounded(5), LinearAndBounded(1)]
@@ -130,6 +132,19 @@ def test_the_identity_comes_before_the_bounded_functions() -> None:
     assert len(rest) == 3
     for found, expected in zip(rest, values(BoundedHermite(3), POINTS), strict=True):
         assert np.array_equal(found, expected)
+
+
+@pytest.mark.filterwarnings("error")
+def test_smooth_tails_are_the_literal_ones_everywhere() -> None:
+    points = np.concatenate([POINTS, [[-1e200], [-400.0], [-40.0], [40.0], [400.0], [1e200]]])
+    terms = SmoothTails().terms(points)
+    for sign, (found, factor, derivative) in zip((1.0, -1.0), terms, strict=True):
+        near = [literal_tail(float(x), sign) for x in POINTS[:, 0]]
+        expected = [*near, *((float(sign * x > 0.0), 0.0) for x in points[len(near) :, 0])]
+        assert derivative is not None
+        both = np.concatenate([found, factor * derivative], axis=1)
+        assert both == pytest.approx(np.array(expected), rel=1e-12, abs=1e-14)
+    assert len(SmoothTails().names) == len(SmoothTails().words) == SmoothTails().order == 2
 
 
 @pytest.mark.parametrize("order", [0, -1, 1.5, True, "2"])

@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 
 from polystein.errors import InputError
-from polystein.stein.basis import BoundedHermite, Hermite, LinearAndBounded, Monomial, Term
+from polystein.stein.basis import (
+    BoundedHermite,
+    Hermite,
+    LinearAndBounded,
+    Monomial,
+    SmoothTails,
+    Term,
+)
 from polystein.stein.operator import (
     DiagonalOperator,
     FullOperator,
@@ -14,6 +21,7 @@ from polystein.stein.operator import (
     derivative_dot,
     derivative_sum,
     diagonal_entries,
+    diagonal_sums,
     operator_for,
 )
 from tests.reference import check, resolution
@@ -165,6 +173,48 @@ def test_diagonal_entries_are_the_loops(d: int) -> None:
     found = diagonals(scores, LinearAndBounded(ORDER).terms(draws))
     expected = [check.diagonal_entries(x, s, ORDER) for x, s in zip(draws, scores, strict=True)]
     assert found == pytest.approx(np.array(expected), rel=1e-10, abs=1e-12)
+
+
+ENVELOPED: dict[str, Any] = {
+    "no function": Monomial(0),
+    "powers": Monomial(4),
+    "bounded": BoundedHermite(3),
+    "identity": LinearAndBounded(1),
+    "basis of check": LinearAndBounded(5),
+    "tails": SmoothTails(),
+}
+
+
+@pytest.mark.parametrize("name", ENVELOPED)
+@pytest.mark.filterwarnings("error")
+def test_sums_of_diagonals_by_powers_are_those_of_the_entries(name: str) -> None:
+    """The last row is far away: its powers are huge where the envelope is 0."""
+    basis = ENVELOPED[name]
+    draws, scores = arbitrary_rows(9, 3, 2)
+    draws[-1] *= 1.0 if name == "powers" else 400.0
+    before, kept = (draws.copy(), scores.copy()), tuple(range(1, basis.order + 1))
+    sums, values = diagonal_sums(basis, kept), dict[int, Any]()
+    ones = np.ones_like(draws)
+    columns = [ones if part is None else part for part in copied(sums, draws, scores, values)]
+    found = sums.combination @ np.array(columns).reshape(-1, draws.size)
+    expected = diagonals(scores, basis.terms(draws))[:, 3:]
+    expected = expected.reshape(len(draws), basis.order, 3).swapaxes(0, 1)
+    assert found.reshape(expected.shape) == pytest.approx(expected, rel=1e-11, abs=1e-11)
+    assert sorted(values) == list(kept)
+    for i, term in enumerate(basis.terms(draws), start=1):
+        assert values[i] == pytest.approx(term.values, rel=1e-11, abs=1e-11)
+    assert np.array_equal(before, (draws, scores))
+
+
+def copied(sums: Any, draws: Any, scores: Any, values: dict[int, Any]) -> list[Any]:
+    """A column is valid until the next one comes."""
+    found = sums.columns(draws, scores, values)
+    return [None if column is None else column.copy() for column in found]
+
+
+def test_sums_of_diagonals_are_worked_out_once_for_a_basis() -> None:
+    assert diagonal_sums(LinearAndBounded(4), (1, 3)) is diagonal_sums(LinearAndBounded(4), (1, 3))
+    assert diagonal_sums(LinearAndBounded(4), (1,)) is not diagonal_sums(LinearAndBounded(4))
 
 
 @every_structure

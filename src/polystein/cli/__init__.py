@@ -17,4 +17,11 @@ def main() -> None:
         sys.exit(2)
     except KeyboardInterrupt:
         sys.exit(130)
-    app()
+    try:
+        app()
+    except OSError as error:
+        # Commands see to their own errors; this is the help on a disk without room.
+        print(
+            f"polystein: error: the output could not be written: {error.strerror}", file=sys.stderr
+        )
+        sys.exit(2)

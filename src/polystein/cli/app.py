@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -69,7 +70,7 @@ ScoresFrom = Annotated[
 ]
 CmdStan = Annotated[
     str | None,
-    typer.Option(help="Diagnostic CSV files of CmdStan, one a chain: 'chain_*_diag.csv'."),
+    typer.Option(help="Diagnostic CSV files of CmdStan, one for each chain: 'chain_*_diag.csv'."),
 ]
 Target = Annotated[
     str | None,
@@ -77,7 +78,7 @@ Target = Annotated[
 ]
 Cache = Annotated[
     Path | None,
-    typer.Option(help="Folder for scores of --target, which are then evaluated once a draw."),
+    typer.Option(help="Folder for scores of --target, which are then evaluated once for a draw."),
 ]
 Jobs = Annotated[int, typer.Option(help="Number of cores to use; -1 for all.")]
 VarNames = Annotated[
@@ -164,8 +165,8 @@ def run_check(
     tolerance: Annotated[
         float | None,
         typer.Option(
-            help="How far off the draws may be: means by so many sd, sds by this part. Exit codes "
-            "then say whether they are within it."
+            help="How far off the draws may be: means by so many sd, sds by this fraction. Exit "
+            "codes then say whether they are within it."
         ),
     ] = None,
     alpha: Alpha = DEFAULT_LEVEL,
@@ -219,11 +220,17 @@ app.command("reproduce")(run_reproduce)
 
 
 def _conclude(result: GofResult, alpha: float, seed: int, as_json: bool, html: Path | None) -> None:
-    """Write the page, print the result, and exit with the verdict."""
-    if html is not None:
-        with writing("--html", html):
-            write_page(result, html, alpha)
-    print(_as_json(result, alpha, seed) if as_json else render(result, alpha))
+    """Write the page, print the result, and exit with the verdict.
+
+    A page that cannot be written costs nobody the answer: it is printed before the error.
+    """
+    text = _as_json(result, alpha, seed) if as_json else _as_text(result, alpha)
+    try:
+        if html is not None:
+            with writing("--html", html):
+                write_page(result, html, alpha)
+    finally:
+        print(text)
     raise typer.Exit(int(ExitCode.of(result.verdict_at(alpha), result.tolerance)))
 
 
@@ -264,6 +271,11 @@ def _run(
             rng=seed,
             progress=progress,
         )
+
+
+def _as_text(result: GofResult, alpha: float) -> str:
+    """The text, which says where the command line has what is left out of it."""
+    return re.sub(r"`result\.([\w.]+)`", r"\1 of --json", render(result, alpha))
 
 
 def _as_json(result: GofResult, alpha: float, seed: int) -> str:

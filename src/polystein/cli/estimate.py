@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import NamedTuple
 
 import polystein
+from polystein.data.sample import Sample
 from polystein.data.source import Source
 from polystein.methods.check.agreement import MOST_ROWS
 from polystein.methods.check.batch_sums import MOST_PAIRED_DIMENSIONS, PAIR_NUMBERS
@@ -47,7 +48,9 @@ class Estimate(NamedTuple):
 def announce(source: Source, *, iid: bool) -> None:
     """Say on standard error what is to be expected, where it is more than a few seconds."""
     if _work(source) >= LONG_WORK:
-        print(f"polystein: {source.layout}: {estimated(source, iid=iid)}", file=sys.stderr)
+        held = " beyond the draws and scores" if isinstance(source, Sample) else ""
+        expected = f"{estimated(source, iid=iid)}{held}"
+        print(f"polystein: {source.layout}: {expected}", file=sys.stderr)
 
 
 def _work(source: Source) -> float:

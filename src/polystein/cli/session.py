@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import traceback
@@ -18,6 +19,9 @@ from rich.progress import Progress as Bar
 
 from polystein.errors import InputError, PolysteinError, PolysteinWarning, StudyError, TaskError
 from polystein.types import Progress, ToleranceVerdict, Verdict
+
+#: What a disk without room, a quota or a limit on the size of files answers.
+NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
 class ExitCode(IntEnum):
@@ -78,6 +82,8 @@ def session(debug: bool) -> Iterator[None]:
         raise _failure(f"error: {error}", ExitCode.INTERNAL_ERROR, debug) from None
     except PolysteinError as error:
         raise _failure(f"error: {error}", ExitCode.BAD_INPUT, debug) from None
+    except OSError as error:
+        raise _unwritten(error, debug) from None
     except MemoryError as error:
         message = f"error: not enough memory for this input {error}".rstrip()
         raise _failure(message, ExitCode.BAD_INPUT, debug) from None
@@ -102,6 +108,15 @@ def _forget_output() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+def _unwritten(error: OSError, debug: bool) -> typer.Exit:
+    """A disk without room is the user's to mend; anything else is a fault of ours."""
+    if error.errno not in NO_ROOM:
+        return _failure(_fault(error), ExitCode.INTERNAL_ERROR, debug)
+    _forget_output()
+    message = f"error: the output could not be written: {error.strerror}"
+    return _failure(message, ExitCode.BAD_INPUT, debug)
+
+
 def _fault(error: Exception) -> str:
     return (
         f"internal error: {type(error).__name__}: {error}\n"
@@ -112,13 +127,13 @@ def _fault(error: Exception) -> str:
 
 @contextmanager
 def writing(option: str, path: Path) -> Iterator[None]:
-    """A file that cannot be written is the user's to mend."""
+    """A place that cannot be written to is the user's to mend."""
     try:
         yield
     except OSError as error:
         reason = error.strerror or str(error)
         raise InputError(
-            f"`{option}` must be a file that can be written; got {path}: {reason}"
+            f"`{option}` must be where files can be written; got {path}: {reason}"
         ) from error
 
 

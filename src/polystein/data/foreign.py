@@ -136,7 +136,7 @@ def _is_blocks(draws: Any, scores: Any) -> bool:
         return False
     if isinstance(draws, list | tuple):
         return scores is None and bool(draws) and all(_is_pair(block) for block in draws)
-    return isinstance(draws, Iterable) or (callable(draws) and scores is None)
+    return isinstance(draws, Iterable) or callable(draws)
 
 
 def _is_pair(block: Any) -> bool:

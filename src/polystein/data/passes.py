@@ -8,13 +8,12 @@ A group of rows that a source stores together is read as a whole, once.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass
 from itertools import pairwise
 from threading import Lock
-from typing import Any, Protocol, Self
+from typing import Protocol, Self
 
 import numpy as np
 
@@ -33,6 +32,9 @@ ROWS_PER_COLUMN = 2
 _WORTH_A_LIMIT = 2**17
 # Up to so many blocks it does not matter how full they are.
 _FEW_BLOCKS = 16
+# What takes dozens of steps on a block has its arrays in the third-level cache anyway: blocks of so
+# many times the size halve what the steps cost beside their arithmetic.
+_LONG_BLOCKS = 2
 # A sample of so few numbers, 512 KiB, and of so few blocks is one block: what a block costs beside
 # its arithmetic counts for more there than what stays in cache.
 _SMALL_SAMPLE, _SMALL_BLOCKS = 2**16, 3
@@ -132,11 +134,10 @@ def executed_by(executor: Executor, tick: Tick | None = None) -> Iterator[None]:
         _TICK.reset(tokens[1])
 
 
-def on_threads(work: Callable[[Any], object], parts: Sequence[Any]) -> None:
-    """Work on parts of an array, on as many threads as passes have."""
-    count = getattr(_EXECUTOR.get(), "count", 1)
-    with ThreadPoolExecutor(count) as pool:
-        list(pool.map(work, parts))
+def cores() -> int:
+    """How many cores passes have."""
+    count: int = getattr(_EXECUTOR.get(), "count", 1)
+    return count
 
 
 def run_pass(
@@ -146,10 +147,15 @@ def run_pass(
     executor: Executor | None = None,
     tick: Tick | None = None,
     most: int | None = None,
+    least: int = 1,
+    many_steps: bool = False,
 ) -> None:
     """Read the chosen rows once, in time order, and feed all accumulators.
 
     ``most`` is for what takes more memory than the rows themselves: no block has more rows.
+    ``least`` is for what looks at few columns, to which what stays in cache does not matter: blocks
+    are cut at so many rows or more. ``many_steps`` is for what takes dozens of steps on a block:
+    blocks are longer.
 
     BLAS works on one thread meanwhile: its threads gain nothing on products of one block, and
     wait for each other where other programs are at work.
@@ -159,7 +165,8 @@ def run_pass(
     executor = SERIAL if source.sequential else given
     tick = tick or _TICK.get() or Tick()
     with _few_blas_threads(source):
-        executor.run(source, list(rows), accumulators, tick, _size(source, most))
+        size = max(least, _size(source, most, many_steps=many_steps))
+        executor.run(source, list(rows), accumulators, tick, size)
 
 
 def visit_blocks(
@@ -205,16 +212,24 @@ def rows_of_many_arrays(dimension: int) -> int | None:
     return None if dimension <= MANY_DIMENSIONS else max(1, FEW_NUMBERS // dimension)
 
 
+def rows_of_few_columns(dimension: int) -> int:
+    """Rows of a block of which few columns are looked at: what a block costs is all that counts."""
+    return min(MOST_ROWS, max(1, FEW_NUMBERS // dimension))
+
+
 def every_row(source: Source) -> Iterator[Rows]:
     """All rows, chain by chain."""
     for chain, length in enumerate(source.layout.lengths):
         yield Rows(chain, 0, length)
 
 
-def _size(source: Source, most: int | None) -> int:
+def _size(source: Source, most: int | None, *, many_steps: bool = False) -> int:
     """Most rows of a block."""
-    size, total = block_rows(source.layout.dimension), source.layout.total
-    small = total * source.layout.dimension <= _SMALL_SAMPLE
+    dimension, total = source.layout.dimension, source.layout.total
+    size = block_rows(dimension)
+    if many_steps and size * dimension <= BLOCK_ELEMENTS:
+        size = min(_LONG_BLOCKS * size, max(size, MOST_ROWS))
+    small = total * dimension <= _SMALL_SAMPLE
     if small and total <= min(_SMALL_BLOCKS * size, MOST_ROWS):
         size = max(size, total)
     return size if most is None else max(1, min(size, most))

@@ -10,7 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polystein.data.coordinates import Frame
-from polystein.data.passes import effective_weights, every_row, on_threads, run_pass
+from polystein.data.cores import MANY_ROWS, on_threads
+from polystein.data.passes import (
+    Tick,
+    cores,
+    effective_weights,
+    every_row,
+    rows_of_few_columns,
+    run_pass,
+)
 from polystein.data.source import Block, Source, chosen_rows
 from polystein.data.split import LEAST_ROWS, Partition
 from polystein.errors import DegenerateError, HeavyTailWarning, InputError
@@ -23,16 +31,15 @@ MOST_REPEATS_IN_ONE_DIMENSION = 0.1
 LEAST_PAIR_WEIGHT = 1e-12
 # If one draw makes up more than this part of a variance, the others look alike beside it.
 MOST_OF_A_VARIANCE = 0.5
-# More keys than this are sorted in two halves.
-_MANY_KEYS = 2**20
 # 2^64 divided by the golden ratio: its multiples are spread evenly.
 _FIRST_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
 
-def forbid_duplicates(source: Source) -> None:
+def forbid_duplicates(source: Source, tick: Tick | None = None) -> None:
     """Raise where rows repeat, which independent draws from a density do not."""
     repeats = RowKeys(_first_coordinates)
-    run_pass(source, every_row(source), repeats)
+    least = rows_of_few_columns(source.layout.dimension)
+    run_pass(source, every_row(source), repeats, tick=tick, least=least)
     refuse_repeats(source, repeats)
 
 
@@ -85,13 +92,24 @@ class RowKeys:
     def repeats(self) -> int:
         """How many rows have the key of another row before them."""
         keys = np.concatenate(self._keys)
-        if keys.size > _MANY_KEYS:
-            # Halves are sorted on threads of their own; a stable sort then merges them.
-            on_threads(np.ndarray.sort, np.array_split(keys, 2))
-            keys.sort(kind="stable")
-        else:
-            keys.sort()
-        return int(np.count_nonzero(keys[1:] == keys[:-1]))
+        count = 1 if keys.size < MANY_ROWS else cores()
+        if count == 1:
+            return _repeats(keys)
+        # Equal keys are in one part: nothing has to be merged.
+        return sum(on_threads(lambda part: _repeats(_part(keys, part, count)), range(count)))
+
+
+def _part(keys: NDArray[Any], number: int, count: int) -> NDArray[Any]:
+    """The keys in one of several ranges of equal width, over which they are spread evenly."""
+    values = int(np.iinfo(keys.dtype).max) + 1
+    low, high = number * values // count, (number + 1) * values // count - 1
+    return keys[(keys >= low) & (keys <= high)]
+
+
+def _repeats(keys: NDArray[Any]) -> int:
+    """How many of the keys are equal to another one before them; they are sorted in place."""
+    keys.sort()
+    return int(np.count_nonzero(keys[1:] == keys[:-1]))
 
 
 def _first_coordinates(block: Block) -> NDArray[np.uint32]:

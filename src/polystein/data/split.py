@@ -353,8 +353,10 @@ class LabelledPartition:
 
     @staticmethod
     def _mask(roles: tuple[Role, ...], labels: NDArray[np.int8]) -> NDArray[np.bool_]:
-        mask = np.zeros(labels.shape, dtype=np.bool_)
-        for role in roles:
+        if not roles:
+            return np.zeros(labels.shape, dtype=np.bool_)
+        mask: NDArray[np.bool_] = labels == _LABELS[roles[0]]
+        for role in roles[1:]:
             mask |= labels == _LABELS[role]
         return mask
 

@@ -184,7 +184,7 @@ def along_directions(rows: Rows) -> list[AlongDirection]:
     """The mean and the sd along the directions that stand out; none where parts tell too little."""
     source, d = rows.source, rows.source.layout.dimension
     short = min(source.layout.lengths) * (JUDGED_ON - CHOSEN_ON) < 1.0
-    if d < 2 or source.sequential or (short and not _many_chains(source)):
+    if d < 2 or (short and not _many_chains(source)):
         return []
     training, testing = _parts(source)
     test = Rows.of(testing, rows.tick)

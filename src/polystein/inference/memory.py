@@ -168,11 +168,16 @@ def variance_curves(sums: FloatArray, levels: Sequence[Joining]) -> FloatArray:
 
 def _variances(joined: FloatArray, level: Joining) -> FloatArray:
     """Squared deviations from the chains' means, over what independent rows would have."""
-    deviations = level.by_chain.summed(joined)[level.own_chain]
-    deviations *= level.shares[:, None]
-    np.subtract(joined, deviations, out=deviations)
+    deviations = within_chains(joined, level)
     result: FloatArray = np.einsum("bj,bj->j", deviations, deviations) / level.expected
     return result
+
+
+def within_chains(joined: FloatArray, level: Joining) -> FloatArray:
+    """Sums over batches less what the means of their chains make of them."""
+    deviations = level.by_chain.summed(joined)[level.own_chain]
+    deviations *= level.shares[:, None]
+    return np.subtract(joined, deviations, out=deviations)
 
 
 def joinings(rows: FloatArray, chains: NDArray[np.intp]) -> list[Joining]:

@@ -32,6 +32,11 @@ def skewness(columns: FloatArray) -> FloatArray:
     centred = columns - columns.mean(axis=0)
     largest = np.maximum(centred.max(axis=0), -centred.min(axis=0))
     centred *= np.divide(1.0, largest, out=np.zeros_like(largest), where=largest > TINY)
+    return skewness_of_centred(centred)
+
+
+def skewness_of_centred(centred: FloatArray) -> FloatArray:
+    """The skewness of columns of mean 0 whose cubes neither overflow nor underflow."""
     squared = centred * centred
     squares = squared.mean(axis=0)
     cubes = np.einsum("ij,ij->j", squared, centred) / len(centred)

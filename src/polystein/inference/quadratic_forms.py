@@ -15,7 +15,7 @@ with the length of batches until they are longer than the memory, as V_L of
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -28,8 +28,8 @@ from polystein.inference.memory import (
     Joining,
     Memory,
     extrapolated,
+    within_chains,
 )
-from polystein.inference.signflips import flip_precision
 from polystein.types import FloatArray
 
 #: A law that is hardly skewed is taken for normal.
@@ -54,21 +54,33 @@ def apart(products: FloatArray, chains: NDArray[np.intp] | None) -> FloatArray:
     return kept
 
 
-def scaled(kept: FloatArray) -> FloatArray:
-    """K in units of its largest entry, in the precision in which it is flipped.
-
-    Many products are flipped in single precision, which has a small range, like the sums of
-    `FlippedStatistics`.
-    """
-    largest = max(float(kept.max()), -float(kept.min()), TINY)
-    result: FloatArray = (kept / largest).astype(flip_precision(kept), copy=False)
-    return result
+def largest_entry(kept: FloatArray) -> float:
+    """The size of the largest entry of K; never 0."""
+    return max(float(kept.max()), -float(kept.min()), TINY)
 
 
 def flipped_forms(kept: FloatArray, signs: FloatArray) -> FloatArray:
-    """T of each pattern of signs."""
+    """T of each pattern of signs, in the precision of K."""
     own = signs.astype(kept.dtype, copy=False)
     values: FloatArray = np.einsum("pb,pb->p", own @ kept, own).astype(np.float64)
+    return values
+
+
+def flipped_norms(
+    factor: FloatArray, chains: NDArray[np.intp] | None, signs: FloatArray
+) -> FloatArray:
+    """T of each pattern of signs for K = F F', by its factor F of few columns.
+
+    |F'e|^2 counts batches with themselves, and with their neighbours in a chain: both are taken
+    off if there are chains, else the former.
+    """
+    flipped = signs @ factor
+    own = float(np.einsum("bj,bj->", factor, factor))
+    values: FloatArray = np.einsum("pj,pj->p", flipped, flipped) - own
+    if chains is not None:
+        together = chains[1:] == chains[:-1]
+        neighbours = np.einsum("bj,bj->b", factor[1:], factor[:-1]) * together
+        values -= 2.0 * ((signs[:, 1:] * signs[:, :-1]) @ neighbours)
     return values
 
 
@@ -104,18 +116,25 @@ def form_tail(values: FloatArray, law: Cumulants) -> FloatArray:
     return tail
 
 
-def form_memory(products: FloatArray, levels: Sequence[Joining]) -> Memory:
-    """The shortest batches that the spread of T over flips stops growing at."""
+def form_memory(
+    products: FloatArray, levels: Sequence[Joining], factor: FloatArray | None = None
+) -> Memory:
+    """The shortest batches that the spread of T over flips stops growing at.
+
+    A factor F of few columns with K = F F' takes less time than K, if there is one.
+    """
     if len(levels) < 2:
         return Memory(0, 1.0, 0.0)
-    curve, errors = spread_curve(products, levels)
+    curve, errors = spread_curve(products, levels, factor)
     if not curve[0] > TINY:
         return Memory(0, 1.0, 0.0)
     means = curve / curve[0]
     return extrapolated(means, means * errors, levels, 0, careful=True)
 
 
-def spread_curve(products: FloatArray, levels: Sequence[Joining]) -> tuple[FloatArray, FloatArray]:
+def spread_curve(
+    products: FloatArray, levels: Sequence[Joining], factor: FloatArray | None = None
+) -> tuple[FloatArray, FloatArray]:
     """sqrt(tr V_L^2) for every joining, and its relative standard error.
 
     V_L is the covariance matrix of sums over L rows within chains, over L, seen in the form K.
@@ -127,18 +146,39 @@ def spread_curve(products: FloatArray, levels: Sequence[Joining]) -> tuple[Float
     (Bai and Saranadasa, 1996, Effect of high dimension, Statistica Sinica 6).
     """
     curve, errors = np.zeros(len(levels)), np.zeros(len(levels))
-    joined = products
-    for number, level in enumerate(levels):
-        joined = level.shorter.summed(level.shorter.summed(joined).T)
-        within, freedom = _within_chains(joined, level), max(2, level.freedom)
-        trace = float(np.trace(within)) / level.expected
-        square = float(np.vdot(within, within)) / level.expected**2
-        factor = freedom**2 / ((freedom + 2.0) * (freedom - 1.0))
-        unbiased = max(factor * (square - trace**2 / freedom), 0.0)
+    traces = _traces(products, levels) if factor is None else _traces_of_factor(factor, levels)
+    for number, (level, (trace, square)) in enumerate(zip(levels, traces, strict=True)):
+        freedom = max(2, level.freedom)
+        excess = freedom**2 / ((freedom + 2.0) * (freedom - 1.0))
+        unbiased = max(excess * (square - trace**2 / freedom), 0.0)
         curve[number] = unbiased**0.5
         independent = min(max(trace**2 / max(unbiased, TINY), 1.0), float(MOST_INDEPENDENT))
         errors[number] = (1.0 / freedom**2 + 2.0 / (freedom * independent)) ** 0.5
     return curve, errors
+
+
+def _traces(products: FloatArray, levels: Sequence[Joining]) -> Iterator[tuple[float, float]]:
+    """tr W and tr W^2 for every joining."""
+    joined = products
+    for level in levels:
+        joined = level.shorter.summed(level.shorter.summed(joined).T)
+        yield _trace_and_square(_within_chains(joined, level), level)
+
+
+def _traces_of_factor(
+    factor: FloatArray, levels: Sequence[Joining]
+) -> Iterator[tuple[float, float]]:
+    """The same for K = F F': W = D D' and D' D have the same traces."""
+    joined = factor
+    for level in levels:
+        joined = level.shorter.summed(joined)
+        deviations = within_chains(joined, level)
+        yield _trace_and_square(deviations.T @ deviations, level)
+
+
+def _trace_and_square(within: FloatArray, level: Joining) -> tuple[float, float]:
+    trace, square = float(np.trace(within)), float(np.vdot(within, within))
+    return trace / level.expected, square / level.expected**2
 
 
 def _within_chains(joined: FloatArray, level: Joining) -> FloatArray:

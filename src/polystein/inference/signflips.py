@@ -13,17 +13,19 @@ the largest t_j^2 (much in one).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import erfc, gammaincc
 
 from polystein._lib.numerics import EPSILON, TINY, finite
-from polystein.inference.pvalues import cautious_for_skewness, skewness
+from polystein.inference.pvalues import cautious_for_skewness, skewness_of_centred
 from polystein.types import FloatArray
 
+#: The upper tail of values of a statistic, under a law that was fitted to its flips.
+Law: TypeAlias = Callable[[FloatArray], FloatArray]
 # Statistics whose relative difference is at most this are equal up to rounding.
 STILL = 1e-9
 # Skewness of batch sums of no more than so many standard errors is taken for chance.
@@ -34,6 +36,8 @@ _FEWEST_IN_SINGLE = 32
 _MANY_SUMS = 2**15
 # Columns whose flips are summed at once: their products stay in a core's cache.
 _COLUMNS_AT_ONCE = 512
+# Tails of so many of the largest values are computed at first.
+_FIRST_OF_INTEREST = 32
 # So many standard errors from a level, a p-value will stay on its side.
 _ERRORS_AWAY = 3.0
 
@@ -76,27 +80,45 @@ class FlippedStatistics:
     ) -> None:
         """Add features with sums of shape (batches, features), each at its place in the family.
 
-        If the first pattern is that of the draws as they are, its t are cautious for skewness,
-        and its t^2 are multiplied by the factor ``unflipped``.
+        ``unflipped`` is as in `flipped_squares`.
         """
         precision = flip_precision(sums)
         signs = signs.astype(precision, copy=False)
         memory = np.empty((min(_COLUMNS_AT_ONCE, sums.shape[1]), self._patterns), precision)
         for low, columns in enumerate_chunks(sums):
             # Only a chunk is scaled at a time: it stays in cache until its flips are summed.
-            # They are scaled before they are rounded: single precision has a small range.
-            exact = columns.astype(np.promote_types(columns.dtype, precision), copy=False)
-            unit = unit_columns(exact).astype(precision, copy=False)
-            squares = np.matmul(unit.T, signs.T, out=memory[: unit.shape[1]])
-            if unflipped is not None:
-                # Flips are symmetric; the draws as they are need not be.
-                squares[:, 0] = _cautious(unit) * unflipped**0.5
-            np.multiply(squares, squares, out=squares)
-            highest = squares.max(axis=0)
-            if highest[0] > self.largest[0]:
-                self.position = int(places[low + np.argmax(squares[:, 0])])
-            self.total += squares.sum(axis=0)
-            np.maximum(self.largest, highest, out=self.largest)
+            out = memory[: columns.shape[1]]
+            squares = flipped_squares(columns, signs, unflipped, out)
+            self.add_squares(squares, places[low : low + len(squares)])
+
+    def add_squares(self, squares: FloatArray, places: NDArray[np.intp]) -> None:
+        """Add features by their t^2, of shape (features, patterns)."""
+        highest = squares.max(axis=0)
+        if highest[0] > self.largest[0]:
+            self.position = int(places[squares[:, 0].argmax()])
+        self.total += squares.sum(axis=0)
+        np.maximum(self.largest, highest, out=self.largest)
+
+
+def flipped_squares(
+    sums: FloatArray,
+    signs: FloatArray,
+    unflipped: float | FloatArray | None = None,
+    out: FloatArray | None = None,
+) -> FloatArray:
+    """t^2 of every feature for every pattern of signs, in the precision of the signs.
+
+    If the first pattern is that of the draws as they are, its t are cautious for skewness, and its
+    t^2 are multiplied by the factor ``unflipped``, or by that of each feature.
+    """
+    # Sums are scaled before they are rounded: single precision has a small range.
+    exact = sums.astype(np.promote_types(sums.dtype, signs.dtype), copy=False)
+    unit = unit_columns(exact).astype(signs.dtype, copy=False)
+    squares: FloatArray = np.matmul(unit.T, signs.T, out=out)
+    if unflipped is not None:
+        # Flips are symmetric; the draws as they are need not be.
+        squares[:, 0] = _cautious(unit) * np.sqrt(unflipped)
+    return np.multiply(squares, squares, out=squares)
 
 
 def flip_precision(sums: FloatArray) -> np.dtype[Any]:
@@ -111,9 +133,10 @@ def _cautious(unit: FloatArray) -> FloatArray:
     Only skewness beyond `CHANCE_ERRORS` standard errors counts, sqrt(6/batches) each: sums that
     are hardly skewed keep their power.
     """
-    found, chance = skewness(unit), CHANCE_ERRORS * math.sqrt(6.0 / len(unit))
+    total, chance = unit.sum(axis=0), CHANCE_ERRORS * math.sqrt(6.0 / len(unit))
+    found = skewness_of_centred(unit - total / len(unit))
     beyond = np.sign(found) * np.maximum(np.abs(found) - chance, 0.0)
-    return cautious_for_skewness(unit.sum(axis=0), beyond, len(unit))
+    return cautious_for_skewness(total, beyond, len(unit))
 
 
 def enumerate_chunks(sums: FloatArray) -> Iterator[tuple[int, FloatArray]]:
@@ -141,28 +164,37 @@ def tamed(part: FloatArray) -> FloatArray:
     return result
 
 
-def gamma_tail(values: FloatArray, reference: FloatArray) -> FloatArray:
-    """Upper tail of sums of t^2 under the gamma law of the reference's mean and variance.
+def gamma_law(reference: FloatArray) -> Law:
+    """The gamma law of the mean and the variance of sums of t^2.
 
     The fit decides how flips are ordered across statistics, and not their calibration. A
     smooth tail separates values that would tie as ranks among a few hundred flips.
     """
     mean, variance = float(reference.mean()), float(reference.var())
     if not variance > (STILL * mean) ** 2:
-        return np.ones_like(values)  # a statistic that no flip changes
-    tail: FloatArray = gammaincc(mean**2 / variance, values * (mean / variance))
-    return tail
+        return np.ones_like  # a statistic that no flip changes
+    shape, rate = mean**2 / variance, mean / variance
+    return lambda values: gammaincc(shape, values * rate)
 
 
-def maximum_tail(values: FloatArray, reference: FloatArray) -> FloatArray:
-    """Upper tail of the largest t^2, as if of m independent squared normals.
+def gamma_tail(values: FloatArray, reference: FloatArray) -> FloatArray:
+    """Upper tail of sums of t^2 under the gamma law of the reference's mean and variance."""
+    return gamma_law(reference)(values)
+
+
+def maximum_law(reference: FloatArray) -> Law:
+    """The law of the largest t^2, as if of m independent squared normals.
 
     The largest of m independent ones has the tail 1 - (1 - T)^m, with T the tail of one,
     and -m log(1 - T) is exponential with mean 1, from which the reference gives m.
     """
-    count = 1.0 / max(float(np.mean(-np.log1p(-_square_tail(reference)))), TINY)
-    tail: FloatArray = -np.expm1(count * np.log1p(-_square_tail(values)))
-    return tail
+    count = 1.0 / max(-float(np.log1p(-_square_tail(reference)).mean()), TINY)
+    return lambda values: -np.expm1(count * np.log1p(-_square_tail(values)))
+
+
+def maximum_tail(values: FloatArray, reference: FloatArray) -> FloatArray:
+    """Upper tail of the largest t^2 under the law that its reference gives."""
+    return maximum_law(reference)(values)
 
 
 def _square_tail(values: FloatArray) -> FloatArray:
@@ -171,15 +203,42 @@ def _square_tail(values: FloatArray) -> FloatArray:
     return tail
 
 
-def at_least_as_extreme(tails: FloatArray, level_shares: FloatArray) -> int:
-    """How many columns are at least as extreme as the first, which counts itself.
+def at_least_as_extreme(
+    statistics: Sequence[tuple[FloatArray, Law]], level_shares: Sequence[float]
+) -> int:
+    """How many patterns are at least as extreme as the first, which counts itself.
 
-    ``tails`` has one row for each statistic, and one column for the draws (the first) and for
-    each flip. A column is as extreme as the smallest of its tails, each divided by its
-    statistic's share of the level.
+    A statistic is given by its values, one for the draws (the first) and one for each flip, and
+    by their law. A pattern is as extreme as the smallest of its tails, each divided by its
+    statistic's share of the level. Only the tails of the largest values are computed: what is
+    smaller has a larger tail.
     """
-    least = np.min(tails / level_shares[:, None], axis=0)
-    return int(np.count_nonzero(least <= least[0] * (1.0 + STILL)))
+    shared = list(zip(statistics, level_shares, strict=True))
+    least = min(float(law(values[:1])[0]) / share for (values, law), share in shared)
+    bound = least * (1.0 + STILL)
+    extreme = np.zeros(statistics[0][0].size, dtype=np.bool_)
+    for (values, law), share in shared:
+        extreme[_extreme_places(values, law, share, bound)] = True
+    return int(np.count_nonzero(extreme))
+
+
+def _extreme_places(values: FloatArray, law: Law, share: float, bound: float) -> NDArray[np.intp]:
+    """Where the tail over the share is at most the bound."""
+    high = max(0, values.size - _FIRST_OF_INTEREST)
+    places = np.argpartition(values, high)[high:]
+    tails = law(values[places]) / share
+    # Tails are rounded: one that is hardly larger than the bound may belong to a tie.
+    if high == 0 or tails.max() > bound * (1.0 + STILL):
+        return places[tails <= bound]
+    # All of these are extreme: others are, too, down to a value that bisection finds.
+    ordered, low = np.sort(values), 0
+    while low < high:
+        middle = (low + high) // 2
+        if float(law(ordered[middle : middle + 1])[0]) / share <= bound:
+            high = middle
+        else:
+            low = middle + 1
+    return np.flatnonzero(values >= ordered[high])
 
 
 def is_decided(extreme: int, patterns: int, levels: Sequence[float]) -> bool:

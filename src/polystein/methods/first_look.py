@@ -48,7 +48,8 @@ class FirstLook:
         wanted += [part for part in further if part is not None]
         if wanted:
             most = rows_of_many_arrays(self._source.layout.dimension)
-            run_pass(self._source, every_row(self._source), *wanted, tick=tick, most=most)
+            rows = every_row(self._source)
+            run_pass(self._source, rows, *wanted, tick=tick, most=most, many_steps=bool(beside))
         if self._keys is not None:
             refuse_repeats(self._source, self._keys)
         if self._positive is not None:

@@ -15,7 +15,9 @@ from polystein._lib.numerics import TINY, finite, is_constant
 from polystein._lib.random import Streams, seed_sequence
 from polystein.data.axes import require_time_along_chains
 from polystein.data.coordinates import Frame
+from polystein.data.cores import side_by_side
 from polystein.data.passes import Accumulator, Tick, run_pass
+from polystein.data.screen import forbid_duplicates
 from polystein.data.source import Block, Source
 from polystein.data.split import TRAINING, Partition, Split
 from polystein.errors import (
@@ -105,16 +107,30 @@ class SplitSampleTest:
         first: bool,
     ) -> SplitRound:
         """Give every row its role, and take the first look at all rows in one pass."""
-        partition = self.split.partition(self.source.layout, streams.split)
+        repeats = first and not self.split.respects_time
+        # Roles do not matter to repeats. They do to all else that is looked at.
+        only_repeats = repeats and not (self.standardise or self.source.weighted or beside)
+        partition = self._partition(streams, tick, refuse_repeats=only_repeats)
         look = FirstLook(
             self.source,
             partition,
-            repeats=first and not self.split.respects_time,
+            repeats=repeats and not only_repeats,
             moments=self.standardise is not False,
             whiten=self.standardise == "whiten",
         )
         look.take(tick, beside)
         return SplitRound(self, partition, look.training_frame(), streams, notes, look)
+
+    def _partition(self, streams: Streams, tick: Tick | None, *, refuse_repeats: bool) -> Partition:
+        """A role for every row; while roles are drawn, rows that repeat may be looked for."""
+
+        def drawn() -> Partition:
+            return self.split.partition(self.source.layout, streams.split)
+
+        if not refuse_repeats:
+            return drawn()
+        rows = self.source.layout.total
+        return side_by_side(drawn, lambda: forbid_duplicates(self.source, tick), rows)
 
     def _validate_repeats(self, repeats: int) -> None:
         integer(repeats, "repeats", least=1)
@@ -273,16 +289,19 @@ def judged_columns(
     accumulator: ColumnAccumulator | None = None,
     tick: Tick | None = None,
     most: int | None = None,
+    many_steps: bool = False,
 ) -> JudgedColumns:
     """Project the test rows and estimate the long-run variance of every column.
 
     It is estimated by an accumulator of the test's own variance rule, unless one is given.
+    ``most`` and ``many_steps`` are those of `run_pass`.
     """
     if accumulator is None:
         accumulator = test.variance.accumulator(test.source.layout.lengths, columns)
     count = partition.count("test")
     judged = _Judged(projection, accumulator, [LargestValues(count) for _ in range(tails)], kept)
-    run_pass(test.source, partition.rows("test"), judged, tick=tick, most=most)
+    rows = partition.rows("test")
+    run_pass(test.source, rows, judged, tick=tick, most=most, many_steps=many_steps)
     whole = np.concatenate(judged.parts) if kept else None
     return JudgedColumns(judged.variance.finalise(), judged.tails, whole)
 

@@ -66,8 +66,10 @@ def effect_table(table: EffectTable) -> str:
     return "\n".join(lines)
 
 
-def effect_facts(result: GofResult, alpha: float = LEVEL) -> list[tuple[str, str]]:
-    """Labelled lines on what is wrong, what to do next and whether it matters.
+def effect_facts(
+    result: GofResult, alpha: float = LEVEL, most: int = MOST_SENTENCES
+) -> list[tuple[str, str]]:
+    """Labelled lines on what is wrong, at most so many, what to do next and whether it matters.
 
     Effects are computed for a rejected result only, unless they are there already.
     """
@@ -81,8 +83,10 @@ def effect_facts(result: GofResult, alpha: float = LEVEL) -> list[tuple[str, str
     if not rows:
         words = "no single mean, sd, correlation or shape stands out among all looked at"
         facts.append(("Effects", words))
-    # A direction shows what single parameters show, if these show anything.
-    shown = ([row for row in rows if not row.direction] or list(rows))[:MOST_SENTENCES]
+    shown = list(rows)
+    if len(shown) > most:
+        # A direction shows what single parameters show, if these show anything.
+        shown = ([row for row in rows if not row.direction] or shown)[:most]
     for row in shown:
         facts.append(("Found" if row is shown[0] else "", row.sentence))
     if len(rows) > len(shown):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import os
+import re
+from collections.abc import Callable, Sequence
 from html import escape
 from pathlib import Path
 
@@ -26,14 +28,18 @@ from polystein.report.text import (
 from polystein.results.evidence import Explanation
 from polystein.results.result import DEFAULT_LEVEL, GofResult
 
+#: A page has room for more sentences on what is wrong than a screen, and for longer names.
+MOST_SENTENCES, MOST_LETTERS = 20, 100
 # Readable on white and on black, and apart for colour-blind eyes.
 _FOR, _AGAINST = "#2f86c8", "#d9641e"
 _STYLE = """<style>
 .polystein table { border-collapse: collapse; margin: 0.5em 0; }
 .polystein tr, .polystein th, .polystein td { background: transparent; border: 0; }
-.polystein th, .polystein td { padding: 0.2em 0.8em 0.2em 0; text-align: left; }
-.polystein .number { text-align: right; }
+.polystein th, .polystein td { padding: 0.2em 0.8em 0.2em 0; text-align: left;
+                               vertical-align: top; }
+.polystein td.number, .polystein th.number { text-align: right; }
 .polystein .features { white-space: nowrap; }
+.polystein .features th[scope=col] { white-space: normal; }
 .polystein .verdict { font-size: 1.15em; font-weight: normal; padding-left: 0.6em;
                       border-left: 0.4em solid; }
 .polystein .rejected { border-color: #d9641e; }
@@ -42,8 +48,9 @@ _STYLE = """<style>
 </style>"""
 _PAGE_STYLE = """
 :root { color-scheme: light dark; }
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 46rem; margin: 2rem auto;
-       padding: 0 1rem; }
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 48rem; margin: 2rem auto;
+       padding: 0 1rem; overflow-wrap: break-word; }
+div.polystein { overflow-x: auto; }
 h2 { font-size: 1.1rem; margin-top: 2rem; }
 footer { margin-top: 2rem; font-size: 0.85rem; opacity: 0.7; }
 """
@@ -88,13 +95,13 @@ def _body(result: GofResult, alpha: float, heading: str) -> str:
 def _facts(result: GofResult, alpha: float) -> list[tuple[str, str]]:
     """What there is to know about the test, label by label."""
     reasons = result.reasons if result.verdict_at(alpha) == "inconclusive" else ()
-    effects = effect_facts(result, alpha)
+    effects = effect_facts(result, alpha, MOST_SENTENCES)
     facts = [
         *effects,
         ("Test", name_of_test(result)),
         ("Statistic", statistic_words(result)),
         (label_of_parts(effects), found_words(result, alpha)),
-        ("Chains", chains_words(result)),
+        ("Chains", chains_words(result, MOST_LETTERS)),
         ("Abstained", abstentions_beside(result, reasons)),
         ("Draws", draws_words(result)),
     ]
@@ -152,10 +159,15 @@ def _listed(title: str, sentences: tuple[str, ...]) -> str:
 
 def _pairs(rows: list[tuple[str, str]]) -> str:
     cells = "\n".join(
-        f'<tr><th scope="row">{escape(name)}</th><td>{escape(value)}</td></tr>'
+        f'<tr><th scope="row">{escape(name)}</th><td>{_with_names(value)}</td></tr>'
         for name, value in rows
     )
     return f"<table>\n{cells}\n</table>" if rows else ""
+
+
+def _with_names(text: str) -> str:
+    """A text whose names of parameters, between backticks, are set as names."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))
 
 
 def _table(result: GofResult, alpha: float) -> str:
@@ -165,33 +177,44 @@ def _table(result: GofResult, alpha: float) -> str:
         return ""
     found = result.rejected(alpha)
     name, number, shared = headings(result)
-    share = f'<th scope="col" class="number">share of the {shared}</th><th></th>'
+    share = f'<th scope="col" colspan="2">share of the {shared}</th>'
     head = (
         f'<tr><th scope="col">{name}</th><th scope="col">looks at</th>'
-        f'<th scope="col" class="number">z</th><th scope="col" class="number">{number}</th>'
-        f"<th></th>{share if found else ''}</tr>"
+        f'<th scope="col" class="number">z</th><th scope="col" colspan="2">{number}</th>'
+        f"{share if found else ''}</tr>"
     )
-    lines = (_row(row, found) for row in rows)
+    # Levels and evidence are never negative, and each has its own longest bar.
+    parts = bool(result.evidence.arms)
+    draw = _bars([number_of(row) for row in rows]) if parts else _bar
+    draw_share = _bars([row.share for row in rows]) if parts else _bar
+    lines = (_row(row, draw, draw_share if found else None) for row in rows)
     return "\n".join(['<table class="features">', head, *lines, "</table>"])
 
 
-def _row(row: Explanation, found: bool) -> str:
-    number = number_of(row)
-    share = f'<td class="number">{percent(row.share)}</td><td>{_bar(row.share)}</td>'
+def _row(
+    row: Explanation, draw: Callable[[float], str], draw_share: Callable[[float], str] | None
+) -> str:
+    number, share = number_of(row), ""
+    if draw_share is not None:
+        share = f'<td class="number">{percent(row.share)}</td><td>{draw_share(row.share)}</td>'
     return (
         f'<tr><th scope="row">{escape(row.name)}</th><td>{escape(row.words)}</td>'
         f'<td class="number">{row.z:.2f}</td>'
-        f'<td class="number">{number:.3f}</td><td>{_bar(number)}</td>'
-        f"{share if found else ''}</tr>"
+        f'<td class="number">{number:.3f}</td><td>{draw(number)}</td>{share}</tr>'
     )
 
 
-def _bar(value: float, width: int = 80) -> str:
-    """Draw a value in [-1, 1] from the middle line; its number stands beside it."""
+def _bars(column: Sequence[float]) -> Callable[[float], str]:
+    """How to draw the values of a column that has none below 0: the largest is a whole bar."""
+    largest = max((value for value in column if value > 0.0), default=1.0)
+    return lambda value: _bar(value / largest, width=56, middle=0.0)
+
+
+def _bar(value: float, width: int = 80, middle: float = 40.0) -> str:
+    """Draw a value in [-1, 1] from the line at the middle; its number stands beside it."""
     if math.isnan(value):
         return ""
-    middle = width / 2
-    length = min(1.0, abs(value)) * middle
+    length = min(1.0, abs(value)) * (width - middle)
     start = middle if value >= 0.0 else middle - length
     return (
         f'<svg width="{width}" height="12" aria-hidden="true">'

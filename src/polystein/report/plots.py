@@ -113,7 +113,8 @@ def _size(result: GofResult) -> float:
 
 def _draw_shares(axes: Axes, results: Mapping[str, GofResult], alpha: float) -> None:
     """Each feature's share in the statistic; results that are not rejected show none."""
-    names = _feature_order(results)
+    found = {name: result for name, result in results.items() if result.rejected(alpha)}
+    names = _feature_order(found or results)
     starts = [0.0] * len(results)
     for index, name in enumerate(names):
         sizes = [
@@ -125,7 +126,8 @@ def _draw_shares(axes: Axes, results: Mapping[str, GofResult], alpha: float) -> 
             left=starts,
             height=0.6,
             color=_COLOURS[index % len(_COLOURS)],
-            hatch=_HATCHES[index % len(_HATCHES)],
+            # Beyond as many features as colours, a colour comes again with another hatch.
+            hatch=_HATCHES[(index + index // len(_COLOURS)) % len(_HATCHES)],
             edgecolor="white",
             label=name,
         )

@@ -99,8 +99,11 @@ def draws_words(result: GofResult) -> str:
     return f"{text}; {result.ess:.0f} effective test draws"
 
 
-def chains_words(result: GofResult) -> str:
-    """The worst R-hat and ESS of draws and scores, and divergences; empty without chains."""
+def chains_words(result: GofResult, letters: int = 20) -> str:
+    """The worst R-hat and ESS of draws and scores, and divergences; empty without chains.
+
+    Names of parameters have at most so many letters.
+    """
     found = result.diagnostics
     if found is None:
         return ""
@@ -108,8 +111,8 @@ def chains_words(result: GofResult) -> str:
     rhat = max(both, key=lambda one: _or_less(one[1].rhat, -math.inf))
     ess = min(both, key=lambda one: _or_less(one[1].ess, math.inf))
     text = (
-        f"R-hat at most {rhat[1].rhat:.2f} ({rhat[0]} of {_shorten(rhat[1].rhat_of, 20)}), "
-        f"ESS at least {ess[1].ess:.0f} ({ess[0]} of {_shorten(ess[1].ess_of, 20)})"
+        f"R-hat at most {rhat[1].rhat:.2f} ({rhat[0]} of {_shorten(rhat[1].rhat_of, letters)}), "
+        f"ESS at least {ess[1].ess:.0f} ({ess[0]} of {_shorten(ess[1].ess_of, letters)})"
     )
     return text if found.sampler is None else f"{text}; {sampler_words(found.sampler)}"
 
@@ -252,18 +255,32 @@ def _table(result: GofResult, alpha: float, height: int) -> Iterator[str]:
         return
     found = result.rejected(alpha)
     name, number, shared = headings(result)
-    head = f"{name:<16} {'looks at':<20} {number:>7} {'z':>8}"
-    yield f"{head}  share of the {shared}" if found else head
     shown = rows[:most]
-    yield from (_line(row, found) for row in shown)
+    title = f"  share of the {shared}" if found else ""
+    bar = max(len(_bar(row.share)) for row in shown)
+    widths = _widths(shown, max(len(title), 10 + bar) if found else 0)
+    yield f"{name:<{widths[0]}} {'looks at':<{widths[1]}} {number:>7} {'z':>8}{title}"
+    yield from (_line(row, found, widths) for row in shown)
     if len(rows) > len(shown):
         yield f"... and {len(rows) - len(shown)} more"
     if found and any("-" in _bar(row.share) for row in shown):
         yield "Bars of minus signs: features that pulled the statistic the other way."
 
 
-def _line(row: Explanation, found: bool) -> str:
-    names = f"{_shorten(row.name, 16):<16} {_shorten(row.words, 20):<20}"
+def _widths(rows: Iterable[Explanation], beside: int) -> tuple[int, int]:
+    """Columns of names and of words: 16 and 20, and more where they need it and there is room.
+
+    Between them and what stands ``beside`` the numbers take 18 columns.
+    """
+    names, words = zip(*((len(row.name), len(row.words)) for row in rows), strict=True)
+    room = WIDTH - 18 - beside
+    name = min(max(16, *names), room - 20)
+    return name, min(max(20, *words), room - name)
+
+
+def _line(row: Explanation, found: bool, widths: tuple[int, int]) -> str:
+    name, words = widths
+    names = f"{_shorten(row.name, name):<{name}} {_shorten(row.words, words):<{words}}"
     numbers = f"{number_of(row):>7.3f} {row.z:>8.2f}"
     share = f"  {percent(row.share):>6}  {_bar(row.share)}" if found else ""
     return f"{names} {numbers}{share}".rstrip()

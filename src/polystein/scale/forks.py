@@ -14,7 +14,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import IO, Any
 
 import numpy as np
@@ -27,6 +27,8 @@ from polystein.errors import ClusterError
 MOST_DIMENSIONS = 64
 #: Fewer numbers than this are summed in the time that it takes to fork.
 FEWEST_NUMBERS = 2**23
+#: What a pipe holds; a mebibyte is what Linux allows to every user.
+PIPE_BYTES = 2**20
 #: Libraries with threads of their own, which do not allow it.
 _FORBIDDING = ("jax", "tensorflow")
 
@@ -78,7 +80,7 @@ class _Worker:
     def __init__(
         self, fold: Fold, parts: Sequence[list[Rows]], earlier: Sequence[_Worker] = ()
     ) -> None:
-        reading, writing = os.pipe()
+        reading, writing = _wide_pipe()
         self._results = os.fdopen(reading, "rb")
         try:
             self._process = _fork()
@@ -133,6 +135,16 @@ def _interrupts_wait() -> Iterator[None]:
         signal.signal(signal.SIGINT, handler)
         if came:
             signal.raise_signal(signal.SIGINT)
+
+
+def _wide_pipe() -> tuple[int, int]:
+    """A pipe that takes many results, so that no process has to wait until another is ready."""
+    ends = os.pipe()
+    with suppress(ImportError, AttributeError, OSError):  # no Linux, or more than a user may have
+        import fcntl
+
+        fcntl.fcntl(ends[1], fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+    return ends
 
 
 def _fork() -> int:

@@ -26,6 +26,7 @@ class ParquetTable:
     def __init__(self, path: Path, argument: str) -> None:
         self._argument, self._paths = argument, _files(path, argument)
         self._one_read = Lock()
+        self._marks = [_mark(file) for file in self._paths]
         self._files = [_opened(file, argument) for file in self._paths]
         self.names = self._columns = self._common_names()
         self._places = [
@@ -54,8 +55,10 @@ class ParquetTable:
 
     def _row_group(self, place: int) -> FloatArray:
         number, group = self._places[place]
+        self._require_unchanged(number)
         with self._one_read:  # PyArrow reads a row group on threads of its own
             table = self._files[number].read_row_group(group, columns=list(self._columns))
+        self._require_unchanged(number)
         expected = int(self._bounds[place + 1] - self._bounds[place])
         where = f"row group {group} of {self._paths[number].name}"
         if table.num_rows != expected:
@@ -68,6 +71,18 @@ class ParquetTable:
                 )
             rows[:, index] = in_double(column.to_numpy())
         return rows
+
+    def _require_unchanged(self, number: int) -> None:
+        """A file that was written again in place would mix rows of before with rows of now.
+
+        One that was removed, or replaced by another file of its name, stays readable as it was.
+        """
+        before, now = self._marks[number], _mark(self._paths[number])
+        if now is not None and before is not None and now[0] == before[0] and now != before:
+            raise ValueError(
+                f"{self._paths[number].name} was written to since it was opened: it had "
+                f"{before[1]} bytes then and has {now[1]} now"
+            )
 
     def _common_names(self) -> tuple[str, ...]:
         """The columns of the first file, which all others must have in the same order."""
@@ -101,6 +116,15 @@ def _by_number(path: Path) -> tuple[list[str | int], str]:
     """A key by which ``part.2.parquet`` comes before ``part.10.parquet``: rows have an order."""
     words = re.split(r"([0-9]+)", path.name)
     return [int(word) if index % 2 else word for index, word in enumerate(words)], path.name
+
+
+def _mark(path: Path) -> tuple[int, int, int] | None:
+    """Which file this is, its size and when it was last written to; None if there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def _opened(path: Path, argument: str) -> Any:

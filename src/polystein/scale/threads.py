@@ -66,7 +66,8 @@ class Threads:
             Serial().run(source, rows, accumulators, tick, size)
             return
         bounds = np.linspace(0, len(groups), ranges + 1).astype(int)
-        parts = [_joined(groups[low:high]) for low, high in pairwise(bounds)]
+        starts = {row[:2] for row in rows}
+        parts = [_joined(groups[low:high], starts) for low, high in pairwise(bounds)]
 
         def fold(part: list[Rows], count: Callable[[int], None]) -> list[Accumulator]:
             own = [accumulator.zero() for accumulator in accumulators]
@@ -116,21 +117,19 @@ def _on_threads(
             raise
 
 
-def _joined(blocks: list[Rows]) -> list[Rows]:
-    """Neighbouring blocks as one stretch again, which is cut when it is read."""
+def _joined(blocks: list[Rows], starts: set[tuple[int, int]]) -> list[Rows]:
+    """The blocks of one stretch as a stretch again, which is cut when it is read.
+
+    ``starts`` has the chain and the first row of every stretch that was asked for: what was asked
+    for apart stays apart, for an accumulator may tell one stretch from the next.
+    """
     joined: list[list[Rows]] = []
     for block in blocks:
-        last = joined[-1][-1] if joined else None
-        if last is not None and _continues(last, block):
+        if joined and block[:2] not in starts:
             joined[-1].append(block)
         else:
             joined.append([block])
     return [_stretch(part) for part in joined]
-
-
-def _continues(last: Rows, block: Rows) -> bool:
-    alike = (last.mask is None) == (block.mask is None)
-    return alike and (last.chain, last.stop) == (block.chain, block.start)
 
 
 def _stretch(blocks: list[Rows]) -> Rows:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
@@ -16,6 +17,8 @@ from polystein.types import BasisName, FloatArray
 
 #: What the features show in everyday words, by the order of the moment that they add.
 MOMENT_WORDS = ("location", "spread, correlation", "skewness", "tails")
+# exp of this is far from overflow, and so is its product with any constant here.
+_LARGEST_EXPONENT = 600.0
 
 
 class Term(NamedTuple):
@@ -32,6 +35,16 @@ class Term(NamedTuple):
         """The function at draws ``low:high``."""
         derivative = None if self.derivative is None else self.derivative[low:high]
         return Term(self.values[low:high], self.factor, derivative)
+
+
+class Envelope(NamedTuple):
+    """A function w that multiplies polynomials, and w'/w, at the draws; w is 1 where it is None.
+
+    Both may be overwritten by who takes them.
+    """
+
+    values: FloatArray | None = None
+    slope: FloatArray | None = None
 
 
 class Basis(Protocol):
@@ -55,6 +68,20 @@ class Basis(Protocol):
 
     def terms(self, draws: FloatArray) -> Iterator[Term]:
         """Evaluate the functions one after the other."""
+
+
+class EnvelopedBasis(Basis, Protocol):
+    """A basis of polynomials times envelopes, phi_i = p_i w, whose sums need few steps a row."""
+
+    @property
+    def polynomials(self) -> tuple[FloatArray, ...]:
+        """For each envelope the coefficients of 1, x, x^2, ... of its functions, a row for each."""
+
+    def envelopes(self, draws: FloatArray) -> Iterator[Envelope]:
+        """Evaluate the envelopes one after the other."""
+
+    def __hash__(self) -> int:
+        """What is worked out for a basis is kept."""
 
 
 @dataclass(frozen=True)
@@ -115,6 +142,15 @@ class Monomial(_Ordered):
                 power = np.multiply(values, draws, out=empty_like(draws))
                 previous, values = values, power
 
+    @property
+    def polynomials(self) -> tuple[FloatArray, ...]:
+        """The powers themselves."""
+        return (np.eye(self.order, self.order + 1, 1),)
+
+    def envelopes(self, draws: FloatArray) -> Iterator[Envelope]:
+        """Yield 1."""
+        yield Envelope()
+
 
 @dataclass(frozen=True)
 class Hermite(_Ordered):
@@ -158,9 +194,7 @@ class BoundedHermite(_Ordered):
 
     def terms(self, draws: FloatArray) -> Iterator[Term]:
         """Yield g_k by their recurrence, with g_k' = sqrt(k) g_(k-1) - x g_k / 2."""
-        before = np.multiply(draws, draws, out=empty_like(draws))
-        before *= -0.25
-        np.exp(before, out=before)
+        before = _gaussian(draws)
         values = np.multiply(draws, before, out=empty_like(draws))
         scaled = empty_like(draws)
         for k in range(1, self.order + 1):
@@ -173,6 +207,28 @@ class BoundedHermite(_Ordered):
                 product -= below
                 product *= 1.0 / math.sqrt(k + 1)
                 before, values = values, product
+
+    @property
+    def polynomials(self) -> tuple[FloatArray, ...]:
+        """h_1, ..., h_Q by the same recurrence, of their coefficients."""
+        rows = np.zeros((self.order + 1, self.order + 1))
+        rows[0, 0] = 1.0
+        for k in range(self.order):
+            rows[k + 1, 1:] = rows[k, :-1]
+            rows[k + 1] -= math.sqrt(k) * rows[k - 1]
+            rows[k + 1] /= math.sqrt(k + 1)
+        return (rows[1:],)
+
+    def envelopes(self, draws: FloatArray) -> Iterator[Envelope]:
+        """Yield exp(-x^2/4), of slope -x/2."""
+        yield Envelope(_gaussian(draws), np.multiply(draws, -0.5, out=empty_like(draws)))
+
+
+def _gaussian(draws: FloatArray) -> FloatArray:
+    """exp(-x^2/4), the envelope of the Hermite functions."""
+    values = np.multiply(draws, draws, out=empty_like(draws))
+    values *= -0.25
+    return np.exp(values, out=values)
 
 
 @dataclass(frozen=True)
@@ -203,8 +259,23 @@ class LinearAndBounded(_Ordered):
 
     def terms(self, draws: FloatArray) -> Iterator[Term]:
         """Yield x with its derivative 1, then the Hermite functions."""
-        yield from Monomial(1).terms(draws)
-        yield from BoundedHermite(self.order - 1).terms(draws)
+        for part in self._parts:
+            yield from part.terms(draws)
+
+    @property
+    def polynomials(self) -> tuple[FloatArray, ...]:
+        """x, and the Hermite polynomials."""
+        return tuple(own for part in self._parts for own in part.polynomials)
+
+    def envelopes(self, draws: FloatArray) -> Iterator[Envelope]:
+        """Yield 1 for x, then that of the Hermite functions, if there are any."""
+        for part in self._parts:
+            yield from part.envelopes(draws)
+
+    @cached_property
+    def _parts(self) -> tuple[Monomial | BoundedHermite, ...]:
+        bounded = (BoundedHermite(self.order - 1),) if self.order > 1 else ()
+        return (Monomial(1), *bounded)
 
 
 @dataclass(frozen=True)
@@ -234,15 +305,34 @@ class SmoothTails(_Ordered):
 
     def terms(self, draws: FloatArray) -> Iterator[Term]:
         """Yield the upper and the lower tail, each with its derivative."""
-        for sign in (1.0, -1.0):
-            values = np.multiply(draws, sign * self.steepness, out=empty_like(draws))
-            values -= self.steepness * self.border
-            np.tanh(values, out=values)
-            derivative = np.multiply(values, values, out=empty_like(draws))
-            np.subtract(1.0, derivative, out=derivative)
-            values += 1.0
-            values *= 0.5
-            yield Term(values, 0.5 * sign * self.steepness, derivative)
+        for values, slope in self.envelopes(draws):
+            assert values is not None
+            assert slope is not None
+            yield Term(values, 1.0, np.multiply(slope, values, out=slope))
+
+    @property
+    def polynomials(self) -> tuple[FloatArray, ...]:
+        """1 for both: the indicators are their own envelopes."""
+        return np.ones((1, 1)), np.ones((1, 1))
+
+    def envelopes(self, draws: FloatArray) -> Iterator[Envelope]:
+        """Yield the two indicators, 1/(1 + c u) and u/(c + u) with u = exp(-2 * 1.4 x)."""
+        double, there = 2.0 * self.steepness, math.exp(2.0 * self.steepness * self.border)
+        powers = np.multiply(draws, -double, out=empty_like(draws))
+        # Nothing overflows; beyond it the indicators are 0 and 1 to the last digit.
+        np.minimum(powers, _LARGEST_EXPONENT, out=powers)
+        np.exp(powers, out=powers)
+        values = np.multiply(powers, there, out=empty_like(draws))
+        values += 1.0
+        np.divide(1.0, values, out=values)
+        slope = np.multiply(values, -double, out=empty_like(draws))
+        slope += double
+        yield Envelope(values, slope)
+        values = np.add(powers, there, out=empty_like(draws))
+        np.divide(powers, values, out=values)
+        slope = np.multiply(values, double, out=empty_like(draws))
+        slope -= double
+        yield Envelope(values, slope)
 
 
 def basis_for(name: BasisName, order: int, *, standardise: bool) -> Basis:

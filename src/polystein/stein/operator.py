@@ -11,14 +11,15 @@ how Phi_i is summed over rows, contracted with A_i, squared, and laid out.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Protocol
+from functools import lru_cache
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from polystein._lib.arguments import one_of
 from polystein._lib.numerics import summed_products
 from polystein._lib.scratch import empty_like, product, release
-from polystein.stein.basis import Term
+from polystein.stein.basis import EnvelopedBasis, Term
 from polystein.types import FloatArray, Structure
 
 EVERY = slice(None)
@@ -229,6 +230,100 @@ def diagonal_entries(scores: FloatArray, terms: Iterable[Term]) -> Iterator[Floa
         else:
             entry += derivative if factor == 1.0 else factor * derivative
         yield entry
+
+
+@lru_cache(maxsize=16)
+def diagonal_sums(basis: EnvelopedBasis, kept: tuple[int, ...] = ()) -> DiagonalSums:
+    """How sums of the diagonal are put together; it is worked out once for each basis."""
+    return DiagonalSums(basis, kept)
+
+
+class _Power(NamedTuple):
+    """A power of the draws: which of its columns are summed, and its part in basis functions."""
+
+    scored: bool
+    free: bool
+    coefficients: list[tuple[int, float]]
+
+    @classmethod
+    def of(cls, own: FloatArray, slopes: FloatArray, kept: tuple[int, ...]) -> _Power:
+        """From its coefficients in the polynomials of all orders, and in their derivatives."""
+        parts = [(i, float(own[i - 1])) for i in kept if own[i - 1] != 0.0]
+        return cls(bool(own.any()), bool(slopes.any()), parts)
+
+
+class DiagonalSums:
+    """Sums over rows of the diagonal of Phi_i, from sums of columns that take fewer steps.
+
+    With phi_i = p_i w, a polynomial times an envelope, the diagonal of Phi_i is
+
+        s phi_i + phi_i' = p_i (s + w'/w) w + p_i' w,
+
+    the same combination of columns x^j (s + w'/w) w and x^j w in every row. The functions
+    themselves, of the orders ``kept``, are combinations of the latter.
+    """
+
+    def __init__(self, basis: EnvelopedBasis, kept: tuple[int, ...]) -> None:
+        self._envelopes = basis.envelopes
+        self._powers: list[list[_Power]] = []
+        columns, first = [np.zeros((0, basis.order))], 0
+        for polynomials in basis.polynomials:
+            own, slopes = _by_power(polynomials, first, basis.order)
+            both = np.stack([own, slopes], axis=1).reshape(2 * len(own), basis.order)
+            columns.append(both[both.any(axis=1)])
+            self._powers.append([_Power.of(*pair, kept) for pair in zip(own, slopes, strict=True)])
+            first += len(polynomials)
+        #: Sums of the diagonal are this, of shape (Q, columns), times sums of the columns.
+        self.combination = np.concatenate(columns).T.copy()
+
+    def columns(
+        self, draws: FloatArray, scores: FloatArray, values: dict[int, FloatArray]
+    ) -> Iterator[FloatArray | None]:
+        """Yield one column after the other, None for ones; ``values`` gets phi_i of orders kept.
+
+        A column is valid until the next one is asked for.
+        """
+        entry = empty_like(draws)
+        for powers, (power, slope) in zip(self._powers, self._envelopes(draws), strict=True):
+            shifted = scores if slope is None else np.add(slope, scores, out=slope)
+            for j, (scored, free, parts) in enumerate(powers):
+                if j > 0:
+                    power = _raised(power, draws)
+                if scored:
+                    yield shifted if power is None else np.multiply(shifted, power, out=entry)
+                if free:
+                    yield power
+                for i, coefficient in parts:
+                    values[i] = _added(values.get(i), coefficient, power, draws)
+
+
+def _by_power(polynomials: FloatArray, first: int, order: int) -> tuple[FloatArray, FloatArray]:
+    """Coefficients of p_i and of p_i' of each power, a row for each, among those of all orders."""
+    own, slopes = np.zeros((2, polynomials.shape[1], order))
+    own[:, first : first + len(polynomials)] = polynomials.T
+    slopes[:-1] = own[1:] * np.arange(1.0, len(own))[:, None]
+    return own, slopes
+
+
+def _raised(power: FloatArray | None, draws: FloatArray) -> FloatArray:
+    """The next power of the draws, in the memory of the one before unless these are the draws."""
+    if power is None:
+        return draws
+    return np.multiply(power, draws, out=empty_like(draws) if power is draws else power)
+
+
+def _added(
+    sums: FloatArray | None, coefficient: float, power: FloatArray | None, draws: FloatArray
+) -> FloatArray:
+    """A sum of powers with one more, in memory of its own unless these are the draws."""
+    if sums is None and power is draws and coefficient == 1.0:
+        return draws
+    part = empty_like(draws)
+    if power is None:
+        part.fill(coefficient)
+    else:
+        np.multiply(power, coefficient, out=part)
+    return part if sums is None else np.add(part, sums, out=part)
 
 
 def derivative_dot(term: Term, vector: FloatArray) -> FloatArray | float:

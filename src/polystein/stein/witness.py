@@ -217,6 +217,11 @@ def project(projection: Projection, block: Block) -> FloatArray:
     """Columns of a block; overflow is an error, not inf."""
     with np.errstate(over="ignore", invalid="ignore"):
         columns = projection.project(block.draws, block.scores)
+    return finite_features(columns)
+
+
+def finite_features(columns: FloatArray) -> FloatArray:
+    """The columns, or an error if any of their numbers overflowed."""
     finite(float(np.abs(columns).max()), "a feature")
     return columns
 

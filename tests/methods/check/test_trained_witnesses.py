@@ -27,7 +27,7 @@ from polystein.stein.basis import LinearAndBounded
 from polystein.stein.moments import stein_moments
 from tests.conftest import Array, arbitrary_rows, arbitrary_weights
 from tests.methods.check.training import chosen, stretches, trained_on
-from tests.reference import check as literal
+from tests.reference import trained_witnesses as literal
 
 ORDER = 3
 NAMES = ("trained score", "sparse score", "sparse stack", "trained x", "trained stack")

@@ -19,7 +19,7 @@ from polystein.stein.basis import LinearAndBounded
 from polystein.stein.moments import SteinMoments
 from tests.conftest import arbitrary_rows, arbitrary_weights
 from tests.methods.check.training import chosen, training_sums
-from tests.reference import check as literal
+from tests.reference import trained_witnesses as literal
 
 ORDER = 3
 

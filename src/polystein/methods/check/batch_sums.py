@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from polystein._lib.numerics import TINY, kish_size, summed_products
 from polystein._lib.scratch import empty_like
@@ -19,9 +17,10 @@ from polystein.data.screen import LargestDeviations
 from polystein.data.source import Block, Source
 from polystein.inference.columns import segment_sums
 from polystein.inference.memory import Joining, joinings
-from polystein.methods.check.batches import Batches, chains_are_batches
-from polystein.stein.basis import Basis, Term
-from polystein.stein.operator import diagonal_entries
+from polystein.methods.check.batches import Batches, add_to_batches, chains_are_batches
+from polystein.methods.check.pair_sums import PairJob, PairSums
+from polystein.stein.basis import EnvelopedBasis
+from polystein.stein.operator import diagonal_sums
 from polystein.types import FloatArray
 
 #: Sums over pairs of coordinates take at most this many numbers at once, 256 MiB. What does not
@@ -32,21 +31,8 @@ PAIR_NUMBERS = 2**25
 MOST_PAIRED_DIMENSIONS = 256
 #: Products of all pairs of scores are summed for no more coordinates than this.
 MOST_COORDINATES = 1_000
-# More sums over pairs than this are kept in single precision ...
-_MANY_SUMS = 2**22
-# ... if the largest score of a block lies between these: their products with standardised draws
-# and their squares stay far from the limits of single precision.
-_LEAST_SCORE, _MOST_SCORE = 1e-12, 1e12
-# So many segments of a block are multiplied together, if their products are no more than these.
-_MANY_SEGMENTS, _FEW_PRODUCTS = 16, 2**16
-
-
-class PairJob(NamedTuple):
-    """Sums of s_l phi_m of one order, for the score coordinates l of a slice."""
-
-    order: int
-    low: int
-    high: int
+# So few segments of a block are summed one by one.
+_FEW_SEGMENTS = 8
 
 
 class BatchSums:
@@ -60,10 +46,10 @@ class BatchSums:
         self,
         source: Source,
         frame: Frame,
-        basis: Basis,
+        basis: EnvelopedBasis,
         batches: Batches,
         orders: tuple[int, ...] = (),
-        tails: Basis | None = None,
+        tails: EnvelopedBasis | None = None,
     ) -> None:
         self.source, self.basis, self.batches, self.frame = source, basis, batches, frame
         self.deviations = LargestDeviations(frame, source.layout.dimension)
@@ -77,7 +63,8 @@ class BatchSums:
     def take(self, *others: Accumulator, tick: Tick | None = None) -> BatchSums:
         """Read all rows once, for these sums and for other accumulators."""
         most = rows_of_many_arrays(self.source.layout.dimension)
-        run_pass(self.source, every_row(self.source), self._pass, *others, tick=tick, most=most)
+        sums, rows = (self._pass, *others), every_row(self.source)
+        run_pass(self.source, rows, *sums, tick=tick, most=most, many_steps=True)
         return self
 
     @property
@@ -121,12 +108,12 @@ class BatchSums:
     @property
     def diagonal(self) -> FloatArray:
         """Sums of s, and of s phi_i + phi_i' for each order; of shape (batches, 1 + Q, d)."""
-        return self._pass.diagonal.reshape(self.count, 1 + self.basis.order, -1)
+        return self._pass.diagonal
 
     @property
     def tails(self) -> FloatArray:
         """Sums of s phi + phi' for the functions of the tails; of shape (batches, 2, d)."""
-        return self._pass.tails.reshape(self.count, -1, self.source.layout.dimension)
+        return self._pass.tails
 
     @property
     def score_products(self) -> FloatArray:
@@ -154,7 +141,7 @@ class BatchSums:
     @property
     def squares(self) -> FloatArray:
         """Sums over the batches of squared draws and squared scores, of shape (batches, 2, d)."""
-        return self._pass.squares.reshape(self.count, 2, -1)
+        return self._pass.squares
 
     @property
     def keeps_pairs(self) -> bool:
@@ -211,26 +198,52 @@ class BatchPass:
     def __init__(
         self,
         frame: Frame,
-        basis: Basis,
+        basis: EnvelopedBasis,
         batches: Batches,
         dimension: int,
         jobs: list[PairJob],
         deviations: LargestDeviations | None,
-        tails: Basis | None = None,
+        tails: EnvelopedBasis | None = None,
     ) -> None:
         self._tails = tails
         self._frame, self._basis, self._batches = frame, basis, batches
         self._dimension, self._jobs = dimension, jobs
         #: None where pairs are all that is summed: the rest has been summed before.
         self.deviations = deviations
-        self.diagonal = np.zeros((batches.count, (1 + basis.order) * dimension))
-        self.tails = np.zeros((batches.count, (0 if tails is None else tails.order) * dimension))
+        kept = tuple(sorted({job.order for job in jobs}))
+        self._diagonals = [diagonal_sums(basis, kept)]
+        self._diagonals += [] if tails is None else [diagonal_sums(tails)]
+        # Squares of draws and of scores, draws, the diagonal with the score first, and the tails.
+        orders = 0 if deviations is None else 4 + sum(map(len, self._combinations))
+        self._sums = np.zeros((batches.count, orders, dimension))
         own = 0 if dimension > MOST_COORDINATES or deviations is None else dimension
         self.score_products = np.zeros((own, own))
-        self.draws = np.zeros((batches.count, dimension))
-        self.squares = np.zeros((batches.count, 2 * dimension))
         self.weights, self.squared_weights = np.zeros(batches.count), 0.0
         self.pairs = {job: PairSums(job, batches.count, dimension) for job in jobs}
+
+    @property
+    def _combinations(self) -> list[FloatArray]:
+        return [sums.combination for sums in self._diagonals]
+
+    @property
+    def squares(self) -> FloatArray:
+        """Sums over the batches of squared draws and squared scores, of shape (batches, 2, d)."""
+        return self._sums[:, :2]
+
+    @property
+    def draws(self) -> FloatArray:
+        """Sums of the standardised draws."""
+        return self._sums[:, 2]
+
+    @property
+    def diagonal(self) -> FloatArray:
+        """Sums of s, and of s phi_i + phi_i' for each order; of shape (batches, 1 + Q, d)."""
+        return self._sums[:, 3 : 4 + self._basis.order]
+
+    @property
+    def tails(self) -> FloatArray:
+        """Sums of s phi + phi' for the functions of the tails; of shape (batches, 2, d)."""
+        return self._sums[:, 4 + self._basis.order :]
 
     def zero(self) -> BatchPass:
         """An accumulator of the same kind without rows."""
@@ -253,40 +266,34 @@ class BatchPass:
             self.deviations.update_seen(seen.draws, seen.weights)
         if segments.number.size == 0:
             return
-        terms = list(self._basis.terms(seen.draws))
-        if self.deviations is not None:
-            self._add_diagonal(seen, terms, segments)
+        values = self._values(seen) if self.deviations is None else self._add_all(seen, segments)
         for job, pairs in self.pairs.items():
-            pairs.add(seen, terms[job.order - 1].values, segments)
+            pairs.add(seen, values[job.order], segments)
 
-    def _add_diagonal(self, seen: Block, terms: list[Term], segments: Segments) -> None:
+    def _values(self, seen: Block) -> dict[int, FloatArray]:
+        """The basis functions that pairs need, by their orders."""
+        terms = list(self._basis.terms(seen.draws))
+        return {job.order: terms[job.order - 1].values for job in self._jobs}
+
+    def _add_all(self, seen: Block, segments: Segments) -> dict[int, FloatArray]:
+        """Add everything but pairs, and give the basis functions that these need."""
+        totals, values = Totals(seen, segments), dict[int, FloatArray]()
+        add_to_batches(self.weights, segments.number, totals.weights)
         if seen.weights is not None:
-            _add(
-                self.weights,
-                segments.number,
-                segment_sums(seen.weights, segments.low, segments.high),
-            )
             self.squared_weights += float(seen.weights @ seen.weights)
-        parts = []
-        for values in (seen.draws, seen.scores):
-            squares = np.multiply(values, values, out=empty_like(values))
-            parts.append(_weighted_sums(squares, seen.weights, segments))
-        _add(self.squares, segments.number, np.concatenate(parts, axis=1))
-        _add(self.draws, segments.number, _weighted_sums(seen.draws, seen.weights, segments))
-        parts = []
-        for entry in diagonal_entries(seen.scores, terms):
-            parts.append(_weighted_sums(entry, seen.weights, segments))
-        _add(self.diagonal, segments.number, np.concatenate(parts, axis=1))
-        self._add_tails(seen, segments)
+        sums, first = np.empty((segments.number.size, *self._sums.shape[1:])), 4
+        for place, column in enumerate(_plain_columns(seen)):
+            totals.write(column, sums[:, place])
+        for diagonal in self._diagonals:
+            orders, count = diagonal.combination.shape
+            parts = np.empty((len(sums), count, self._dimension))
+            for place, part in enumerate(diagonal.columns(seen.draws, seen.scores, values)):
+                totals.write(part, parts[:, place])
+            np.matmul(diagonal.combination, parts, out=sums[:, first : first + orders])
+            first += orders
+        add_to_batches(self._sums, segments.number, sums)
         self._add_score_products(seen)
-
-    def _add_tails(self, seen: Block, segments: Segments) -> None:
-        if self._tails is None:
-            return
-        entries = diagonal_entries(seen.scores, self._tails.terms(seen.draws))
-        next(entries)  # the scores have been summed
-        parts = [_weighted_sums(entry, seen.weights, segments) for entry in entries]
-        _add(self.tails, segments.number, np.concatenate(parts, axis=1))
+        return values
 
     def _add_score_products(self, seen: Block) -> None:
         """Add s s' of all rows."""
@@ -300,11 +307,8 @@ class BatchPass:
         """Add another accumulator's rows."""
         if self.deviations is not None and other.deviations is not None:
             self.deviations.merge(other.deviations)
-        self.diagonal += other.diagonal
-        self.tails += other.tails
+        self._sums += other._sums
         self.score_products += other.score_products
-        self.draws += other.draws
-        self.squares += other.squares
         self.weights += other.weights
         self.squared_weights += other.squared_weights
         for job, pairs in other.pairs.items():
@@ -312,81 +316,45 @@ class BatchPass:
         return self
 
 
-class PairSums:
-    """Sums over the batches of s_l phi_m, for the score coordinates l of a job.
+def _plain_columns(seen: Block) -> Iterator[FloatArray]:
+    """Squared draws, squared scores, draws and scores."""
+    for values in (seen.draws, seen.scores):
+        yield np.multiply(values, values, out=empty_like(values))
+    yield seen.draws
+    yield seen.scores
 
-    Many sums are kept in single precision, which halves their memory and the time of their
-    flips. Flips rank sums that are rounded alike, and need no more digits than that. Scores of
-    a size at which single precision could overflow or underflow are summed in double precision.
-    """
 
-    def __init__(self, job: PairJob, batches: int, dimension: int) -> None:
-        self._job = job
-        shape = (batches, job.high - job.low, dimension)
-        self.sums: NDArray[Any] = np.zeros(
-            shape, dtype=np.float32 if math.prod(shape) > _MANY_SUMS else np.float64
-        )
-        self._seen = np.zeros(batches, dtype=np.bool_)
+class Totals:
+    """Sums over the segments of a block, times the importance weights if there are any."""
 
-    def add(self, seen: Block, values: FloatArray, segments: Segments) -> None:
-        """Add s' phi of every segment to the sums of its batch."""
-        scores = seen.scores[:, self._job.low : self._job.high]
+    def __init__(self, seen: Block, segments: Segments) -> None:
+        self._segments, self._rows = segments, seen.weights_or_ones
+        #: The total weight of each segment, or its number of rows.
+        self.weights = (segments.high - segments.low).astype(np.float64)
         if seen.weights is not None:
-            scores = scores * seen.weights[:, None]
-        if self.sums.dtype == np.float32 and not _LEAST_SCORE < np.abs(scores).max() < _MOST_SCORE:
-            self.sums = self.sums.astype(np.float64)
-        scores, values = (rows.astype(self.sums.dtype, copy=False) for rows in (scores, values))
-        count = segments.number.size
-        if count >= _MANY_SEGMENTS and count * self.sums[0].size <= _FEW_PRODUCTS:
-            self._add_at_once(scores, values, segments)
-            return
-        product = np.empty(self.sums.shape[1:], dtype=self.sums.dtype)
-        for low, high, batch in zip(*(part.tolist() for part in segments), strict=True):
-            factors = scores[low:high], values[low:high]
-            if self._seen[batch]:
-                self.sums[batch] += summed_products(*factors, out=product)
-            else:
-                # The first product of a batch is written where it belongs.
-                summed_products(*factors, out=self.sums[batch])
-                self._seen[batch] = True
+            self.weights = segment_sums(seen.weights, segments.low, segments.high)
 
-    def _add_at_once(self, scores: FloatArray, values: FloatArray, segments: Segments) -> None:
-        """The same with one product for all segments of equal length, which are few lengths."""
-        lengths = segments.high - segments.low
-        for length in np.unique(lengths).tolist():
-            own = lengths == length
-            rows = segments.low[own, None] + np.arange(length)
-            products = scores.take(rows, axis=0).transpose(0, 2, 1) @ values.take(rows, axis=0)
-            _add(self.sums, segments.number[own], products)
-        self._seen[segments.number] = True
+    @cached_property
+    def _bounds(self) -> list[tuple[int, int]]:
+        return list(zip(self._segments.low.tolist(), self._segments.high.tolist(), strict=True))
 
-    def merge(self, other: PairSums) -> None:
-        """Add the sums of other rows."""
-        if self.sums.dtype != other.sums.dtype:
-            self.sums = self.sums.astype(np.float64)
-        self.sums += other.sums
-        self._seen |= other._seen
+    @cached_property
+    def _matrix(self) -> csr_array:
+        """The weight of every row in the sum of its segment, of shape (segments, rows)."""
+        low, high, _ = self._segments
+        ends = np.cumsum(high - low)
+        rows = np.arange(ends[-1]) + np.repeat(high - ends, high - low)
+        shape = low.size, self._rows.size
+        return csr_array((self._rows[rows], rows, np.append(0, ends)), shape=shape)
 
-    def without_diagonal(self) -> FloatArray:
-        """The sums, with 0 where l = m: these are the diagonal's."""
-        own = np.arange(self._job.low, self._job.high)
-        self.sums[:, own - self._job.low, own] = 0.0
-        return self.sums
-
-
-def _add(sums: FloatArray, batches: NDArray[np.intp], values: FloatArray) -> None:
-    """Add values to the sums of their batches, several of which may be the same."""
-    if batches.size == 1:
-        sums[batches[0]] += values[0]
-    elif np.all(batches[1:] > batches[:-1]):
-        sums[batches] += values
-    else:
-        np.add.at(sums, batches, values)
-
-
-def _weighted_sums(
-    columns: FloatArray, weights: FloatArray | None, segments: Segments
-) -> FloatArray:
-    """Sums over the rows of each segment, times the importance weights if there are any."""
-    weighted = columns if weights is None else columns * weights[:, None]
-    return segment_sums(weighted, segments.low, segments.high)
+    def write(self, column: FloatArray | None, out: FloatArray) -> None:
+        """Write the sums of a column to `out`, of shape (segments, d); None is a column of ones."""
+        if column is None:
+            out[:] = self.weights[:, None]
+        elif self.weights.size <= _FEW_SEGMENTS:
+            # Products with weights are several times as fast as sums of rows.
+            for place, (low, high) in enumerate(self._bounds):
+                summed_products(self._rows[low:high], column[low:high], out=out[place])
+        else:
+            # Several times as fast as `np.add.reduceat`, too.
+            out[:] = self._matrix @ column

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from polystein._lib.segments import Cuts, Segments
 from polystein.data.source import Block, Layout
+from polystein.types import FloatArray
 
 #: Batches have at least so many rows, so that sums are less skewed.
 FEWEST_ROWS = 4
@@ -106,3 +107,13 @@ class Batches:
     @cached_property
     def _cuts(self) -> Cuts:
         return Cuts(*self._table.T)
+
+
+def add_to_batches(sums: FloatArray, batches: NDArray[np.intp], values: FloatArray) -> None:
+    """Add values to the sums of their batches, several of which may be the same."""
+    if batches.size == 1:
+        sums[batches[0]] += values[0]
+    elif np.all(batches[1:] > batches[:-1]):
+        sums[batches] += values
+    else:
+        np.add.at(sums, batches, values)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import pairwise
+from collections.abc import Iterator, Sequence
+from itertools import groupby, pairwise
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from polystein.data.coordinates import Frame
 from polystein.data.passes import Tick, WeightSums, rows_of_many_arrays, run_pass
-from polystein.data.source import Block, Rows, Source, chosen_rows
+from polystein.data.source import Block, Rows, Source
 from polystein.inference.columns import ColumnMoments, MeanAndCovariance
 from polystein.stein.basis import Basis
 from polystein.stein.dual import DualWitness, fit_dual
@@ -19,9 +20,8 @@ from polystein.stein.moments import SteinMoments, merge_all
 from polystein.stein.witness import (
     PrimalWitness,
     ProjectedColumns,
-    Witness,
+    finite_features,
     maximiser,
-    project,
 )
 
 #: Training rows are cut into this many parts; each is projected on a witness of the others.
@@ -50,39 +50,22 @@ def cross_fitted_moments(
     None if all the importance weight is in one fold, which leaves no other rows. Of very many
     rows the first ones of every stretch are enough, for there are few features.
     """
-    moments = ColumnMoments(sums[0].basis.order + 1)
     total = sum(stretch.stop - stretch.start for part in parts for stretch in part)
     less = max(1, total // MOST_CROSS_FITTED)
-    parts = [[_part(stretch, 0, 1, less) for stretch in part] for part in parts]
-    if source.sequential or source.grain > 1:
-        # What is walked or decoded for one fold is not walked or decoded for the others again.
-        return _cross_fitted_at_once(source, parts, sums, frame, tick)
-    for k, part in enumerate(parts):
-        others = sums[:k] + sums[k + 1 :]
-        if not any(other.weight > 0.0 for other in others):
-            continue
-        projected = ProjectedColumns(witness_of(others, frame), moments)
-        run_pass(source, part, projected, tick=tick)
-    return None if moments.weight == 0.0 else moments.finalise()
-
-
-def _cross_fitted_at_once(
-    source: Source,
-    parts: list[list[Rows]],
-    sums: list[SteinMoments],
-    frame: Frame,
-    tick: Tick | None,
-) -> MeanAndCovariance | None:
-    """The same in one pass over all folds, chain by chain, with the witnesses of all at hand."""
     folded = FoldedColumns([], ColumnMoments(sums[0].basis.order + 1))
     wanted = []
     for k, part in enumerate(parts):
-        others = sums[:k] + sums[k + 1 :]
+        others, kept = sums[:k] + sums[k + 1 :], [_part(stretch, 0, 1, less) for stretch in part]
         if any(other.weight > 0.0 for other in others):
-            witness = witness_of(others, frame)
-            folded.witnesses.append(({row.chain: (row.start, row.stop) for row in part}, witness))
-            wanted += part
-    run_pass(source, sorted(wanted, key=lambda row: row[:2]), folded, tick=tick)
+            stretches = {row.chain: (row.start, row.stop) for row in kept}
+            folded.witnesses.append((stretches, witness_of(others, frame)))
+            wanted += kept
+    if not wanted:
+        return None
+    if source.sequential or source.grain > 1:
+        # What is walked or decoded for one fold is not walked or decoded for the others again.
+        wanted.sort(key=lambda row: row[:2])
+    run_pass(source, wanted, folded, tick=tick, many_steps=True)
     return None if folded.moments.weight == 0.0 else folded.moments.finalise()
 
 
@@ -92,7 +75,7 @@ class FoldedColumns(NamedTuple):
     A fold has at most one stretch of every chain.
     """
 
-    witnesses: list[tuple[dict[int, tuple[int, int]], Witness]]
+    witnesses: list[tuple[dict[int, tuple[int, int]], PrimalWitness]]
     moments: ColumnMoments
 
     def zero(self) -> FoldedColumns:
@@ -100,20 +83,39 @@ class FoldedColumns(NamedTuple):
         return FoldedColumns(self.witnesses, self.moments.zero())
 
     def update(self, block: Block) -> None:
-        """Take the rows of a block, which lies in one fold of every chain."""
-        for stretches, witness in self.witnesses:
-            own = np.zeros(block.rows, dtype=np.bool_)
-            for run in block.runs:
-                start, stop = stretches.get(run.chain, (0, 0))
-                own[run.low : run.high] = start <= run.start < stop
-            chosen = chosen_rows(block, own)
-            if chosen is not None:
-                self.moments.update(project(witness, chosen), chosen.weights)
+        """Take the rows of a block; every basis function is evaluated once."""
+        _, any_witness = self.witnesses[0]
+        seen = any_witness.frame.see(block)
+        terms = list(any_witness.basis.terms(seen.draws))
+        for number, low, high in self._neighbours(block):
+            own = [term.part(low, high) for term in terms]
+            _, witness = self.witnesses[number]
+            columns = finite_features(witness.contract(seen.scores[low:high], own))
+            weights = None if seen.weights is None else seen.weights[low:high]
+            self.moments.update(columns, weights)
+
+    def _neighbours(self, block: Block) -> Iterator[tuple[int, int, int]]:
+        """Neighbouring rows of a block that are in one fold: its number, the first row, the end."""
+        folds_of_runs = [
+            next(
+                number
+                for number, (stretches, _) in enumerate(self.witnesses)
+                if _inside(run.start, stretches.get(run.chain))
+            )
+            for run in block.runs
+        ]
+        for number, runs in groupby(zip(folds_of_runs, block.runs, strict=True), itemgetter(0)):
+            together = [run for _, run in runs]
+            yield number, together[0].low, together[-1].high
 
     def merge(self, other: FoldedColumns) -> FoldedColumns:
         """Add another accumulator's rows."""
         self.moments.merge(other.moments)
         return self
+
+
+def _inside(row: int, bounds: tuple[int, int] | None) -> bool:
+    return bounds is not None and bounds[0] <= row < bounds[1]
 
 
 def fitted_by_rows(

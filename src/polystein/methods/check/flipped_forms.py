@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -11,11 +12,13 @@ from polystein.inference.quadratic_forms import (
     apart,
     cumulants,
     flipped_forms,
+    flipped_norms,
     form_memory,
     form_tail,
     joined_products,
-    scaled,
+    largest_entry,
 )
+from polystein.inference.signflips import Law, flip_precision
 from polystein.methods.check.batch_sums import BatchSums
 from polystein.methods.check.families import FEWEST_INDEPENDENT_A_COORDINATE, LEAST_DEFLATION
 from polystein.methods.check.invariant import Form
@@ -28,6 +31,8 @@ MOST_NAMED = 3
 LEAST_LOADING = 0.3
 #: A direction that chance explains with more than this probability does not stand out.
 MOST_CHANCE = 0.05
+#: Forms that vary by less than this part of their trace are not flipped by a factor.
+LEAST_OF_TRACE = 1e-6
 
 
 class FlippedForm:
@@ -36,22 +41,37 @@ class FlippedForm:
     def __init__(self, form: Form, sums: BatchSums) -> None:
         self.form, self._found = form, list[FloatArray]()
         chains = len(sums.joinings) > 1
-        memory = form_memory(form.products, sums.joinings)
+        memory = form_memory(form.products, sums.joinings, form.factor)
         self._joining: Joining = sums.joinings[memory.level]
+        self._chains = self._joining.chains if chains else None
         self._deflation = memory.deflation
         #: Whether the form remembers too long to be judged.
         self.slow = memory.deflation < LEAST_DEFLATION
         joined = joined_products(form.products, self._joining)
-        self._kept = scaled(apart(joined, self._joining.chains if chains else None))
+        kept = apart(joined, self._chains)
+        # In units of the largest entry; single precision has a small range.
+        unit = largest_entry(kept)
+        self._kept = (kept / unit).astype(flip_precision(kept), copy=False)
         self._law = cumulants(self._kept)
+        self._factor = self._safe_factor(float(np.trace(joined)) / unit, unit)
         few = sums.effective_count(self._joining) < form.fewest_batches
         #: How many independent rows the rows are worth, and whether these are too few.
         self.worth = memory.independent(float(sums.sizes.sum()))
         self.short = chains and self.worth < FEWEST_INDEPENDENT_A_COORDINATE * form.coordinates
         #: Whether it is judged: it varies, on enough batches that are long enough.
-        self.moves = not (self.slow or few or self.short) and bool(np.any(self._kept))
+        self.moves = not (self.slow or few or self.short) and self._law.variance > 0.0
         #: Flips cost no more than those of so many features.
         self.features = len(self._kept)
+
+    def _safe_factor(self, trace: float, unit: float) -> FloatArray | None:
+        """The factor of K in this unit, unless batches matter with themselves alone.
+
+        Their own products are taken off norms of flipped factors, and rounding would be left.
+        """
+        if self.form.factor is None or self._law.variance**0.5 < LEAST_OF_TRACE * trace:
+            return None
+        factor: FloatArray = self._joining.joined(self.form.factor) / unit**0.5
+        return factor
 
     @property
     def words(self) -> str:
@@ -62,7 +82,11 @@ class FlippedForm:
         """Try further patterns of signs; the first one ever is that of the draws as they are."""
         if not self.moves:
             return
-        values = flipped_forms(self._kept, self._joining.of_first(signs))
+        own = self._joining.of_first(signs)
+        if self._factor is None:
+            values = flipped_forms(self._kept, own)
+        else:
+            values = flipped_norms(self._factor, self._chains, own)
         if not self._found:
             # The draws' own sums are more alike than flipped ones, by what is remembered.
             values[0] *= self._deflation
@@ -74,22 +98,25 @@ class FlippedForm:
         return (self.form.share,)
 
     @property
-    def tails(self) -> list[FloatArray]:
-        """The tail of the statistic, for the draws and for every flip."""
-        return [form_tail(np.concatenate(self._found), self._law)]
+    def is_flipped(self) -> bool:
+        """Whether any patterns of signs were tried."""
+        return bool(self._found)
+
+    @property
+    def statistics(self) -> list[tuple[FloatArray, Law]]:
+        """Values for the draws and for every flip, with their law."""
+        return [(np.concatenate(self._found), partial(form_tail, law=self._law))]
 
     def parts(self, names: Sequence[str]) -> Iterator[Part]:
         """The statistic with a p-value of its own, and the direction that stands out."""
-        form, (tail,) = self.form, self.tails
+        form, tail = self.form, float(form_tail(self._found[0][:1], self._law)[0])
         where: tuple[str, ...] = ()
         words = ""
-        if tail[0] <= MOST_CHANCE:
+        if tail <= MOST_CHANCE:
             direction = form.direction()
             where = tuple(names[place] for place in named_places(direction))
             words = direction_words(direction, names)
-        yield Part(
-            f"{form.name}: sum", form.words, form.orders, where, float(tail[0]), form.share, words
-        )
+        yield Part(f"{form.name}: sum", form.words, form.orders, where, tail, form.share, words)
 
 
 def named_places(direction: FloatArray) -> list[int]:

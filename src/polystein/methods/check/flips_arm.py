@@ -8,39 +8,33 @@ left is allowed for (`polystein.inference.memory`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple, TypeAlias
+from collections.abc import Iterator, Sequence
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from polystein.inference.memory import Joining, speeds, variance_curves
-from polystein.inference.signflips import (
-    FlippedStatistics,
-    at_least_as_extreme,
-    gamma_tail,
-    is_decided,
-    maximum_tail,
-    random_signs,
-    tamed,
-)
+from polystein.inference.signflips import at_least_as_extreme, is_decided, random_signs
 from polystein.methods.check.arms import ALL_ROWS, DIRECTIONS, FLIPS
 from polystein.methods.check.batch_sums import MOST_COORDINATES, BatchSums
 from polystein.methods.check.families import (
     FEWEST_BATCHES,
     FEWEST_INDEPENDENT_A_COORDINATE,
-    LEAST_DEFLATION,
-    Family,
     families,
+)
+from polystein.methods.check.flipped_families import (
+    MOST_TOGETHER,
+    FamiliesTogether,
+    FlippedFamily,
 )
 from polystein.methods.check.flipped_forms import FlippedForm
 from polystein.methods.check.invariant import forms
 from polystein.methods.check.shares import FEWEST_ROWS_A_COORDINATE, HOTELLING, Shares
-from polystein.results.evidence import Abstention, Arm, Part
+from polystein.results.evidence import Abstention, Arm
 from polystein.types import FloatArray
 
-#: The upper tail of values of a statistic under the law of reference values.
-Tail = Callable[[FloatArray, FloatArray], FloatArray]
+#: Statistics on the same flips: those of a family of features, or a quadratic form.
+Judged: TypeAlias = FlippedFamily | FlippedForm
 #: Patterns of signs, that of the draws as they are included: the p-value is a multiple of 1/500.
 #: Where it is near a level that people use, the flips go on until so many.
 FIRST_PATTERNS, FURTHER_PATTERNS = 500, (2_000, 6_000, 20_000)
@@ -68,16 +62,14 @@ def flip_signs(
     if left_out.all():
         return [Abstention(FLIPS, _ALL_SLOW)]
     shares = Shares(sums, left_out)
-    every = _everything(sums, left_out, shares)
-    signs = random_signs(FIRST_PATTERNS, sums.count, rng, unflipped_first=True)
-    for one in every:
-        one.flip(signs)
-    missing = list(_missing(every, shares))
-    judged = [one for one in every if one.moves]
+    every = _Everything(sums, left_out, shares)
+    every.flip(random_signs(FIRST_PATTERNS, sums.count, rng, unflipped_first=True))
+    missing = list(_missing(every.statistics, shares))
+    judged = every.moving
     if not judged:
         few = f"there are fewer than {FEWEST_BATCHES} independent batches of rows. Take more draws"
         return [Abstention(FLIPS, few), *missing]
-    extreme, patterns = _continued(judged, sums, rng, levels)
+    extreme, patterns = _continued(every, sums, rng, levels)
     parts = [part for one in judged for part in one.parts(names)]
     pairs = zip(parts, _shares(judged).tolist(), strict=True)
     shared = tuple(part._replace(level_share=share) for part, share in pairs)
@@ -112,16 +104,37 @@ def _missing(every: list[Judged], shares: Shares) -> Iterator[Abstention]:
             yield Abstention(f"{FLIPS} of {one.words}", _FEW_FOR_DIRECTIONS)
 
 
-def _everything(sums: BatchSums, left_out: NDArray[np.bool_], shares: Shares) -> list[Judged]:
+class _Everything:
     """All statistics, whether or not they can be judged."""
-    directions = [FlippedForm(form, sums) for form in forms(sums, left_out, shares)]
-    # What Hotelling's statistic cannot judge is left to the sum over the scores.
-    shares.has_hotelling = any(one.form.name == HOTELLING and one.moves for one in directions)
-    coordinates = [
-        _Flips(family, sums, left_out, careful=shares.correlated)
-        for family in families(sums, left_out, shares)
-    ]
-    return [*coordinates, *directions]
+
+    def __init__(self, sums: BatchSums, left_out: NDArray[np.bool_], shares: Shares) -> None:
+        forms_of_sums = [FlippedForm(form, sums) for form in forms(sums, left_out, shares)]
+        # What Hotelling's statistic cannot judge is left to the sum over the scores.
+        shares.has_hotelling = any(
+            one.form.name == HOTELLING and one.moves for one in forms_of_sums
+        )
+        coordinates = [
+            FlippedFamily(family, sums, left_out, careful=shares.correlated)
+            for family in families(sums, left_out, shares)
+        ]
+        self.statistics: list[Judged] = [*coordinates, *forms_of_sums]
+        small = sums.diagonal[0].size + sums.tails[0].size < MOST_TOGETHER
+        few = [one for one in coordinates if small and not one.family.of_pairs]
+        self._together = FamiliesTogether(few, sums) if few else None
+        self._alone = [one for one in self.statistics if one not in few]
+
+    @property
+    def moving(self) -> list[Judged]:
+        """Those that vary."""
+        return [one for one in self.statistics if one.moves]
+
+    def flip(self, signs: FloatArray) -> None:
+        """Try further patterns of signs."""
+        if self._together is not None:
+            self._together.flip(signs)
+        for one in self._alone:
+            if not one.is_flipped or one.moves:
+                one.flip(signs)
 
 
 def _shares(judged: list[Judged]) -> FloatArray:
@@ -132,27 +145,26 @@ def _shares(judged: list[Judged]) -> FloatArray:
 
 
 def _continued(
-    judged: list[Judged], sums: BatchSums, rng: np.random.Generator, levels: Sequence[float]
+    every: _Everything, sums: BatchSums, rng: np.random.Generator, levels: Sequence[float]
 ) -> tuple[int, int]:
     """How many of how many patterns are extreme, after as many flips as it takes to be sure."""
-    shares, patterns = _shares(judged), FIRST_PATTERNS
+    judged, patterns = every.moving, FIRST_PATTERNS
     most = _most_patterns(judged, sums)
     for further in FURTHER_PATTERNS:
-        extreme = at_least_as_extreme(_tails(judged), shares)
+        extreme = _extreme(judged)
         if further > most or is_decided(extreme, patterns, levels):
             return extreme, patterns
         while patterns < further:
             some = min(_PATTERNS_AT_ONCE, further - patterns)
-            signs = random_signs(some, sums.count, rng)
-            for one in judged:
-                one.flip(signs)
+            every.flip(random_signs(some, sums.count, rng))
             patterns += some
-    return at_least_as_extreme(_tails(judged), shares), patterns
+    return _extreme(judged), patterns
 
 
-def _tails(judged: list[Judged]) -> FloatArray:
-    """The tails of all statistics for the draws and for every flip."""
-    return np.array([tail for one in judged for tail in one.tails])
+def _extreme(judged: list[Judged]) -> int:
+    """How many patterns are at least as extreme as the draws, which count themselves."""
+    statistics = [statistic for one in judged for statistic in one.statistics]
+    return at_least_as_extreme(statistics, _shares(judged).tolist())
 
 
 def _most_patterns(judged: list[Judged], sums: BatchSums) -> float:
@@ -160,149 +172,3 @@ def _most_patterns(judged: list[Judged], sums: BatchSums) -> float:
     if not sums.keeps_pairs:
         return FIRST_PATTERNS
     return MOST_PRODUCTS / (sum(one.features for one in judged) * sums.count)
-
-
-class _Group(NamedTuple):
-    """Features of one part of a family, by their places in it, that share their batches.
-
-    ``deflation`` is the part of the variance that is seen, and ``independent`` is how many
-    independent rows a chain's rows are worth.
-    """
-
-    places: NDArray[np.intp]
-    joining: Joining
-    deflation: float
-    independent: float
-
-
-class _Flips:
-    """The two statistics of a family, for the draws and for every flip so far."""
-
-    def __init__(
-        self, family: Family, sums: BatchSums, left_out: NDArray[np.bool_], *, careful: bool
-    ) -> None:
-        self.family, self._sums, self._left_out = family, sums, left_out
-        self._careful = careful
-        #: Whether any features remember too long to be judged.
-        self.slow = False
-        # The groups of each part. A part may have been summed for one visit: it is grouped when
-        # it is first flipped.
-        self._groups: list[list[_Group]] = []
-        self._found: list[FlippedStatistics] = []
-
-    @property
-    def words(self) -> str:
-        """What the family looks at."""
-        return self.family.words
-
-    @property
-    def features(self) -> int:
-        """How many features are judged."""
-        return sum(group.places.size for groups in self._groups for group in groups)
-
-    def _grouped(self, part: FloatArray, offset: int) -> Iterator[_Group]:
-        """Features of a part by their memory, without those that cannot be judged."""
-        kept = self._kept(offset, part.shape[1])
-        for group in self._by_memory(part, kept):
-            if group.deflation < LEAST_DEFLATION:
-                self.slow = True
-            elif self._suffices(group):
-                yield group
-
-    def _by_memory(self, part: FloatArray, kept: NDArray[np.intp]) -> Iterator[_Group]:
-        """Groups of features with the batches they are summed over."""
-        levels, rows = self._sums.joinings, float(self._sums.sizes.sum())
-        if len(levels) == 1 or not kept.size:
-            yield _Group(kept, levels[0], 1.0, np.inf)
-            return
-        columns = tamed(part if kept.size == part.shape[1] else part[:, kept])
-        careful = self._careful or self.family.of_all
-        for features, memory in speeds(variance_curves(columns, levels), levels, careful=careful):
-            independent = memory.independent(rows)
-            yield _Group(kept[features], levels[memory.level], memory.deflation, independent)
-
-    def _suffices(self, group: _Group) -> bool:
-        """Whether the family can be judged on these batches."""
-        enough = self._sums.effective_count(group.joining) >= self.family.fewest_batches
-        return enough and group.independent >= self.family.fewest_rows
-
-    def _kept(self, offset: int, features: int) -> NDArray[np.intp]:
-        """Places of the features without a coordinate that is left out."""
-        if self.family.of_all:
-            return np.arange(features)
-        first, second = np.divmod(np.arange(offset, offset + features), self._left_out.size)
-        slow = self._left_out[second]
-        return np.flatnonzero(~(slow | self._left_out[first] if self.family.of_pairs else slow))
-
-    def flip(self, signs: FloatArray) -> None:
-        """Try further patterns of signs; the first one ever is that of the draws as they are."""
-        found, offset = FlippedStatistics(len(signs)), 0
-        for number, part in enumerate(self.family.parts()):
-            if number == len(self._groups):
-                self._groups.append(list(self._grouped(part, offset)))
-            for group in self._groups[number]:
-                self._add(found, part, offset, group, signs)
-            offset += part.shape[1]
-        self._found.append(found)
-
-    def _add(
-        self,
-        found: FlippedStatistics,
-        part: FloatArray,
-        offset: int,
-        group: _Group,
-        signs: FloatArray,
-    ) -> None:
-        """Add the features of a group, of a part that begins at ``offset`` in the family."""
-        whole = group.places.size == part.shape[1]
-        columns = group.joining.joined(part if whole else part[:, group.places])
-        own = group.joining.of_first(signs)
-        # The draws' own sums are more alike than flipped ones, by what is remembered.
-        unflipped = None if self._found else group.deflation
-        found.add(columns, own, places=offset + group.places, unflipped=unflipped)
-
-    @property
-    def moves(self) -> bool:
-        """Whether any feature varies."""
-        return any(found.largest.max() > 0.0 for found in self._found)
-
-    @property
-    def shares(self) -> tuple[float, ...]:
-        """Shares of the level of the statistics that have one."""
-        shares = self.family.sum_share, self.family.max_share
-        return tuple(share for share in shares if share > 0.0)
-
-    @property
-    def statistics(self) -> tuple[tuple[str, Tail, FloatArray], ...]:
-        """Kind, tail, and values for the draws and for every flip."""
-        total = np.concatenate([found.total for found in self._found])
-        largest = np.concatenate([found.largest for found in self._found])
-        both = (("sum", gamma_tail, total), ("max", maximum_tail, largest))
-        return both[: len(self.shares)]
-
-    @property
-    def tails(self) -> list[FloatArray]:
-        """The tails of the statistics, for the draws and for every flip.
-
-        To be calibrated, the draws are treated as one of the flips.
-        """
-        return [tail(values, values) for _, tail, values in self.statistics]
-
-    def parts(self, names: Sequence[str]) -> Iterator[Part]:
-        """The statistics, each with a p-value of its own."""
-        family, first = self.family, self._found[0]
-        orders, place = family.place(first.position, len(names))
-        where = (orders, tuple(names[index] for index in place))
-        # A sum that comes mostly from one feature is attributed to that feature.
-        of_sum = where if 2 * first.largest[0] > first.total[0] else (family.orders, ())
-        places = (of_sum, where)[: len(self.shares)]
-        for (kind, tail, values), share, (seen, coordinates) in zip(
-            self.statistics, self.shares, places, strict=True
-        ):
-            # To be shown, the draws are compared with the flips alone.
-            shown = float(tail(values[:1], values[1:])[0])
-            yield Part(f"{family.name}: {kind}", family.words, seen, coordinates, shown, share)
-
-
-#: Statistics on the same flips: those of a family of features, or a quadratic form.
-Judged: TypeAlias = _Flips | FlippedForm

@@ -34,13 +34,15 @@ from polystein.types import FloatArray
 _ROUNDING = 1e-13
 #: Products of pairs that are worked on at once.
 _NUMBERS_AT_ONCE = 2**20
+#: A factor has few columns if there are so many times as many batches.
+_COLUMNS_OF_FEW = 2
 
 
 class Form(NamedTuple):
     """A quadratic form of batch sums: products K of shape (batches, batches).
 
     ``coordinates`` is how many it takes together. ``direction`` gives the direction that stands
-    out, in standard deviations of the coordinates.
+    out, in standard deviations of the coordinates. ``factor`` is F if K = F F' with few columns.
     """
 
     name: str
@@ -51,6 +53,7 @@ class Form(NamedTuple):
     coordinates: int
     direction: Callable[[], FloatArray]
     fewest_batches: int = FEWEST_BATCHES
+    factor: FloatArray | None = None
 
 
 def forms(sums: BatchSums, left_out: NDArray[np.bool_], shares: Shares) -> Iterator[Form]:
@@ -78,7 +81,8 @@ def _hotelling(sums: BatchSums, kept: NDArray[np.intp], shares: Shares) -> Form:
 
     name, words, products = HOTELLING, "location, directions", standard @ standard.T
     share, _ = shares.of(name)
-    return Form(name, words, ("score",), products, share, kept.size, direction)
+    form = Form(name, words, ("score",), products, share, kept.size, direction)
+    return form._replace(factor=standard) if _COLUMNS_OF_FEW * kept.size <= len(products) else form
 
 
 def inverse_root(moments: FloatArray) -> FloatArray:
@@ -100,9 +104,10 @@ def _trace_of_square(
     means = sums.distant_means[:, kept]
     whole = whole if kept.size == whole.shape[1] else whole[:, kept[:, None], kept]
     largest = max(float(np.abs(own).max()), float(whole.max()), -float(whole.min()))
-    # In this unit products neither overflow nor underflow.
+    # Products neither overflow nor underflow in units of the largest sum.
     unit = 1.0 / max(finite(largest, "a batch sum"), TINY)
-    products = (own * unit) @ (own * unit).T + _transposed_products(whole, scores, means, unit)
+    own_products = (own * unit) @ (own * unit).T
+    products = own_products + _transposed_products(whole, unit * scores, means, unit)
 
     def direction() -> FloatArray:
         # The diagonal of ``whole`` is 0.
@@ -120,7 +125,7 @@ def _transposed_products(
 ) -> FloatArray:
     """Sum over l != m of Phi_a[l, m] Phi_b[m, l] in this unit, some pairs l < m at a time.
 
-    Sums of s_l x_m become those of s_l (x_m - means_m).
+    Sums of s_l x_m become those of s_l (x_m - means_m); the scores are in this unit.
     """
     batches, dimension = len(whole), whole.shape[1]
     flat = whole.reshape(batches, -1)
@@ -129,9 +134,8 @@ def _transposed_products(
     products = np.zeros((batches, batches))
 
     def entries(left: NDArray[np.intp], right: NDArray[np.intp]) -> FloatArray:
-        centres = scores.take(left, axis=1) * means.take(right, axis=1)
-        result: FloatArray = flat.take(dimension * left + right, axis=1) - centres
-        result *= unit
+        result: FloatArray = flat.take(dimension * left + right, axis=1) * unit
+        result -= scores.take(left, axis=1) * means.take(right, axis=1)
         return result
 
     for low in range(0, first.size, at_once):

@@ -200,6 +200,7 @@ def _judged(
         accumulator=accumulator,
         tick=tick,
         most=rows_of_many_arrays(rows.test.source.layout.dimension),
+        many_steps=True,
     )
     statistics = z_statistics(tested, judged=slice(None))
     if columns is not None:  # few independent rows show their skewness; sums of batches less

@@ -6,8 +6,8 @@ import pytest
 import polystein as ps
 from polystein._lib.segments import Segments
 from polystein.data.source import Block
-from polystein.methods.check import batch_sums
-from polystein.methods.check.batch_sums import PairJob, PairSums
+from polystein.methods.check import pair_sums
+from polystein.methods.check.pair_sums import PairJob, PairSums
 from tests.rows import Array, arbitrary_rows
 
 D, ROWS, BATCHES = 3, 24, 4
@@ -16,7 +16,7 @@ SEGMENTS = Segments(np.array([0, 6, 12, 20]), np.array([6, 12, 18, 24]), np.arra
 
 @pytest.fixture
 def single(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(batch_sums, "_MANY_SUMS", 0)
+    monkeypatch.setattr(pair_sums, "_MANY_SUMS", 0)
 
 
 def block(scale: float = 1.0, seed: int = 0, weights: Array | None = None) -> Block:
@@ -82,7 +82,7 @@ def test_the_verdict_does_not_depend_on_the_precision(
     draws = np.random.default_rng(seed).standard_normal((4, 250, 6))
     draws[..., 1] += 0.15 * (seed % 2) * draws[..., 0]
     double = ps.check(draws, -draws, rng=seed)
-    monkeypatch.setattr(batch_sums, "_MANY_SUMS", 0)
+    monkeypatch.setattr(pair_sums, "_MANY_SUMS", 0)
     single = ps.check(draws, -draws, rng=seed)
     assert single.pvalue == pytest.approx(double.pvalue, rel=1e-9)
     for one, other in zip(single.evidence.arms, double.evidence.arms, strict=True):
@@ -97,7 +97,7 @@ def test_many_segments_are_multiplied_together(
     few_products: int, weighted: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Segments of several lengths, some of one batch; the sums are those of single products."""
-    monkeypatch.setattr(batch_sums, "_FEW_PRODUCTS", few_products)
+    monkeypatch.setattr(pair_sums, "_FEW_PRODUCTS", few_products)
     edges = np.cumsum([0, *np.tile([3, 4, 3, 5], 10)])
     segments = Segments(edges[:-1], edges[1:], np.arange(40) // 3)
     draws, scores = arbitrary_rows(int(edges[-1]), D)

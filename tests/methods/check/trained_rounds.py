@@ -1,0 +1,58 @@
+"""Rounds of the arm that trains: chains, their split, and what their training rows sum to."""
+
+from typing import Any
+
+import numpy as np
+
+import polystein as ps
+from polystein._lib.notes import Notes
+from polystein.data.passes import every_row, run_pass
+from polystein.inference import memory
+from polystein.methods.check.batch_sums import BatchSums
+from polystein.methods.check.batches import cut
+from polystein.methods.check.families import BASIS
+from polystein.methods.check.trained_arm import (
+    Training,
+)
+from polystein.methods.check.trained_witnesses import TrainingSums
+from polystein.methods.split_sample import SplitRound, SplitSampleTest
+from tests.conftest import Array
+from tests.reference import memory as literal_memory
+from tests.statistical.samplers import autoregressive
+
+RULES = literal_memory.Rules(
+    memory.FEWEST_A_CHAIN,
+    memory.FLAT,
+    memory.MOST_INDEPENDENT,
+    memory.LUGSAIL_ERRORS,
+    memory.SLOWER_BY_CHANCE,
+)
+
+
+def chains(count: int, rows: int, d: int, rho: float, seed: int = 0) -> Array:
+    return autoregressive(np.random.default_rng(seed), count, rows, d, rho)
+
+
+def round_of(sample: ps.Sample, split: Any = None) -> SplitRound:
+    split = split or ps.BlockSplit(0.5)
+    test = SplitSampleTest(sample, BASIS, "full", split, ps.BatchMeans(), "greater", True)
+    (rows,) = test.rounds(1, 0, Notes())
+    return rows
+
+
+def sums_of(rows: SplitRound) -> BatchSums:
+    source = rows.test.source
+    batches = cut(source.layout, chains=True)
+    return BatchSums(source, rows.look.frame_of_all(), BASIS, batches).take()
+
+
+def training_sums(rows: SplitRound) -> TrainingSums:
+    source = rows.test.source
+    sums = TrainingSums(source, rows.partition, BASIS, rows.frame)
+    run_pass(source, every_row(source), sums)
+    return sums
+
+
+def known(memory: float, ess: float = 1_000.0) -> Training:
+    """What is known of 2,000 training rows."""
+    return Training(memory, 2_000.0, ess)
