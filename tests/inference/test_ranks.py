@@ -22,6 +22,9 @@ def kinds() -> dict[str, Array]:
     close = 1.0 + 2.0**-50 * np.round(8.0 * plain)
     one_close = plain.copy()
     one_close[2] = close[2]
+    pair, three = plain.copy(), plain.copy()
+    pair[1, 5] = pair[1, 40] + 1e-12
+    three[1, 5], three[1, 9] = three[1, 40] + 2e-12, three[1, 40] + 1e-12
     return {
         "plain": plain,
         "rounded": np.round(plain, 1),
@@ -29,6 +32,9 @@ def kinds() -> dict[str, Array]:
         "equal": np.full((4, COUNT), 0.3),
         "different in their last digits": close,
         "different in their last digits in one row": one_close,
+        "two nearly equal": pair,
+        "three nearly equal": three,
+        "of all sizes": np.exp(100.0 * plain),
         "tiny": np.round(3.0 * plain) * 5e-324,
         "zeros of both signs": np.where(plain > 0.5, plain, np.copysign(0.0, plain)),
         "huge": np.where(np.abs(plain) < 0.5, plain, np.copysign(1.7e308, plain)),
@@ -45,9 +51,14 @@ def test_rows_are_put_in_order(kind: str) -> None:
     assert np.array_equal(np.sort(found.order, axis=1), places)
 
 
-def test_rows_too_long_for_places_in_their_digits_are_put_in_order() -> None:
-    rows = np.random.default_rng(0).standard_normal((2, 5000))
-    assert np.array_equal(ordered(rows).inorder, np.sort(rows, axis=1))
+@pytest.mark.parametrize("count", [1024, 1025, 4096, 4097])
+@pytest.mark.parametrize("close", [False, True])
+def test_long_rows_are_put_in_order(count: int, close: bool) -> None:
+    rows = np.random.default_rng(0).standard_normal((3, count))
+    rows[1] = 1.0 + 1e-13 * rows[1] if close else rows[1]
+    found = ordered(rows)
+    assert np.array_equal(found.inorder, np.sort(rows, axis=1))
+    assert np.array_equal(rows.ravel()[found.order], found.inorder)
 
 
 @pytest.mark.parametrize("kind", list(kinds()))

@@ -16,9 +16,10 @@ Places = NDArray[np.intp]
 
 #: Blom's offset, for the normal scores of ranks.
 _BLOM = 3.0 / 8.0
-# Places in a row are kept in so many of the last binary digits of its numbers while they are
-# sorted. More digits would often decide which of two numbers is larger.
-_DIGITS = 12
+# Rows of up to so many numbers are sorted in single words, and longer ones in double words: of a
+# word, the last digits are a number's place in its row. Numbers that differ in what is left out
+# may come in the wrong order, the more often the longer the row.
+_SINGLE, _DOUBLE = 2**10, 2**12
 
 
 class Ordered(NamedTuple):
@@ -35,30 +36,66 @@ class Ordered(NamedTuple):
 def ordered(rows: FloatArray) -> Ordered:
     """The numbers of each row of an array from the smallest to the largest."""
     count = rows.shape[1]
-    order = _quick_order(rows) if count <= 2**_DIGITS else np.argsort(rows, axis=1)
+    order = _nearly_sorted(rows)
     order += count * np.arange(len(rows))[:, None]
     inorder = rows.take(order)
     level = _level(inorder)
-    if level.size and (wrong := _falling(inorder, level)).size:
-        order[wrong] = np.argsort(rows[wrong], axis=1) + count * wrong[:, None]
-        inorder[wrong] = rows.take(order[wrong])
+    for put_right in (_swap, _sort_again):
+        falls = _falls(inorder, level)
+        if not falls.size:
+            break
+        put_right(rows, order, inorder, falls)
         level = _level(inorder)
     return Ordered(order, inorder, level)
 
 
-def _quick_order(rows: FloatArray) -> Places:
-    """What `np.argsort` gives, but for numbers that agree in all but their last digits.
+def _nearly_sorted(rows: FloatArray) -> Places:
+    """What `np.argsort` gives, but for numbers that are nearly equal, in half of the time."""
+    count = rows.shape[1]
+    if count > _DOUBLE:
+        return np.argsort(rows, axis=1)
+    digits = (count - 1).bit_length()
+    keys = _single_words(rows, digits) if count <= _SINGLE else _double_words(rows, digits)
+    keys.sort(axis=1)
+    places: Places = (keys.view(f"u{keys.itemsize}") & (2**digits - 1)).astype(np.intp)
+    return places
 
-    Places take the last digits of the numbers, and the numbers are sorted: this takes two thirds
-    of the time.
-    """
-    digits = (rows.shape[1] - 1).bit_length()
-    keys = rows.view(np.int64) & -(1 << digits)
+
+def _single_words(rows: FloatArray, digits: int) -> NDArray[np.uint32]:
+    """How far each number is from the smallest of its row, in equal steps, and then its place."""
+    low, high = rows.min(axis=1, keepdims=True), rows.max(axis=1, keepdims=True)
+    # Whatever a number is that overflows, its place is kept.
+    with np.errstate(all="ignore"):
+        steps = (rows - low) * ((2.0 ** (32 - digits) - 1.0) / (high - low))
+        keys: NDArray[np.uint32] = steps.astype(np.uint32)
+    keys <<= np.uint32(digits)
+    keys |= np.arange(rows.shape[1], dtype=np.uint32)
+    return keys
+
+
+def _double_words(rows: FloatArray, digits: int) -> FloatArray:
+    """The numbers with their places for their last binary digits."""
+    keys = rows.view(np.int64) & -(2**digits)
     keys |= np.arange(rows.shape[1])
-    keys.view(np.float64).sort(axis=1)
-    keys &= (1 << digits) - 1
-    order: Places = keys.astype(np.intp, copy=False)
-    return order
+    numbers: FloatArray = keys.view(np.float64)
+    return numbers
+
+
+def _swap(_: FloatArray, order: Places, inorder: FloatArray, falls: Places) -> None:
+    """Swap neighbours that are in the wrong order, if no third number is involved."""
+    gaps = np.diff(falls, prepend=-2, append=order.size + 1) > 1
+    first = falls[gaps[1:] & gaps[:-1]]
+    both, other = np.concatenate([first, first + 1]), np.concatenate([first + 1, first])
+    for part in (order.reshape(-1), inorder.reshape(-1)):
+        part[both] = part[other]
+
+
+def _sort_again(rows: FloatArray, order: Places, inorder: FloatArray, falls: Places) -> None:
+    """Sort the rows that are not in order."""
+    count = rows.shape[1]
+    wrong = np.unique(falls // count)
+    order[wrong] = np.argsort(rows[wrong], axis=1) + count * wrong[:, None]
+    inorder[wrong] = rows.take(order[wrong])
 
 
 def _level(inorder: FloatArray) -> Places:
@@ -69,10 +106,11 @@ def _level(inorder: FloatArray) -> Places:
     return level.nonzero()[0]
 
 
-def _falling(inorder: FloatArray, level: Places) -> Places:
-    """The rows that are not in order."""
+def _falls(inorder: FloatArray, level: Places) -> Places:
+    """The places whose number is above the next one of its row, or is none."""
     flat = inorder.reshape(-1)
-    return np.unique(level[flat[level] != flat[level + 1]] // inorder.shape[1])
+    falls: Places = level[flat[level] != flat[level + 1]]
+    return falls
 
 
 def normal_scores(given: Ordered, *, of_values: FloatArray, of_distances: FloatArray) -> None:

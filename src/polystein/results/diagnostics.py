@@ -211,8 +211,10 @@ class Convergence:
         NaN, of a coordinate that does not vary, is neither large nor small.
         """
         rhat, ess = self._known()
-        largest = int(np.argmax([-math.inf if math.isnan(value) else value for value in rhat]))
-        smallest = int(np.argmin([math.inf if math.isnan(value) else value for value in ess]))
+        # Of equal ones the first is given.
+        large = [-math.inf if math.isnan(value) else value for value in rhat]
+        small = [math.inf if math.isnan(value) else value for value in ess]
+        largest, smallest = large.index(max(large)), small.index(min(small))
         every, names = len(self.ranked.known) == len(self.names), self.names
         return Worst(rhat[largest], names[largest], ess[smallest], names[smallest], every)
 

@@ -9,7 +9,11 @@ import pytest
 import polystein as ps
 from polystein.data.passes import every_row, run_pass
 from polystein.data.sample import as_source
-from polystein.inference.convergence import MeansConvergence, ranked_convergence
+from polystein.inference.convergence import (
+    MeansConvergence,
+    RankedConvergence,
+    ranked_convergence,
+)
 from polystein.methods.check import verdict
 from polystein.methods.check.agreement import ThinnedRows
 from polystein.methods.check.verdict import diagnosed, doubts, rank_suspects
@@ -155,10 +159,16 @@ def test_every_suspect_is_ranked() -> None:
     assert expected.rhat[1] > expected.rhat[3] > verdict.LARGEST_RHAT
 
 
-@pytest.mark.parametrize("bound", [1.03, 200.0])
-def test_all_places_beyond_a_bound_are_found(bound: float) -> None:
-    values = bound + np.array([-1e-9, 1e-9, np.nan, 5.0, 0.0, np.inf])
-    assert verdict._beyond(values, bound) == [1, 3, 5]
+@pytest.mark.parametrize("kind", ["rhat", "ess_bulk", "ess_tail", "rhat of means", "ess of means"])
+def test_all_places_beyond_a_bound_are_suspects(kind: str) -> None:
+    """One of the five numbers is beyond its bound at the places 1, 3 and 5."""
+    beyond = np.array([-1e-9, 1e-9, np.nan, 5.0, 0.0, np.inf])
+    names = ("rhat", "ess_bulk", "ess_tail", "rhat of means", "ess of means")
+    numbers = {name: np.full(6, 1.0 if "rhat" in name else 1e4) for name in names}
+    numbers[kind] = 1.03 + beyond if "rhat" in kind else 200.0 - beyond
+    of_means = (tuple(numbers[name].tolist()) for name in names[3:])
+    ranked = RankedConvergence(*(numbers[name] for name in names[:3]))
+    assert verdict._suspects(Convergence(tuple("abcdef"), *of_means), ranked) == [1, 3, 5]
 
 
 def test_rows_elsewhere_are_not_read_again() -> None:

@@ -84,35 +84,29 @@ def rank_suspects(*convergences: Convergence) -> None:
         return
     every, step = range(len(found[0].names)), _step(kept[0])
     chains = np.concatenate([rows.chains(every, step) for rows in kept], axis=2)
-    parts = (np.split(part, len(found)) for part in ranked_convergence(chains))
-    for one, *numbers in zip(found, *parts, strict=True):
-        ranked = RankedConvergence(*numbers)
+    ranked = ranked_convergence(chains)
+    for place, one in enumerate(found):
+        own = slice(place * len(every), (place + 1) * len(every))
+        numbers = RankedConvergence(*(part[own] for part in ranked))
         if step == 1:
-            one.ranked.put(every, ranked)
+            one.ranked.put(every, numbers)
         else:
-            one.ranked.learn(_suspects(one, ranked))
+            one.ranked.learn(_suspects(one, numbers))
 
 
-def _suspects(convergence: Convergence, ranked: RankedConvergence) -> set[int]:
-    """The coordinates near the bounds, by means or by ranks of some rows."""
-    return {
-        *_beyond(ranked.rhat, _SUSPECT_RHAT),
-        *_beyond(np.array(convergence.rhat_of_means), _SUSPECT_RHAT),
-        *_beyond(-ranked.ess_bulk, -_SUSPECT_ESS),
-        *_beyond(-ranked.ess_tail, -_SUSPECT_ESS),
-        *_beyond(-np.array(convergence.ess_of_means), -_SUSPECT_ESS),
-    }
+def _suspects(convergence: Convergence, ranked: RankedConvergence) -> list[int]:
+    """The coordinates near the bounds, by means or by ranks of some rows; NaN is not."""
+    means = np.array([convergence.rhat_of_means, convergence.ess_of_means])
+    apart = (ranked.rhat > _SUSPECT_RHAT) | (means[0] > _SUSPECT_RHAT)
+    few = (ranked.ess_bulk < _SUSPECT_ESS) | (ranked.ess_tail < _SUSPECT_ESS)
+    found: list[int] = np.flatnonzero(apart | few | (means[1] < _SUSPECT_ESS)).tolist()
+    return found
 
 
 def _step(rows: RowsOf) -> int:
     """Every how many rows are ranked first."""
     layout = rows.source.layout
     return max(1, min(layout.total // FEWEST_ROWS, min(layout.lengths) // FEWEST_ROWS_OF_CHAIN))
-
-
-def _beyond(values: FloatArray, bound: float) -> list[int]:
-    """The places of values above the bound; NaN is not."""
-    return np.flatnonzero(values > bound).tolist()
 
 
 def doubts(
