@@ -3,12 +3,12 @@
 import os
 import statistics
 from collections.abc import Callable, Iterator
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
 import polystein as ps
+from benchmarks.growth import Growth, fitted_growth, plain_slope, worst_step
 from benchmarks.harness import (
     Case,
     Side,
@@ -25,14 +25,13 @@ ORDER = 4
 #: Time of work whose cost is linear grows with this power of the rows.
 EXPONENTS = (0.95, 1.05)
 #: Coordinates of the generated rows.
-DIMENSION = 4
-#: The power is fitted to all sizes, and from the size on at which the time of the smallest, most of
-#: which is what a call costs whatever the rows are, is at most this part of the time.
-FIXED_SHARE = 0.05
-#: Numbers of generated rows.
-SIZES = (10**4, 10**5, 10**6, 3 * 10**6, 10**7, 3 * 10**7, 10**8)
+DIMENSION = 16
+#: Numbers of generated rows: three in every decade, for a fit of three numbers.
+SIZES = (*(digit * 10**power for power in range(4, 8) for digit in (1, 2, 5)), 10**8)
+#: Numbers of coordinates, and those around the most of which `check` looks at pairs.
+DIMENSIONS = (16, 32, 64, 128, 250, 256, 257, 512, 1000, 2000, 5000)
 #: Pairs of runs on two cores and on one.
-PAIRS = 2
+PAIRS = 3
 MOST_RESIDENT = 500 * 2**20
 MOST_BEYOND, MOST_SECONDS = 300 * 2**20, 30.0
 #: No more than so many times the time of the trend between neighbours.
@@ -98,44 +97,42 @@ def rows(name: str, most: int) -> Callable[[bool], Line]:
             memory = f"{one.resident / 2**20:.0f} MB resident"
             met, wall = yes(one.resident <= MOST_RESIDENT), milliseconds(one.seconds)
             yield [f"{name}, n={size:,}", wall, on_cpu(one), memory, "≤ 500 MB", met]
-        long = [one.seconds >= found[0].seconds / FIXED_SHARE for one in found]
-        # A power is fitted to two sizes at the least.
-        least = sizes[min(long.index(True), len(sizes) - 2) if any(long) else -2]
-        for start in (sizes[0], least):
-            wall, cpu = fitted_powers(sizes, found, start)
-            title = f"{name}, time ~ n^k from n={start:,} ({load()})"
-            bound = "0.95 to 1.05" if start == least else ""
-            met = yes(EXPONENTS[0] <= wall <= EXPONENTS[1]) if bound else ""
-            yield [title, f"k = {wall:.3f}", f"CPU k = {cpu:.3f}", "", bound, met]
+        yield from powers(name, sizes, found)
 
     return lines
 
 
-def fitted_powers(sizes: list[int], found: list[Measured], least: int) -> tuple[float, float]:
-    """Slopes of log time, of the wall and of the CPU, against log rows from so many rows on."""
-    kept = [
-        (size, one.seconds, one.cpu)
-        for size, one in zip(sizes, found, strict=True)
-        if size >= least
-    ]
-    logs = np.log(np.array(kept))
-    wall, cpu = (float(np.polyfit(logs[:, 0], logs[:, k], 1)[0]) for k in (1, 2))
-    return wall, cpu
+def powers(name: str, sizes: list[int], found: list[Measured]) -> Line:
+    """The power of the rows beside a fixed cost, the slope without one, and what the cost is."""
+    walls, cpus = [one.seconds for one in found], [one.cpu for one in found]
+    wall, cpu = fitted_growth(sizes, walls), fitted_growth(sizes, cpus)
+    fit = f"misfit at most {wall.misfit:.0%}"
+    met = yes(EXPONENTS[0] <= wall.power <= EXPONENTS[1])
+    yield [f"{name}, k of time = a + b n^k over all sizes ({load()})", power_cell(wall),
+           f"CPU {power_cell(cpu)}", fit, "0.95 to 1.05", met]  # fmt: skip
+    slopes = plain_slope(sizes, walls), plain_slope(sizes, cpus)
+    yield [f"{name}, slope of log time against log n over all sizes", f"{slopes[0]:.3f}",
+           f"CPU {slopes[1]:.3f}", "", "", ""]  # fmt: skip
+    yield [f"{name}, a, the cost of a call whatever its rows", f"{1e3 * wall.fixed:.2f} ms",
+           f"CPU {1e3 * cpu.fixed:.2f} ms", f"rows cost more from n={wall.even:,.0f} on", "",
+           ""]  # fmt: skip
+
+
+def power_cell(growth: Growth) -> str:
+    return f"k = {growth.power:.3f} ± {growth.error:.3f}"
 
 
 def dimensions(quick: bool) -> Line:
     """Time and memory of `check` against the dimension at n = 1000."""
-    sizes = [16, 64, 256, 512, 1000, 2000, 5000]
-    found = [measured("check, many dimensions", 1000, size) for size in sizes]
-    for size, one in zip(sizes, found, strict=True):
+    found = [measured("check, many dimensions", 1000, size) for size in DIMENSIONS]
+    for size, one in zip(DIMENSIONS, found, strict=True):
         yield bounded(f"check, n=1000, d={size:,}", one)
-    steps = [
-        (later.seconds / earlier.seconds) / (sizes[k + 1] / sizes[k]) ** 2
-        for k, (earlier, later) in enumerate(pairwise(found))
-    ]
-    cliff = max(steps)
-    yield ["check, worst step against d^2", "", "", f"{cliff:.2f}×", f"≤ {MOST_CLIFF:g}×",
-           yes(cliff <= MOST_CLIFF)]  # fmt: skip
+    wall, cpu = ([getattr(one, kind) for one in found] for kind in ("seconds", "cpu"))
+    cliff, before, after = worst_step(DIMENSIONS, wall)
+    step = f"d={before:,} to {after:,}"
+    yield [f"check, worst step up or down against d^{plain_slope(DIMENSIONS, wall):.2f} ({load()})",
+           step, f"CPU {worst_step(DIMENSIONS, cpu)[0]:.2f}×", f"{cliff:.2f}×",
+           f"≤ {MOST_CLIFF:g}×", yes(cliff <= MOST_CLIFF)]  # fmt: skip
 
 
 def many_dimensions(quick: bool) -> Line:
