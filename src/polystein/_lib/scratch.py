@@ -63,6 +63,16 @@ class reused:
             _POOL.arrays = []
 
 
+class apart:
+    """A context within `reused` in which arrays are their own, and outlive the block."""
+
+    def __enter__(self) -> None:
+        self._depth, _POOL.depth = _POOL.depth, 0
+
+    def __exit__(self, *_: object) -> None:
+        _POOL.depth = self._depth
+
+
 def next_block() -> None:
     """Say that no array of the last block is needed any more."""
     _POOL.taken = _POOL.held
