@@ -66,7 +66,8 @@ def _single_words(rows: FloatArray, digits: int) -> NDArray[np.uint32]:
     low, high = rows.min(axis=1, keepdims=True), rows.max(axis=1, keepdims=True)
     # Whatever a number is that overflows, its place is kept.
     with np.errstate(all="ignore"):
-        steps = (rows - low) * ((2.0 ** (32 - digits) - 1.0) / (high - low))
+        steps = rows - low
+        steps *= (2.0 ** (32 - digits) - 1.0) / (high - low)
         keys: NDArray[np.uint32] = steps.astype(np.uint32)
     keys <<= np.uint32(digits)
     keys |= np.arange(rows.shape[1], dtype=np.uint32)
@@ -83,11 +84,14 @@ def _double_words(rows: FloatArray, digits: int) -> FloatArray:
 
 def _swap(_: FloatArray, order: Places, inorder: FloatArray, falls: Places) -> None:
     """Swap neighbours that are in the wrong order, if no third number is involved."""
-    gaps = np.diff(falls, prepend=-2, append=order.size + 1) > 1
-    first = falls[gaps[1:] & gaps[:-1]]
-    both, other = np.concatenate([first, first + 1]), np.concatenate([first + 1, first])
+    alone = np.ones(falls.size, dtype=np.bool_)
+    apart = falls[1:] - falls[:-1] > 1
+    alone[1:] &= apart
+    alone[:-1] &= apart
+    first = falls[alone]
     for part in (order.reshape(-1), inorder.reshape(-1)):
-        part[both] = part[other]
+        # An index gives a copy.
+        part[first], part[first + 1] = part[first + 1], part[first]
 
 
 def _sort_again(rows: FloatArray, order: Places, inorder: FloatArray, falls: Places) -> None:
