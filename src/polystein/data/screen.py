@@ -104,6 +104,11 @@ def _part(keys: NDArray[Any], number: int, count: int) -> NDArray[Any]:
     """The keys in one of several ranges of equal width, over which they are spread evenly."""
     values = int(np.iinfo(keys.dtype).max) + 1
     low, high = number * values // count, (number + 1) * values // count - 1
+    # The first and the last range have one end only, and two cores have no others.
+    if number == 0:
+        return keys[keys <= high]
+    if number == count - 1:
+        return keys[keys >= low]
     return keys[(keys >= low) & (keys <= high)]
 
 
