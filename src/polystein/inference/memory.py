@@ -39,6 +39,8 @@ LUGSAIL_ERRORS = 0.1
 CAREFUL_ERRORS = 0.5
 # Columns that are worked on at once: they stay in a core's cache.
 _COLUMNS_AT_ONCE = 512
+# The sums of so few chains are spread over their batches by a product.
+_FEW_CHAINS = 16
 #: Chance that any feature of a family is taken for slower than the rest when none is.
 SLOWER_BY_CHANCE = 0.01
 
@@ -137,6 +139,12 @@ class Joining:
         return result
 
     @cached_property
+    def share_matrix(self) -> FloatArray:
+        """The shares where a batch is of a chain, else 0; of shape (batches, chains)."""
+        result: FloatArray = self.members * self.shares[:, None]
+        return result
+
+    @cached_property
     def expected(self) -> float:
         """The squared deviations from the chains' means that rows of variance 1 would have."""
         return max(float(np.sum(self.rows * (1.0 - self.shares))), TINY)
@@ -175,8 +183,12 @@ def _variances(joined: FloatArray, level: Joining) -> FloatArray:
 
 def within_chains(joined: FloatArray, level: Joining) -> FloatArray:
     """Sums over batches less what the means of their chains make of them."""
-    deviations = level.by_chain.summed(joined)[level.own_chain]
-    deviations *= level.shares[:, None]
+    chains = level.by_chain.summed(joined)
+    if len(chains) <= _FEW_CHAINS:
+        deviations = level.share_matrix @ chains
+    else:
+        deviations = chains[level.own_chain]
+        deviations *= level.shares[:, None]
     return np.subtract(joined, deviations, out=deviations)
 
 
@@ -322,10 +334,16 @@ def _slower(curves: FloatArray, levels: Sequence[Joining], first: int) -> NDArra
     varying = curves[first] > TINY
     if not varying.any():
         return np.zeros(varying.size, dtype=np.bool_)
-    growth = np.divide(curves, curves[first], out=np.zeros_like(curves), where=varying)[first + 1 :]
+    later, before = curves[first + 1 :], curves[first]
+    if varying.all():
+        growth = later / before
+        usual = _medians(growth)
+    else:
+        growth = np.divide(later, before, out=np.zeros_like(later), where=varying)
+        usual = _medians(growth[:, varying])
     freedom = np.array([max(1, level.freedom) for level in levels[first + 1 :]])
     most = chdtri(freedom, SLOWER_BY_CHANCE / varying.size) / freedom
-    bounds = (1.0 + FLAT) * most * _medians(growth if varying.all() else growth[:, varying])
+    bounds = (1.0 + FLAT) * most * usual
     slower: NDArray[np.bool_] = (growth > bounds[:, None]).any(axis=0)
     return slower
 

@@ -186,7 +186,7 @@ def _within_chains(joined: FloatArray, level: Joining) -> FloatArray:
 
     A batch's share of the sum over its chain is taken off, on either side of the products.
     """
-    members, shares = level.members, level.members * level.shares[:, None]
+    members, shares = level.members, level.share_matrix
     within: FloatArray = joined - shares @ (members.T @ joined)
     within -= (within @ members) @ shares.T
     return within

@@ -83,11 +83,9 @@ def training_memory(rows: SplitRound, sums: BatchSums) -> Training:
         return Training(0.0, 0.0, 0.0)
     sizes, chains = sums.sizes[batches], sums.batches.chain_of[batches]
     levels = joinings(sizes, chains)
-    memories = [
-        speed.memory.rows
-        for columns in _scores_and_spreads(rows, sums, batches)
-        for speed in speeds(variance_curves(tamed(columns), levels), levels)
-    ]
+    columns = np.concatenate(_scores_and_spreads(rows, sums, batches), axis=1)
+    curves = np.split(variance_curves(tamed(columns), levels), 2, axis=1)
+    memories = [speed.memory.rows for family in curves for speed in speeds(family, levels)]
     slowest = of_means(sums, "scores", batches).ess.min()
     return Training(max(memories), float(sizes.sum()), float(slowest))
 
