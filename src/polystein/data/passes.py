@@ -33,8 +33,7 @@ ROWS_PER_COLUMN = 2
 _WORTH_A_LIMIT, _NO_LIMIT = 2**17, nullcontext()
 # Up to so many blocks it does not matter how full they are.
 _FEW_BLOCKS = 16
-# What takes dozens of steps on a block has its arrays in the third-level cache anyway: blocks of so
-# many times the size halve what the steps cost beside their arithmetic.
+# Work of dozens of steps leaves that cache anyway: blocks so many times as long take fewer steps.
 _LONG_BLOCKS = 2
 # A sample of so few numbers, 512 KiB, and of so few blocks is one block: what a block costs beside
 # its arithmetic counts for more there than what stays in cache.
@@ -113,8 +112,10 @@ class Serial:
         """Feed every block, of at most `size` rows, to every accumulator."""
 
         def feed(block: Block) -> None:
+            mark = scratch.mark()
             for accumulator in accumulators:
                 accumulator.update(block)
+                scratch.rewind(mark)
 
         _visit(_read_blocks(source, rows, size), feed, tick)
 
@@ -164,8 +165,7 @@ def run_pass(
     executor = SERIAL if source.sequential else given
     tick = tick or _TICK.get() or Tick()
     with _few_blas_threads(source):
-        size = _size(source, most, many_steps=many_steps)
-        executor.run(source, list(rows), accumulators, tick, size)
+        executor.run(source, list(rows), accumulators, tick, _size(source, most, many_steps))
 
 
 def visit_blocks(
@@ -217,7 +217,7 @@ def every_row(source: Source) -> Iterator[Rows]:
         yield Rows(chain, 0, length)
 
 
-def _size(source: Source, most: int | None, *, many_steps: bool = False) -> int:
+def _size(source: Source, most: int | None, many_steps: bool = False) -> int:
     """Most rows of a block."""
     dimension, total = source.layout.dimension, source.layout.total
     size = block_rows(dimension)
