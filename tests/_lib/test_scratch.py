@@ -33,6 +33,17 @@ def test_the_next_block_has_the_memory_of_the_last() -> None:
 
 
 @pytest.mark.usefixtures("inside")
+def test_what_was_taken_since_a_mark_is_handed_out_again() -> None:
+    kept = taken(2)
+    mark = scratch.mark()
+    first = taken(3)
+    scratch.rewind(mark)
+    second = taken(3)
+    assert [address(array) for array in second] == [address(array) for array in first]
+    assert not any(np.shares_memory(array, own) for array in second for own in kept)
+
+
+@pytest.mark.usefixtures("inside")
 def test_memory_is_never_handed_out_twice_within_a_block() -> None:
     for _ in range(3):
         arrays = [scratch.empty(*shape) for shape in ((4, 3), (2,), (4, 3), (100, 2), (1, 1, 5))]

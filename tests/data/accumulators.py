@@ -23,11 +23,12 @@ from polystein.corrections.gram import Folds, GramPass
 from polystein.corrections.influence import Combination, InfluencePass
 from polystein.corrections.products import ProductSums
 from polystein.data.coordinates import RAW, DrawMoments
-from polystein.data.passes import Tick, WeightSums, every_row, run_pass
+from polystein.data.passes import Tick, every_row, run_pass
 from polystein.data.score_screen import ScreenedRows
 from polystein.data.screen import LargestDeviations, PositiveWeights, RowKeys
 from polystein.data.source import Source
 from polystein.data.split import TRAINING, ForRoles, Partition
+from polystein.data.weight_sums import WeightSums
 from polystein.explain.directions import MemorySums
 from polystein.explain.screening import ShapeLook
 from polystein.inference.batch_means import CellAccumulator

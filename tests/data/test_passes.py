@@ -11,9 +11,7 @@ from polystein.data.coordinates import DrawMoments
 from polystein.data.passes import (
     SERIAL,
     Tick,
-    WeightSums,
     block_rows,
-    effective_weights,
     every_row,
     first_block,
     gathered,
@@ -21,6 +19,7 @@ from polystein.data.passes import (
     visit_blocks,
 )
 from polystein.data.source import Block, Rows
+from polystein.data.weight_sums import WeightSums, effective_weights
 from polystein.scale.threads import Threads
 from polystein.stein.basis import Monomial
 from polystein.stein.moments import SteinMoments, SteinSums, stein_moments
@@ -253,24 +252,6 @@ def test_the_first_block_is_no_longer_than_its_chain() -> None:
     assert first_block(ps.Sample(draws, scores)).rows == block_rows(2)
     short = first_block(ps.Sample(draws[:40].reshape(2, 20, 2), scores[:40].reshape(2, 20, 2)))
     assert np.array_equal(short.draws, draws[:20])
-
-
-# Effective weights
-
-
-def test_without_weights_every_row_counts() -> None:
-    draws, scores = (table.reshape(2, 20, 2) for table in arbitrary_rows(40, 2))
-    assert effective_weights(ps.Sample(draws, scores)) == 40.0
-    equal = ps.Sample(draws, scores, log_weights=np.full((2, 20), -3.0))
-    assert effective_weights(equal) == pytest.approx(40.0, rel=1e-14)
-
-
-def test_effective_weights_are_kishs_size() -> None:
-    """Over several blocks, whatever the scale of the log-weights."""
-    n = block_rows(2) + 100
-    log_weights, weights = arbitrary_weights(n)
-    sample = ps.Sample(*arbitrary_rows(n, 2), log_weights=log_weights)
-    assert effective_weights(sample) == pytest.approx(1.0 / float(weights @ weights), rel=1e-12)
 
 
 # Overflow

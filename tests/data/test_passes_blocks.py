@@ -184,6 +184,32 @@ def test_work_of_many_steps_has_longer_blocks(columns: int, rows: int) -> None:
     assert max(block.rows for block in many_but_short) == 9
 
 
+class Taking(Recorder):
+    """Takes memory for a block, as work on it does."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[Any] = []
+
+    def update(self, block: Block) -> None:
+        own = scratch.empty(block.rows, 100)
+        assert not np.shares_memory(own, block.draws)
+        self.found.append(own)
+
+
+def test_accumulators_work_one_after_the_other_in_the_same_memory(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Rows that were gathered for all of them stay."""
+    monkeypatch.setattr(scratch, "SMALL", 0)
+    source, mask = numbered(300), np.arange(300) % 3 > 0
+    first, second = Taking(), Taking()
+    run_pass(source, [Rows(0, 0, 300, mask)], first, second, most=50)
+    assert len(first.found) > 3
+    for one, other in zip(first.found, second.found, strict=True):
+        assert np.shares_memory(one, other)
+
+
 @pytest.mark.parametrize(("rows", "stops"), [(8, [8, 16, 20]), (20, [20])])
 def test_blocks_end_with_their_chain_where_the_next_does_not_fit(
     rows: int, stops: list[int]

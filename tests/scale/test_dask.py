@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import polystein as ps
-from polystein.data.passes import WeightSums
 from polystein.data.source import Layout, Rows
+from polystein.data.weight_sums import WeightSums
 from polystein.scale.dask import Extent, _computed, _merged, _Scored, _Work, assigned
 from polystein.scale.dask_graph import _goes_along
 from polystein.stein.moments import SteinMoments, SteinSums

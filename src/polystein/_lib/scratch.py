@@ -78,6 +78,17 @@ def next_block() -> None:
     _POOL.taken = _POOL.held
 
 
+def mark() -> int:
+    """Where the memory stands that has been handed out so far."""
+    taken: int = _POOL.taken
+    return taken
+
+
+def rewind(to: int) -> None:
+    """Say that no array handed out since that mark is needed any more: it is warm in the cache."""
+    _POOL.taken = to
+
+
 def empty(*shape: int) -> FloatArray:
     """An array that the next block will overwrite; outside `reused`, an array of its own."""
     return _handed_out(math.prod(shape), shape)

@@ -31,15 +31,9 @@ from polystein.corrections.influence import (
 from polystein.corrections.products import ProductSums, share_products
 from polystein.corrections.refusals import ConstantValuesError, require_varying_scores
 from polystein.data.coordinates import Frame, working_frame
-from polystein.data.passes import (
-    Accumulator,
-    Tick,
-    effective_weights,
-    every_row,
-    first_block,
-    run_pass,
-)
+from polystein.data.passes import Accumulator, Tick, every_row, first_block, run_pass
 from polystein.data.source import Source
+from polystein.data.weight_sums import effective_weights
 from polystein.errors import DegenerateError
 from polystein.inference.longrun import IndependentStretches, Stretches
 from polystein.types import FloatArray

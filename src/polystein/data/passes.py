@@ -18,7 +18,6 @@ from typing import Protocol, Self
 import numpy as np
 
 from polystein._lib import scratch
-from polystein._lib.numerics import kish_size
 from polystein._lib.threads import one_blas_thread
 from polystein.data.source import Block, Rows, Run, Source
 from polystein.types import FloatArray, Progress
@@ -32,8 +31,7 @@ ROWS_PER_COLUMN = 2
 _WORTH_A_LIMIT, _NO_LIMIT = 2**17, nullcontext()
 # Up to so many blocks it does not matter how full they are.
 _FEW_BLOCKS = 16
-# What takes dozens of steps on a block has its arrays in the third-level cache anyway: blocks of so
-# many times the size halve what the steps cost beside their arithmetic.
+# Work of dozens of steps leaves that cache anyway: blocks so many times as long take fewer steps.
 _LONG_BLOCKS = 2
 # A sample of so few numbers, 512 KiB, and of so few blocks is one block: what a block costs beside
 # its arithmetic counts for more there than what stays in cache.
@@ -112,8 +110,10 @@ class Serial:
         """Feed every block, of at most `size` rows, to every accumulator."""
 
         def feed(block: Block) -> None:
+            mark = scratch.mark()
             for accumulator in accumulators:
                 accumulator.update(block)
+                scratch.rewind(mark)
 
         _visit(_read_blocks(source, rows, size), feed, tick)
 
@@ -165,7 +165,7 @@ def run_pass(
     executor = SERIAL if source.sequential else given
     tick = tick or _TICK.get() or Tick()
     with _few_blas_threads(source):
-        size = max(least, _size(source, most, many_steps=many_steps))
+        size = max(least, _size(source, most, many_steps))
         executor.run(source, list(rows), accumulators, tick, size)
 
 
@@ -223,7 +223,7 @@ def every_row(source: Source) -> Iterator[Rows]:
         yield Rows(chain, 0, length)
 
 
-def _size(source: Source, most: int | None, *, many_steps: bool = False) -> int:
+def _size(source: Source, most: int | None, many_steps: bool = False) -> int:
     """Most rows of a block."""
     dimension, total = source.layout.dimension, source.layout.total
     size = block_rows(dimension)
@@ -293,39 +293,6 @@ def gathered(source: Source, rows: Iterable[Rows]) -> tuple[FloatArray, FloatArr
     together = _joined([block for stretch in rows for block in _selected(source, stretch)])
     weights = together.weights_or_ones
     return together.draws, together.scores, weights / weights.sum()
-
-
-def effective_weights(source: Source) -> float:
-    """Kish's effective number of importance weights; the number of rows if there are none."""
-    if not source.weighted:
-        return float(source.layout.total)
-    sums = WeightSums()
-    run_pass(source, every_row(source), sums)
-    # A part of the rows may have no weight at all.
-    return kish_size(sums.total, sums.squares) if sums.squares > 0.0 else 0.0
-
-
-class WeightSums:
-    """Sums of the importance weights and of their squares."""
-
-    def __init__(self) -> None:
-        self.total = self.squares = 0.0
-
-    def zero(self) -> WeightSums:
-        """An accumulator of the same kind without rows."""
-        return WeightSums()
-
-    def update(self, block: Block) -> None:
-        """Take the rows of a block."""
-        weights = block.weights_or_ones
-        self.total += float(weights.sum())
-        self.squares += float(weights @ weights)
-
-    def merge(self, other: WeightSums) -> WeightSums:
-        """Add another accumulator's rows."""
-        self.total += other.total
-        self.squares += other.squares
-        return self
 
 
 def _consecutive_blocks(source: Source, stretch: Rows, size: int) -> Iterator[Block]:

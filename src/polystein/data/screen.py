@@ -12,16 +12,10 @@ from numpy.typing import NDArray
 from polystein._lib.columnwise import least_and_largest
 from polystein.data.coordinates import Frame
 from polystein.data.cores import MANY_ROWS, on_threads
-from polystein.data.passes import (
-    Tick,
-    cores,
-    effective_weights,
-    every_row,
-    rows_of_few_columns,
-    run_pass,
-)
+from polystein.data.passes import Tick, cores, every_row, rows_of_few_columns, run_pass
 from polystein.data.source import Block, Source, chosen_rows
 from polystein.data.split import LEAST_ROWS, Partition
+from polystein.data.weight_sums import effective_weights
 from polystein.errors import DegenerateError, HeavyTailWarning, InputError
 from polystein.types import FloatArray
 

@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 from scipy.special import chdtri
 
 from polystein._lib.numerics import TINY
@@ -68,8 +69,18 @@ class Groups:
             shape = self.starts.size, self.size, *rows.shape[1:]
             equal: FloatArray = rows if self.size == 1 else rows.reshape(shape).sum(axis=1)
             return equal
-        result: FloatArray = np.add.reduceat(rows, self.starts)
-        return result
+        if rows.ndim != 2:
+            result: FloatArray = np.add.reduceat(rows, self.starts)
+            return result
+        unequal: FloatArray = self._matrix.astype(rows.dtype, copy=False) @ rows
+        return unequal
+
+    @cached_property
+    def _matrix(self) -> csr_array:
+        """1 where a row is in a group, of shape (groups, rows): faster than `np.add.reduceat`."""
+        ends = np.append(self.starts, self.count)
+        ones = np.ones(self.count), np.arange(self.count), ends
+        return csr_array(ones, shape=(self.starts.size, self.count))
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,7 +196,7 @@ def within_chains(joined: FloatArray, level: Joining) -> FloatArray:
     """Sums over batches less what the means of their chains make of them."""
     chains = level.by_chain.summed(joined)
     if len(chains) <= _FEW_CHAINS:
-        deviations = level.share_matrix @ chains
+        deviations = level.share_matrix.astype(joined.dtype, copy=False) @ chains
     else:
         deviations = chains[level.own_chain]
         deviations *= level.shares[:, None]

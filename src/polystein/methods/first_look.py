@@ -10,17 +10,11 @@ import numpy as np
 
 from polystein._lib.numerics import kish_size
 from polystein.data.coordinates import RAW, DrawMoments, Frame
-from polystein.data.passes import (
-    Accumulator,
-    Tick,
-    WeightSums,
-    every_row,
-    rows_of_many_arrays,
-    run_pass,
-)
+from polystein.data.passes import Accumulator, Tick, every_row, rows_of_many_arrays, run_pass
 from polystein.data.screen import PositiveWeights, RowKeys, refuse_repeats
 from polystein.data.source import Block, Source
 from polystein.data.split import TRAINING, Partition
+from polystein.data.weight_sums import WeightSums
 
 
 class FirstLook:

@@ -11,8 +11,9 @@ from polystein._lib.arguments import is_finite_number, one_of
 from polystein._lib.notes import Notes
 from polystein._lib.random import Streams
 from polystein.data.axes import require_time_along_chains
-from polystein.data.passes import effective_weights, every_row, visit_blocks
+from polystein.data.passes import every_row, visit_blocks
 from polystein.data.source import Block, Source
+from polystein.data.weight_sums import effective_weights
 from polystein.errors import InputError, LowESSWarning
 from polystein.inference.autocorrelation import STILL
 from polystein.inference.columns import ColumnMoments

@@ -40,7 +40,7 @@ class Term(NamedTuple):
 class Envelope(NamedTuple):
     """A function w that multiplies polynomials, and w'/w, at the draws; w is 1 where it is None.
 
-    Both may be overwritten by who takes them.
+    Both may be overwritten by who takes them, and are by the next envelope.
     """
 
     values: FloatArray | None = None
@@ -308,7 +308,7 @@ class SmoothTails(_Ordered):
         for values, slope in self.envelopes(draws):
             assert values is not None
             assert slope is not None
-            yield Term(values, 1.0, np.multiply(slope, values, out=slope))
+            yield Term(values.copy(), 1.0, slope * values)
 
     @property
     def polynomials(self) -> tuple[FloatArray, ...]:
@@ -328,9 +328,10 @@ class SmoothTails(_Ordered):
         slope = np.multiply(values, -double, out=empty_like(draws))
         slope += double
         yield Envelope(values, slope)
-        values = np.add(powers, there, out=empty_like(draws))
+        # The first is not needed any more.
+        np.add(powers, there, out=values)
         np.divide(powers, values, out=values)
-        slope = np.multiply(values, double, out=empty_like(draws))
+        np.multiply(values, double, out=slope)
         slope -= double
         yield Envelope(values, slope)
 

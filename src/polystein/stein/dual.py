@@ -17,15 +17,9 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from polystein.data.coordinates import RAW, Frame, working_frame
-from polystein.data.passes import (
-    Tick,
-    WeightSums,
-    gathered,
-    rows_of_many_arrays,
-    run_pass,
-    visit_blocks,
-)
+from polystein.data.passes import Tick, gathered, rows_of_many_arrays, run_pass, visit_blocks
 from polystein.data.source import Block, Rows, Source
+from polystein.data.weight_sums import WeightSums
 from polystein.errors import DegenerateError
 from polystein.stein.basis import Basis, NamedFeatures, Term
 from polystein.stein.operator import derivative_dot, derivative_sum

@@ -294,7 +294,7 @@ class DiagonalSums:
                 if free:
                     yield power
                 for i, coefficient in parts:
-                    values[i] = _added(values.get(i), coefficient, power, draws)
+                    values[i] = _added(values.get(i), coefficient, power, draws, entry)
 
 
 def _by_power(polynomials: FloatArray, first: int, order: int) -> tuple[FloatArray, FloatArray]:
@@ -313,17 +313,20 @@ def _raised(power: FloatArray | None, draws: FloatArray) -> FloatArray:
 
 
 def _added(
-    sums: FloatArray | None, coefficient: float, power: FloatArray | None, draws: FloatArray
+    sums: FloatArray | None,
+    coefficient: float,
+    power: FloatArray | None,
+    draws: FloatArray,
+    spare: FloatArray,
 ) -> FloatArray:
     """A sum of powers with one more, in memory of its own unless these are the draws."""
     if sums is None and power is draws and coefficient == 1.0:
         return draws
-    part = empty_like(draws)
-    if power is None:
-        part.fill(coefficient)
-    else:
-        np.multiply(power, coefficient, out=part)
-    return part if sums is None else np.add(part, sums, out=part)
+    part = empty_like(draws) if sums is None else spare
+    np.multiply(1.0 if power is None else power, coefficient, out=part)
+    if sums is None:
+        return part
+    return np.add(sums, part, out=empty_like(draws) if sums is draws else sums)
 
 
 def derivative_dot(term: Term, vector: FloatArray) -> FloatArray | float:

@@ -1,5 +1,6 @@
 """The trained witnesses of `check` against loops over rows, entries, folds and supports."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -118,6 +119,24 @@ def test_columns_are_the_members(d: int, weighted: bool) -> None:
     expected = np.column_stack([entries @ weights, first, features @ stacked])
     columns, expected = (table / np.linalg.norm(table, axis=0) for table in (columns, expected))
     assert columns == pytest.approx(expected, rel=1e-9, abs=1e-10)
+
+
+@pytest.mark.parametrize("stacked", [[0, 0, 0, 1], [1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 2, 1]])
+@pytest.mark.parametrize("weighed", [[], [0], [2], [1, 3]])
+def test_orders_without_weight_are_left_out(stacked: list[float], weighed: list[int]) -> None:
+    """The columns are those of all orders, of which some count for nothing."""
+    case, d = Rowwise(3, weighted=False), 3
+    draws, scores = arbitrary_rows(9, d, seed=8)
+    entries = np.zeros((1 + ORDER, d, 3))
+    entries[weighed] = np.arange(1.0, 10.0).reshape(d, 3)
+    combination = np.column_stack([[1.0, 0.0, 0.0, 1.0], stacked])
+    witnesses = replace(case.witnesses(), entries=entries.reshape(-1, 3), combination=combination)
+    own = case.frame.apply(draws, scores)
+    rows = np.array([literal.diagonal_entries(x, s, ORDER) for x, s in zip(*own, strict=True)])
+    features = witnesses.orders.project(draws, scores)
+    expected = np.concatenate([rows @ witnesses.entries, features @ combination], axis=1)
+    found = witnesses.project(draws, scores)
+    assert found == pytest.approx(expected, rel=1e-10, abs=1e-11)
 
 
 def test_the_member_of_order_one_is_psds_own_witness() -> None:

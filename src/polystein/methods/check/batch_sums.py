@@ -318,8 +318,9 @@ class BatchPass:
 
 def _plain_columns(seen: Block) -> Iterator[FloatArray]:
     """Squared draws, squared scores, draws and scores."""
+    squares = empty_like(seen.draws)
     for values in (seen.draws, seen.scores):
-        yield np.multiply(values, values, out=empty_like(values))
+        yield np.multiply(values, values, out=squares)
     yield seen.draws
     yield seen.scores
 

@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polystein.data.coordinates import Frame
-from polystein.data.passes import Tick, WeightSums, rows_of_many_arrays, run_pass
+from polystein.data.passes import Tick, rows_of_many_arrays, run_pass
 from polystein.data.source import Block, Rows, Source
+from polystein.data.weight_sums import WeightSums
 from polystein.inference.columns import ColumnMoments, MeanAndCovariance
 from polystein.stein.basis import Basis, Term
 from polystein.stein.dual import DualWitness, fit_dual

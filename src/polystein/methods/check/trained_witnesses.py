@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import nullcontext, suppress
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice, pairwise
 from typing import NamedTuple
@@ -93,14 +93,34 @@ class TrainedWitnesses:
     def project(self, draws: FloatArray, scores: FloatArray) -> FloatArray:
         """Members' columns for every row; every basis function is evaluated once."""
         draws, scores = self.frame.apply(draws, scores)
-        terms = list(self.basis.terms(draws))
+        terms = list(islice(self.basis.terms(draws), self._highest))
         members = np.zeros((len(scores), self.entries.shape[1]))
         for entry, (kept, weights) in zip(
             self._weighed_entries(scores, terms), self._by_order, strict=True
         ):
             members += entry[:, kept] @ weights
-        full = self.orders.contract(scores, terms) @ self.combination
+        orders, witness, combination = self._weighed
+        full = witness.contract(scores, [terms[order] for order in orders]) @ combination
         return np.concatenate([members, full], axis=1)
+
+    @cached_property
+    def _weighed(self) -> tuple[list[int], PrimalWitness | DualWitness, FloatArray]:
+        """The orders that ``combination`` weighs, a witness of these alone, and their weights.
+
+        Many have no weight, for none is negative. A dual witness has no matrices to leave out.
+        """
+        if not isinstance(self.orders, PrimalWitness):
+            return list(range(self.basis.order)), self.orders, self.combination
+        orders = np.flatnonzero(self.combination[:-1].any(axis=1)).tolist()
+        witness = replace(self.orders, A=[self.orders.A[order] for order in orders])
+        return orders, witness, self.combination[[*orders, -1]]
+
+    @cached_property
+    def _highest(self) -> int:
+        """The highest order with any weight; functions of higher ones need not be evaluated."""
+        weighed = self.entries.reshape(1 + self.basis.order, -1).any(axis=1)
+        orders, *_ = self._weighed
+        return max([0, *np.flatnonzero(weighed).tolist(), *(1 + order for order in orders)])
 
     @cached_property
     def _by_order(self) -> list[tuple[NDArray[np.intp] | slice, FloatArray]]:
@@ -117,7 +137,7 @@ class TrainedWitnesses:
     def _weighed_entries(self, scores: FloatArray, terms: list[Term]) -> Iterator[FloatArray]:
         """The diagonal entries of the orders that have any weight, the score's first."""
         score, *orders = self.entries.reshape(1 + self.basis.order, -1)
-        pairs = zip(terms, orders, strict=True)
+        pairs = zip(terms, orders, strict=False)  # there are no terms of orders without weight
         entries = diagonal_entries(scores, [term for term, weights in pairs if np.any(weights)])
         return entries if np.any(score) else islice(entries, 1, None)
 
@@ -207,7 +227,7 @@ class TrainingSums:
         if not self.dual:
             self._add_folds(seen, terms, bounds)
         entries = diagonal_entries(seen.scores, terms)
-        self.entries.update_side_by_side(entries, seen.rows, seen.weights)
+        self.entries.update_side_by_side(_one_by_one(entries), seen.rows, seen.weights)
 
     def _add_folds(self, seen: Block, terms: list[Term], bounds: list[int]) -> None:
         """Add rows to the sums of their folds, which begin and end at these bounds."""
@@ -234,8 +254,12 @@ class TrainingSums:
 
     def _cuts(self, block: Block) -> NDArray[np.intp]:
         """The rows of a block from which on the next folds begin, for each of its runs."""
-        chain, start, low, high = np.array(block.runs, dtype=np.intp).T[:, :, None]
-        bounds = self._bounds[chain[:, 0]] - start
+        if len(block.runs) == 1:
+            ((own, first, low, high),) = block.runs
+            bounds = self._bounds[own : own + 1] - first
+        else:
+            chain, start, low, high = np.array(block.runs, dtype=np.intp).T[:, :, None]
+            bounds = self._bounds[chain[:, 0]] - start
         cuts: NDArray[np.intp] = low + np.minimum(np.maximum(bounds, 0), high - low)
         return cuts
 
@@ -246,6 +270,14 @@ class TrainingSums:
         self.entries.merge(other.entries)
         self.kept = self.kept or other.kept
         return self
+
+
+def _one_by_one(parts: Iterator[FloatArray]) -> Iterator[FloatArray]:
+    """Parts of which only one is needed at a time: what was taken for it is free for the next."""
+    for part in parts:
+        mark = scratch.mark()
+        yield part
+        scratch.rewind(mark)
 
 
 def _fold_of(block: Block, cuts: NDArray[np.intp]) -> NDArray[np.intp]:
