@@ -342,11 +342,11 @@ class Totals:
     @cached_property
     def _matrix(self) -> csr_array:
         """The weight of every row in the sum of its segment, of shape (segments, rows)."""
-        low, high, _ = self._segments
-        ends = np.cumsum(high - low)
-        rows = np.arange(ends[-1]) + np.repeat(high - ends, high - low)
-        shape = low.size, self._rows.size
-        return csr_array((self._rows[rows], rows, np.append(0, ends)), shape=shape)
+        low, high = (bound.astype(np.int32) for bound in self._segments[:2])
+        ends = np.cumsum(high - low, dtype=np.int32)
+        rows = np.arange(ends[-1], dtype=np.int32) + np.repeat(high - ends, high - low)
+        starts = np.concatenate([np.zeros(1, dtype=np.int32), ends])
+        return csr_array((self._rows[rows], rows, starts), shape=(low.size, self._rows.size))
 
     def write(self, column: FloatArray | None, out: FloatArray) -> None:
         """Write the sums of a column to `out`, of shape (segments, d); None is a column of ones."""
