@@ -55,6 +55,14 @@ def plain_slope(sizes: Sequence[int], seconds: Sequence[float]) -> float:
     return float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0])
 
 
+def farthest_above(sizes: Sequence[int], seconds: Sequence[float]) -> tuple[float, int]:
+    """The largest factor by which a time lies above the trend of all times, and its size."""
+    powers = np.array(sizes, dtype=float) ** plain_slope(sizes, seconds)
+    logs = np.log(np.array(seconds) / powers)
+    above = logs - logs.mean()
+    return float(np.exp(above.max())), sizes[int(np.argmax(above))]
+
+
 def worst_step(sizes: Sequence[int], seconds: Sequence[float]) -> tuple[float, int, int]:
     """The largest factor by which a step leaves the trend, up or down, and the sizes of the step.
 
