@@ -15,11 +15,13 @@ with the length of batches until they are longer than the memory, as V_L of
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import get_blas_funcs
 from scipy.special import gammaincc, ndtr
 
 from polystein._lib.numerics import TINY
@@ -30,10 +32,13 @@ from polystein.inference.memory import (
     extrapolated,
     within_chains,
 )
+from polystein.inference.signflips import flip_precision
 from polystein.types import FloatArray
 
 #: A law that is hardly skewed is taken for normal.
 _LEAST_SKEWNESS = 1e-3
+#: A form that varies by less than this part of its trace is not taken by its factor.
+LEAST_OF_TRACE = 1e-3
 
 
 def joined_products(products: FloatArray, joining: Joining) -> FloatArray:
@@ -54,36 +59,6 @@ def apart(products: FloatArray, chains: NDArray[np.intp] | None) -> FloatArray:
     return kept
 
 
-def largest_entry(kept: FloatArray) -> float:
-    """The size of the largest entry of K; never 0."""
-    return max(float(kept.max()), -float(kept.min()), TINY)
-
-
-def flipped_forms(kept: FloatArray, signs: FloatArray) -> FloatArray:
-    """T of each pattern of signs, in the precision of K."""
-    own = signs.astype(kept.dtype, copy=False)
-    values: FloatArray = np.einsum("pb,pb->p", own @ kept, own).astype(np.float64)
-    return values
-
-
-def flipped_norms(
-    factor: FloatArray, chains: NDArray[np.intp] | None, signs: FloatArray
-) -> FloatArray:
-    """T of each pattern of signs for K = F F', by its factor F of few columns.
-
-    |F'e|^2 counts batches with themselves, and with their neighbours in a chain: both are taken
-    off if there are chains, else the former.
-    """
-    flipped = signs @ factor
-    own = float(np.einsum("bj,bj->", factor, factor))
-    values: FloatArray = np.einsum("pj,pj->p", flipped, flipped) - own
-    if chains is not None:
-        together = chains[1:] == chains[:-1]
-        neighbours = np.einsum("bj,bj->b", factor[1:], factor[:-1]) * together
-        values -= 2.0 * ((signs[:, 1:] * signs[:, :-1]) @ neighbours)
-    return values
-
-
 class Cumulants(NamedTuple):
     """Second and third cumulant of T over random signs, 2 tr K^2 and 8 tr K^3; the first is 0."""
 
@@ -91,12 +66,113 @@ class Cumulants(NamedTuple):
     third: float
 
 
-def cumulants(kept: FloatArray) -> Cumulants:
-    """The cumulants of a K without diagonal."""
-    # K is symmetric, and a product with a transpose takes less time.
-    third = np.einsum("ab,ab->a", kept @ kept.T, kept).sum(dtype=np.float64)
-    variance = np.einsum("ab,ab->a", kept, kept).sum(dtype=np.float64)
-    return Cumulants(2.0 * float(variance), 8.0 * float(third))
+class Whole(NamedTuple):
+    """K, product by product."""
+
+    products: FloatArray
+
+    def memory(self, levels: Sequence[Joining]) -> Memory:
+        """The shortest batches that the spread of T over flips stops growing at."""
+        return form_memory(traces_of_products(self.products, levels), levels)
+
+    def kept(self, joining: Joining, chains: NDArray[np.intp] | None) -> KeptProducts:
+        """The products of longer batches that count."""
+        return KeptProducts(apart(joined_products(self.products, joining), chains))
+
+
+class Factor(NamedTuple):
+    """K = F F', by its factor F of few columns: it takes less time than K itself."""
+
+    columns: FloatArray
+
+    @property
+    def products(self) -> FloatArray:
+        """K, product by product."""
+        return self.columns @ self.columns.T
+
+    def memory(self, levels: Sequence[Joining]) -> Memory:
+        """The shortest batches that the spread of T over flips stops growing at."""
+        return form_memory(traces_of_factor(self.columns, levels), levels)
+
+    def kept(
+        self, joining: Joining, chains: NDArray[np.intp] | None
+    ) -> KeptProducts | BandedProducts:
+        """The products of longer batches that count, by the factor where that is exact."""
+        banded = BandedProducts(joining.joined(self.columns), chains)
+        if banded.is_exact:
+            return banded
+        return Whole(self.products).kept(joining, chains)
+
+
+class KeptProducts:
+    """K without the products that do not count, in units of its largest entry.
+
+    Many products are flipped in single precision, which has a small range, like the sums of
+    `FlippedStatistics`.
+    """
+
+    def __init__(self, kept: FloatArray) -> None:
+        unit = max(float(kept.max()), -float(kept.min()), TINY)
+        self._kept = (kept / unit).astype(flip_precision(kept), copy=False)
+
+    @cached_property
+    def cumulants(self) -> Cumulants:
+        """The cumulants of T."""
+        kept = self._kept
+        # K is symmetric, and a product with a transpose takes less time.
+        third = np.einsum("ab,ab->a", kept @ kept.T, kept).sum(dtype=np.float64)
+        variance = np.einsum("ab,ab->a", kept, kept).sum(dtype=np.float64)
+        return Cumulants(2.0 * float(variance), 8.0 * float(third))
+
+    def flipped(self, signs: FloatArray) -> FloatArray:
+        """T of each pattern of signs: twice the sum over pairs a < b."""
+        own = np.ascontiguousarray(signs, dtype=self._kept.dtype)
+        (multiply,) = get_blas_funcs(["trmm"], [self._kept])
+        half = multiply(2.0, np.triu(self._kept, 1).T, own.T, lower=1)
+        values: FloatArray = np.einsum("pb,pb->p", half.T, own).astype(np.float64)
+        return values
+
+
+class BandedProducts:
+    """K = F F' less a band N: batches with themselves, and with their neighbours in a chain."""
+
+    def __init__(self, factor: FloatArray, chains: NDArray[np.intp] | None) -> None:
+        self._factor = factor
+        self._own = np.einsum("bj,bj->b", factor, factor)
+        self._next = np.zeros(len(factor) - 1)
+        if chains is not None:
+            together = chains[1:] == chains[:-1]
+            self._next = np.einsum("bj,bj->b", factor[1:], factor[:-1]) * together
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the band leaves enough of F F': else rounding is what is left."""
+        return self.cumulants.variance > (LEAST_OF_TRACE * float(self._own.sum())) ** 2
+
+    @cached_property
+    def cumulants(self) -> Cumulants:
+        """The cumulants of T, by traces of matrices of few rows.
+
+        With G = F'F, tr K^2 = tr G^2 - tr N^2 and
+        tr K^3 = tr G^3 - 3 tr F'N F G + 3 |N F|^2 - tr N^3.
+        """
+        factor, own, beside = self._factor, self._own, self._next
+        inner, banded = factor.T @ factor, own[:, None] * factor
+        banded[:-1] += beside[:, None] * factor[1:]
+        banded[1:] += beside[:, None] * factor[:-1]
+        squares = own @ own + 2.0 * (beside @ beside)
+        cubes = own @ own**2 + 3.0 * (beside**2 @ (own[1:] + own[:-1]))
+        crossed = np.vdot(factor.T @ banded, inner)
+        third = np.vdot(inner @ inner, inner) - 3.0 * (crossed - np.vdot(banded, banded)) - cubes
+        return Cumulants(2.0 * float(np.vdot(inner, inner) - squares), 8.0 * float(third))
+
+    def flipped(self, signs: FloatArray) -> FloatArray:
+        """T of each pattern of signs, |F'e|^2 - e'N e."""
+        flipped = signs @ self._factor
+        neighbours = (signs[:, 1:] * signs[:, :-1]) @ self._next
+        norms = np.einsum("pj,pj->p", flipped, flipped)
+        values: FloatArray = norms - self._own.sum() - 2.0 * neighbours
+        return values
 
 
 def form_tail(values: FloatArray, law: Cumulants) -> FloatArray:
@@ -116,16 +192,14 @@ def form_tail(values: FloatArray, law: Cumulants) -> FloatArray:
     return tail
 
 
-def form_memory(
-    products: FloatArray, levels: Sequence[Joining], factor: FloatArray | None = None
-) -> Memory:
+def form_memory(traces: Iterable[tuple[float, float]], levels: Sequence[Joining]) -> Memory:
     """The shortest batches that the spread of T over flips stops growing at.
 
-    A factor F of few columns with K = F F' takes less time than K, if there is one.
+    ``traces`` are those of `traces_of_products` or `traces_of_factor`.
     """
     if len(levels) < 2:
         return Memory(0, 1.0, 0.0)
-    curve, errors = spread_curve(products, levels, factor)
+    curve, errors = spread_curve(traces, levels)
     if not curve[0] > TINY:
         return Memory(0, 1.0, 0.0)
     means = curve / curve[0]
@@ -133,7 +207,7 @@ def form_memory(
 
 
 def spread_curve(
-    products: FloatArray, levels: Sequence[Joining], factor: FloatArray | None = None
+    traces: Iterable[tuple[float, float]], levels: Sequence[Joining]
 ) -> tuple[FloatArray, FloatArray]:
     """sqrt(tr V_L^2) for every joining, and its relative standard error.
 
@@ -146,7 +220,6 @@ def spread_curve(
     (Bai and Saranadasa, 1996, Effect of high dimension, Statistica Sinica 6).
     """
     curve, errors = np.zeros(len(levels)), np.zeros(len(levels))
-    traces = _traces(products, levels) if factor is None else _traces_of_factor(factor, levels)
     for number, (level, (trace, square)) in enumerate(zip(levels, traces, strict=True)):
         freedom = max(2, level.freedom)
         excess = freedom**2 / ((freedom + 2.0) * (freedom - 1.0))
@@ -157,7 +230,9 @@ def spread_curve(
     return curve, errors
 
 
-def _traces(products: FloatArray, levels: Sequence[Joining]) -> Iterator[tuple[float, float]]:
+def traces_of_products(
+    products: FloatArray, levels: Sequence[Joining]
+) -> Iterator[tuple[float, float]]:
     """tr W and tr W^2 for every joining."""
     joined = products
     for level in levels:
@@ -165,7 +240,7 @@ def _traces(products: FloatArray, levels: Sequence[Joining]) -> Iterator[tuple[f
         yield _trace_and_square(_within_chains(joined, level), level)
 
 
-def _traces_of_factor(
+def traces_of_factor(
     factor: FloatArray, levels: Sequence[Joining]
 ) -> Iterator[tuple[float, float]]:
     """The same for K = F F': W = D D' and D' D have the same traces."""

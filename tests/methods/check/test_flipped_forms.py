@@ -53,22 +53,3 @@ def test_draws_are_deflated_once_and_flips_never() -> None:
     assert len(set(others)) == 1
     assert first == pytest.approx(form._deflation * others[0])
     assert form._deflation < 1.0
-
-
-@pytest.mark.parametrize("share", [1.0, 1e-9])
-def test_batches_that_matter_with_themselves_alone_are_flipped_product_by_product(
-    share: float,
-) -> None:
-    """All but two batches have this share of what is left of the norms: rounding would be it."""
-    factor = share * np.random.default_rng(3).standard_normal((64, 2))
-    factor[[0, 40]] = np.eye(2)
-    sums = random_sums(np.random.default_rng(0), 64, 2)
-    own = next(forms(sums, KEPT, Shares(sums, KEPT)))
-    form = FlippedForm(own._replace(factor=factor, products=factor @ factor.T), sums)
-    assert (form._factor is None) == (share < 1.0)
-    signs = np.random.default_rng(1).choice([-1.0, 1.0], size=(30, 64))
-    form.flip(signs)
-    products = factor @ factor.T
-    np.fill_diagonal(products, 0.0)
-    expected = np.einsum("pa,ab,pb->p", signs, products, signs) / np.abs(products).max()
-    np.testing.assert_allclose(form._found[0], expected, rtol=1e-9, atol=1e-12)

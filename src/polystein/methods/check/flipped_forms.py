@@ -8,17 +8,8 @@ from functools import partial
 import numpy as np
 
 from polystein.inference.memory import Joining
-from polystein.inference.quadratic_forms import (
-    apart,
-    cumulants,
-    flipped_forms,
-    flipped_norms,
-    form_memory,
-    form_tail,
-    joined_products,
-    largest_entry,
-)
-from polystein.inference.signflips import Law, flip_precision
+from polystein.inference.quadratic_forms import form_tail
+from polystein.inference.signflips import Law
 from polystein.methods.check.batch_sums import BatchSums
 from polystein.methods.check.families import FEWEST_INDEPENDENT_A_COORDINATE, LEAST_DEFLATION
 from polystein.methods.check.invariant import Form
@@ -31,8 +22,6 @@ MOST_NAMED = 3
 LEAST_LOADING = 0.3
 #: A direction that chance explains with more than this probability does not stand out.
 MOST_CHANCE = 0.05
-#: Forms that vary by less than this part of their trace are not flipped by a factor.
-LEAST_OF_TRACE = 1e-6
 
 
 class FlippedForm:
@@ -41,19 +30,13 @@ class FlippedForm:
     def __init__(self, form: Form, sums: BatchSums) -> None:
         self.form, self._found = form, list[FloatArray]()
         chains = len(sums.joinings) > 1
-        memory = form_memory(form.products, sums.joinings, form.factor)
+        memory = form.products.memory(sums.joinings)
         self._joining: Joining = sums.joinings[memory.level]
-        self._chains = self._joining.chains if chains else None
         self._deflation = memory.deflation
         #: Whether the form remembers too long to be judged.
         self.slow = memory.deflation < LEAST_DEFLATION
-        joined = joined_products(form.products, self._joining)
-        kept = apart(joined, self._chains)
-        # In units of the largest entry; single precision has a small range.
-        unit = largest_entry(kept)
-        self._kept = (kept / unit).astype(flip_precision(kept), copy=False)
-        self._law = cumulants(self._kept)
-        self._factor = self._safe_factor(float(np.trace(joined)) / unit, unit)
+        self._kept = form.products.kept(self._joining, self._joining.chains if chains else None)
+        self._law = self._kept.cumulants
         few = sums.effective_count(self._joining) < form.fewest_batches
         #: How many independent rows the rows are worth, and whether these are too few.
         self.worth = memory.independent(float(sums.sizes.sum()))
@@ -61,17 +44,7 @@ class FlippedForm:
         #: Whether it is judged: it varies, on enough batches that are long enough.
         self.moves = not (self.slow or few or self.short) and self._law.variance > 0.0
         #: Flips cost no more than those of so many features.
-        self.features = len(self._kept)
-
-    def _safe_factor(self, trace: float, unit: float) -> FloatArray | None:
-        """The factor of K in this unit, unless batches matter with themselves alone.
-
-        Their own products are taken off norms of flipped factors, and rounding would be left.
-        """
-        if self.form.factor is None or self._law.variance**0.5 < LEAST_OF_TRACE * trace:
-            return None
-        factor: FloatArray = self._joining.joined(self.form.factor) / unit**0.5
-        return factor
+        self.features = self._joining.count
 
     @property
     def words(self) -> str:
@@ -82,11 +55,7 @@ class FlippedForm:
         """Try further patterns of signs; the first one ever is that of the draws as they are."""
         if not self.moves:
             return
-        own = self._joining.of_first(signs)
-        if self._factor is None:
-            values = flipped_forms(self._kept, own)
-        else:
-            values = flipped_norms(self._factor, self._chains, own)
+        values = self._kept.flipped(self._joining.of_first(signs))
         if not self._found:
             # The draws' own sums are more alike than flipped ones, by what is remembered.
             values[0] *= self._deflation

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polystein._lib.numerics import TINY, finite
+from polystein.inference.quadratic_forms import Factor, Whole
 from polystein.methods.check.batch_sums import BatchSums
 from polystein.methods.check.families import (
     BASIS,
@@ -35,25 +36,24 @@ _ROUNDING = 1e-13
 #: Products of pairs that are worked on at once.
 _NUMBERS_AT_ONCE = 2**20
 #: A factor has few columns if there are so many times as many batches.
-_COLUMNS_OF_FEW = 2
+_FEW_COLUMNS = 2
 
 
 class Form(NamedTuple):
-    """A quadratic form of batch sums: products K of shape (batches, batches).
+    """A quadratic form of batch sums, by products K of shape (batches, batches).
 
     ``coordinates`` is how many it takes together. ``direction`` gives the direction that stands
-    out, in standard deviations of the coordinates. ``factor`` is F if K = F F' with few columns.
+    out, in standard deviations of the coordinates.
     """
 
     name: str
     words: str
     orders: tuple[str, ...]
-    products: FloatArray
+    products: Whole | Factor
     share: float
     coordinates: int
     direction: Callable[[], FloatArray]
     fewest_batches: int = FEWEST_BATCHES
-    factor: FloatArray | None = None
 
 
 def forms(sums: BatchSums, left_out: NDArray[np.bool_], shares: Shares) -> Iterator[Form]:
@@ -79,10 +79,10 @@ def _hotelling(sums: BatchSums, kept: NDArray[np.intp], shares: Shares) -> Form:
     def direction() -> FloatArray:
         return _spread(root @ standard.sum(axis=0), kept, sums)
 
-    name, words, products = HOTELLING, "location, directions", standard @ standard.T
-    share, _ = shares.of(name)
-    form = Form(name, words, ("score",), products, share, kept.size, direction)
-    return form._replace(factor=standard) if _COLUMNS_OF_FEW * kept.size <= len(products) else form
+    few = _FEW_COLUMNS * kept.size <= len(standard)
+    products = Factor(standard) if few else Whole(standard @ standard.T)
+    name, words, (share, _) = HOTELLING, "location, directions", shares.of(HOTELLING)
+    return Form(name, words, ("score",), products, share, kept.size, direction)
 
 
 def inverse_root(moments: FloatArray) -> FloatArray:
@@ -117,7 +117,7 @@ def _trace_of_square(
 
     name, words, fewest = "trace of square", "spread, directions", FEWEST_FOR_TRACES
     share, _ = shares.of(name)
-    return Form(name, words, ("x",), products, share, kept.size, direction, fewest)
+    return Form(name, words, ("x",), Whole(products), share, kept.size, direction, fewest)
 
 
 def _transposed_products(
