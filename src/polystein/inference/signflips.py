@@ -30,8 +30,8 @@ Law: TypeAlias = Callable[[FloatArray], FloatArray]
 STILL = 1e-9
 # Skewness of batch sums of no more than so many standard errors is taken for chance.
 CHANCE_ERRORS = 2.0
-# With so many batches no pattern of signs comes twice among a few hundred flips.
-_FEWEST_IN_SINGLE = 32
+#: With so many batches no pattern of signs comes twice among a few hundred flips.
+FEWEST_IN_SINGLE = 32
 # More sums than this are flipped in single precision, which takes half the time.
 _MANY_SUMS = 2**15
 # Columns whose flips are summed at once: their products stay in a core's cache.
@@ -124,7 +124,7 @@ def flipped_squares(
 def flip_precision(sums: FloatArray) -> np.dtype[Any]:
     """The precision in which sums of shape (batches, features) are flipped."""
     many = sums.dtype == np.float32 or sums.size > _MANY_SUMS
-    return np.dtype(np.float32 if many and len(sums) >= _FEWEST_IN_SINGLE else np.float64)
+    return np.dtype(np.float32 if many and len(sums) >= FEWEST_IN_SINGLE else np.float64)
 
 
 def _cautious(unit: FloatArray) -> FloatArray:

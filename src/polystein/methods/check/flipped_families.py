@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from polystein.inference.memory import Joining, speeds, variance_curves
 from polystein.inference.signflips import (
+    FEWEST_IN_SINGLE,
     FlippedStatistics,
     Law,
     flip_precision,
@@ -196,7 +197,8 @@ class FamiliesTogether:
         parts = [next(iter(one.family.parts())) for one in families]
         kept = [one.kept(0, part.shape[1]) for one, part in zip(families, parts, strict=True)]
         columns = [columns_at(part, own) for part, own in zip(parts, kept, strict=True)]
-        curves = memory_curves(sums, np.concatenate(columns, axis=1))
+        together = np.concatenate(columns, axis=1)
+        curves, self._precision = memory_curves(sums, together), flip_precision(together)
         high = 0
         for one, own in zip(families, kept, strict=True):
             low, high = high, high + own.size
@@ -207,7 +209,9 @@ class FamiliesTogether:
         """Try further patterns of signs; the first one ever is that of the draws as they are."""
         found = [FlippedStatistics(len(signs)) for _ in self._families]
         for stack in self._stacks:
-            own = stack.joining.of_first(signs).astype(flip_precision(stack.columns), copy=False)
+            few = stack.joining.count < FEWEST_IN_SINGLE
+            precision = np.dtype(np.float64) if few else self._precision
+            own = stack.joining.of_first(signs).astype(precision, copy=False)
             unflipped = None if self._families[0].is_flipped else stack.deflations
             squares, high = flipped_squares(stack.columns, own, unflipped), 0
             for number, places in stack.features:
