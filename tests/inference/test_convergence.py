@@ -9,7 +9,6 @@ from polystein.inference import convergence
 from polystein.inference.convergence import (
     convergence_of_means,
     ranked_convergence,
-    split_rhat,
 )
 from tests.conftest import Array
 from tests.reference import convergence as reference
@@ -128,7 +127,6 @@ def test_the_rhat_of_means_is_the_classical_one(count: int) -> None:
     halves = np.concatenate([chains[:, :300], chains[:, 300:]])
     expected = [reference.rhat(halves[:, :, column].tolist()) for column in range(3)]
     assert of_means(chains, 60).rhat == pytest.approx(expected, rel=1e-10)
-    assert split_rhat(halves.transpose(2, 0, 1)) == pytest.approx(expected, rel=1e-10)
 
 
 @pytest.mark.parametrize("memory", [0.0, 0.5, 0.9, 0.97])

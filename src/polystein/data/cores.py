@@ -37,6 +37,7 @@ def side_by_side(first: Callable[[], _Found], second: Callable[[], object], rows
         begun = pool.submit(first)
         try:
             second()
-        finally:
-            found = begun.result()
-    return found
+        except Exception:
+            begun.result()
+            raise
+        return begun.result()

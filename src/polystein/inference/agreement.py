@@ -54,6 +54,8 @@ MOST_UNEQUAL = 1.5
 FEWEST_ROWS, FEWEST_ROWS_OF_MANY = 24, 4
 # P-values of larger statistics may all be 0, and those of statistics that are nearer may be equal.
 _SURE, _NEAR = 100.0, 1e-8
+#: P-values whose relative difference is at most this are equal up to rounding.
+_EQUAL = 1e-9
 _LATE = slice(len(FIRST_HALF) - 1, STRETCHES)
 _FIRST = slice(len(FIRST_HALF) - 1)
 
@@ -350,7 +352,7 @@ def _farthest(
     # Of equal p-values the first is given: the two of two chains differ in rounding alone.
     near = np.flatnonzero(flat >= min(flat.max(), _SURE) - _NEAR)
     tails = two_sided(flat[near], freedom)
-    place = int(np.argmin(tails))
+    place = int(np.argmax(tails <= tails.min() * (1.0 + _EQUAL)))
     before, column = divmod(int(near[place]), columns)
     window, chain = divmod(before, chains)
     return Difference(

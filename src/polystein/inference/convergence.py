@@ -89,7 +89,7 @@ def ranked_convergence(chains: Sequence[FloatArray] | FloatArray) -> RankedConve
             some = chains[:, :, low : low + at_once]
         else:
             some = np.stack([chain[-shortest:, low : low + at_once] for chain in chains])
-        parts.append(_ranked(np.ascontiguousarray(some.transpose(2, 0, 1))))
+        parts.append(_ranked(np.ascontiguousarray(some.transpose(2, 0, 1), dtype=np.float64)))
     return RankedConvergence(*map(np.concatenate, zip(*parts, strict=True)))
 
 
@@ -162,12 +162,6 @@ def _tail_quantiles(inorder: FloatArray) -> Iterator[FloatArray]:
         below = min(max(math.floor(place), 1), count - 1)
         share = min(max(place - below, 0.0), 1.0)
         yield (1.0 - share) * inorder[:, below - 1] + share * inorder[:, below]
-
-
-def split_rhat(halves: FloatArray) -> FloatArray:
-    """R-hat of every column of half chains, of shape (column, half chain, draw)."""
-    means, variances = halves.mean(axis=2), halves.var(axis=2, ddof=1)
-    return _rhat(variances.mean(axis=1), means.var(axis=1, ddof=1), halves.shape[2])
 
 
 def _rhat(within: FloatArray, between: FloatArray, draws: int) -> FloatArray:

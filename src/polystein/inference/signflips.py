@@ -177,11 +177,6 @@ def gamma_law(reference: FloatArray) -> Law:
     return lambda values: gammaincc(shape, values * rate)
 
 
-def gamma_tail(values: FloatArray, reference: FloatArray) -> FloatArray:
-    """Upper tail of sums of t^2 under the gamma law of the reference's mean and variance."""
-    return gamma_law(reference)(values)
-
-
 def maximum_law(reference: FloatArray) -> Law:
     """The law of the largest t^2, as if of m independent squared normals.
 
@@ -190,11 +185,6 @@ def maximum_law(reference: FloatArray) -> Law:
     """
     count = 1.0 / max(-float(np.log1p(-_square_tail(reference)).mean()), TINY)
     return lambda values: -np.expm1(count * np.log1p(-_square_tail(values)))
-
-
-def maximum_tail(values: FloatArray, reference: FloatArray) -> FloatArray:
-    """Upper tail of the largest t^2 under the law that its reference gives."""
-    return maximum_law(reference)(values)
 
 
 def _square_tail(values: FloatArray) -> FloatArray:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from polystein.data.coordinates import Frame
 from polystein.data.passes import Tick, rows_of_many_arrays, run_pass
-from polystein.data.source import Block, Rows, Source
+from polystein.data.source import Block, Rows, Run, Source
 from polystein.data.weight_sums import WeightSums
 from polystein.inference.columns import ColumnMoments, MeanAndCovariance
 from polystein.stein.basis import Basis, Term
@@ -122,7 +122,7 @@ class FoldedColumns(NamedTuple):
             next(
                 number
                 for number, (stretches, _) in enumerate(self.witnesses)
-                if _inside(run.start, stretches.get(run.chain))
+                if _inside(run, stretches.get(run.chain))
             )
             for run in block.runs
         ]
@@ -136,8 +136,11 @@ class FoldedColumns(NamedTuple):
         return self
 
 
-def _inside(row: int, bounds: tuple[int, int] | None) -> bool:
-    return bounds is not None and bounds[0] <= row < bounds[1]
+def _inside(run: Run, bounds: tuple[int, int] | None) -> bool:
+    """Whether all rows of a run lie in a stretch; chosen rows take up more than they are."""
+    if bounds is None:
+        return False
+    return bounds[0] <= run.start and run.start + run.high - run.low <= bounds[1]
 
 
 def fitted_by_rows(
