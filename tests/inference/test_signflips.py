@@ -178,10 +178,19 @@ def test_squares_of_sums_neither_vanish_nor_overflow(scale: float) -> None:
     assert unit_columns(scale * sums) == pytest.approx(unit_columns(sums), rel=1e-13)
 
 
-def test_tamed_sums_are_a_copy_over_the_largest() -> None:
-    sums = np.array([[1.0, -8.0, 0.0], [-4.0, 2.0, 0.0]])
+@pytest.mark.parametrize("unit", [2.0**-600, 2.0**600])
+def test_sums_of_extreme_squares_are_divided_by_the_largest(unit: float) -> None:
+    sums = unit * np.array([[1.0, -8.0, 0.0], [-4.0, 2.0, 0.0]])
     before = sums.copy()
     assert tamed(sums).tolist() == [[0.25, -1.0, 0.0], [-1.0, 0.25, 0.0]]
+    unit_columns(sums)
+    assert np.array_equal(sums, before)
+
+
+def test_ordinary_sums_are_left_as_they_are() -> None:
+    sums = np.array([[1.0, -8.0, 0.0], [-4.0, 2.0, 0.0]])
+    before = sums.copy()
+    assert tamed(sums) is sums
     unit_columns(sums)
     added([sums], np.ones((3, 2)))
     assert np.array_equal(sums, before)

@@ -34,6 +34,8 @@ CHANCE_ERRORS = 2.0
 FEWEST_IN_SINGLE = 32
 # More sums than this are flipped in single precision, which takes half the time.
 _MANY_SUMS = 2**15
+# Squares this far from the ends of the range of a number leave room for products with each other.
+_ORDINARY = 1e-10
 # Columns whose flips are summed at once: their products stay in a core's cache.
 _COLUMNS_AT_ONCE = 512
 # Tails of so many of the largest values are computed at first.
@@ -147,19 +149,26 @@ def enumerate_chunks(sums: FloatArray) -> Iterator[tuple[int, FloatArray]]:
 
 def unit_columns(part: FloatArray) -> FloatArray:
     """Batch sums divided by the root of their sum of squares; a column of zeros stays 0."""
-    unit = tamed(part)
-    norms = np.sqrt(np.einsum("bj,bj->j", unit, unit))
-    unit *= np.divide(1.0, norms, out=np.zeros_like(norms), where=norms > 0.0)
+    tame = tamed(part)
+    norms = np.sqrt(np.einsum("bj,bj->j", tame, tame))
+    unit: FloatArray = tame * np.divide(1.0, norms, out=np.zeros_like(norms), where=norms > 0.0)
     return unit
 
 
 def tamed(part: FloatArray) -> FloatArray:
-    """A copy scaled by each column's largest entry: squares neither overflow nor underflow."""
+    """Batch sums whose squares neither overflow nor underflow.
+
+    Mostly they are as they came. If not, each column is divided by its largest entry.
+    """
+    tiny = np.finfo(part.dtype).tiny
+    with np.errstate(over="ignore", invalid="ignore"):
+        squares = np.einsum("bj,bj->j", part, part)
+    ordinary = (squares > tiny / _ORDINARY) & (squares < _ORDINARY / tiny)
+    if ordinary.all() or not part[:, ~ordinary].any():
+        return part
     largest = np.maximum(part.max(axis=0), -part.min(axis=0))
     finite(float(largest.max()), "a batch sum")
-    scale = np.divide(
-        1.0, largest, out=np.zeros_like(largest), where=largest > np.finfo(part.dtype).tiny
-    )
+    scale = np.divide(1.0, largest, out=np.zeros_like(largest), where=largest > tiny)
     result: FloatArray = part * scale
     return result
 
