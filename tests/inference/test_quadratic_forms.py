@@ -5,7 +5,6 @@ import pytest
 from scipy.signal import lfilter
 from scipy.stats import kstest
 
-from polystein.inference import memory
 from polystein.inference.memory import joinings
 from polystein.inference.quadratic_forms import (
     BandedProducts,
@@ -20,16 +19,10 @@ from polystein.inference.quadratic_forms import (
     traces_of_products,
 )
 from tests.conftest import Array
+from tests.inference.batch_cases import RULES
 from tests.reference import invariant as literal
 from tests.reference import memory as literal_memory
 
-RULES = literal_memory.Rules(
-    memory.FEWEST_A_CHAIN,
-    memory.FLAT,
-    memory.MOST_INDEPENDENT,
-    memory.LUGSAIL_ERRORS,
-    memory.SLOWER_BY_CHANCE,
-)
 COUNTS = [[16, 16, 16, 16], [40], [9, 30, 1]]
 
 

@@ -11,7 +11,6 @@ from scipy.signal import lfilter
 import polystein as ps
 from polystein.data.coordinates import DrawMoments, Frame
 from polystein.data.passes import every_row, run_pass
-from polystein.inference import memory
 from polystein.methods.check import flips_arm as sign_flips
 from polystein.methods.check.batch_sums import BatchSums
 from polystein.methods.check.batches import cut
@@ -25,6 +24,7 @@ from polystein.methods.check.families import (
 from polystein.methods.check.flips_arm import flip_signs
 from polystein.results.evidence import Abstention, Arm
 from tests.conftest import Array
+from tests.inference.batch_cases import RULES
 from tests.methods.check.sums import (
     ORDERS,
     SHARES,
@@ -40,15 +40,6 @@ from tests.reference import invariant as literal_invariant
 from tests.reference import memory as literal_memory
 
 NAMES = "abcdefgh"
-
-
-RULES = literal_memory.Rules(
-    memory.FEWEST_A_CHAIN,
-    memory.FLAT,
-    memory.MOST_INDEPENDENT,
-    memory.LUGSAIL_ERRORS,
-    memory.SLOWER_BY_CHANCE,
-)
 
 
 def flips_of(

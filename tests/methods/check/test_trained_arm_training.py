@@ -13,7 +13,8 @@ from polystein.methods.check.trained_arm import (
 )
 from polystein.results.evidence import Abstention
 from tests.conftest import Array
-from tests.methods.check.trained_rounds import RULES, chains, round_of, sums_of, training_sums
+from tests.inference.batch_cases import RULES
+from tests.methods.check.trained_rounds import chains, round_of, sums_of, training_sums
 from tests.reference import check as literal
 from tests.reference import memory as literal_memory
 

@@ -7,7 +7,6 @@ import numpy as np
 import polystein as ps
 from polystein._lib.notes import Notes
 from polystein.data.passes import every_row, run_pass
-from polystein.inference import memory
 from polystein.methods.check.batch_sums import BatchSums
 from polystein.methods.check.batches import cut
 from polystein.methods.check.families import BASIS
@@ -17,16 +16,7 @@ from polystein.methods.check.trained_arm import (
 from polystein.methods.check.trained_witnesses import TrainingSums
 from polystein.methods.split_sample import SplitRound, SplitSampleTest
 from tests.conftest import Array
-from tests.reference import memory as literal_memory
 from tests.statistical.samplers import autoregressive
-
-RULES = literal_memory.Rules(
-    memory.FEWEST_A_CHAIN,
-    memory.FLAT,
-    memory.MOST_INDEPENDENT,
-    memory.LUGSAIL_ERRORS,
-    memory.SLOWER_BY_CHANCE,
-)
 
 
 def chains(count: int, rows: int, d: int, rho: float, seed: int = 0) -> Array:
