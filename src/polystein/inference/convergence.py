@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.fft import irfft, next_fast_len, rfft
 
-from polystein.inference.memory import chain_borders
+from polystein.inference.memory import chain_borders, starts_of_groups
 from polystein.inference.ranks import normal_scores, ordered
 from polystein.types import FloatArray
 
@@ -350,10 +350,7 @@ def _two_by_two(
     groups = np.maximum(lengths // 2, 1)
     if not (lengths % 2).any():
         return sums[::2] + sums[1::2], rows[::2] + rows[1::2], groups
-    borders = np.cumsum(lengths) - lengths
-    # The first group of a chain begins at its border, the others follow two by two.
-    first = np.repeat(borders - 2 * (np.cumsum(groups) - groups), groups)
-    starts = first + 2 * np.arange(first.size)
+    starts = starts_of_groups(lengths, 2)
     return np.add.reduceat(sums, starts), np.add.reduceat(rows, starts), groups
 
 

@@ -227,8 +227,13 @@ def group_starts(chains: NDArray[np.intp], together: int) -> NDArray[np.intp]:
 
     What is left over at the end of a chain joins the group before it.
     """
-    borders = chain_borders(chains)
-    groups = np.maximum(np.diff(borders, append=chains.size) // together, 1)
+    return starts_of_groups(np.diff(chain_borders(chains), append=chains.size), together)
+
+
+def starts_of_groups(lengths: NDArray[np.intp], together: int) -> NDArray[np.intp]:
+    """The same by how many batches each chain has."""
+    groups = np.maximum(lengths // together, 1)
+    borders = np.cumsum(lengths) - lengths
     # The first group of a chain begins at its border, the others follow at equal distances.
     first = np.repeat(borders - together * (np.cumsum(groups) - groups), groups)
     starts: NDArray[np.intp] = first + together * np.arange(first.size)
