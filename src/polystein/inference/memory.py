@@ -133,12 +133,6 @@ class Joining:
         return np.repeat(np.arange(starts.size), np.diff(starts, append=self.count))
 
     @cached_property
-    def members(self) -> FloatArray:
-        """1 where a batch is of a chain, else 0; of shape (batches, chains)."""
-        chains = np.arange(self.by_chain.starts.size)
-        return np.equal.outer(self.own_chain, chains).astype(np.float64)
-
-    @cached_property
     def chain_rows(self) -> FloatArray:
         """How many rows each chain has."""
         return np.maximum(self.by_chain.summed(self.rows), TINY)
@@ -152,8 +146,9 @@ class Joining:
     @cached_property
     def share_matrix(self) -> FloatArray:
         """The shares where a batch is of a chain, else 0; of shape (batches, chains)."""
-        result: FloatArray = self.members * self.shares[:, None]
-        return result
+        matrix = np.zeros((self.count, self.by_chain.starts.size))
+        matrix[np.arange(self.count), self.own_chain] = self.shares
+        return matrix
 
     @cached_property
     def expected(self) -> float:

@@ -237,7 +237,8 @@ def traces_of_products(
     joined = products
     for level in levels:
         joined = level.shorter.summed(level.shorter.summed(joined).T)
-        yield _trace_and_square(_within_chains(joined, level), level)
+        # On either side of the products; they are symmetric.
+        yield _trace_and_square(within_chains(within_chains(joined, level).T, level), level)
 
 
 def traces_of_factor(
@@ -254,14 +255,3 @@ def traces_of_factor(
 def _trace_and_square(within: FloatArray, level: Joining) -> tuple[float, float]:
     trace, square = float(np.trace(within)), float(np.vdot(within, within))
     return trace / level.expected, square / level.expected**2
-
-
-def _within_chains(joined: FloatArray, level: Joining) -> FloatArray:
-    """Products of deviations from the chains' means.
-
-    A batch's share of the sum over its chain is taken off, on either side of the products.
-    """
-    members, shares = level.members, level.share_matrix
-    within: FloatArray = joined - shares @ (members.T @ joined)
-    within -= (within @ members) @ shares.T
-    return within
