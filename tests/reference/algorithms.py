@@ -52,15 +52,6 @@ def rayleigh(weights: Array, mean: Array, covariance: Array) -> float:
     return float(mean @ weights) ** 2 / variance
 
 
-def relative_improvement(best: float, previous: float) -> float:
-    """Relative improvement of the running best, infinite on the first iteration."""
-    if previous == -math.inf:
-        return math.inf
-    if previous == 0.0:
-        return math.inf if best > 0.0 else 0.0
-    return (best - previous) / previous
-
-
 def cross_entropy(
     features: Array,
     rng: np.random.Generator,
@@ -69,13 +60,17 @@ def cross_entropy(
     elites: int = 10,
     tolerance: float = 1e-3,
     patience: int = 3,
+    relative: bool = False,
+    least_spread: float = 0.0,
+    least_weight: float = 0.0,
 ) -> tuple[Array, float]:
     """Algorithm 2 (BG-CEM): the best weights found, and sign(mu' lambda).
 
-    Where the pseudo-code leaves a choice: the early stop looks at the relative improvement
-    of the running best; sd is the root mean square deviation over the elites (divisor K);
-    a candidate whose every z_k is 0 cannot be normalised and scores minus infinity. There
-    are no floors on sigma_k and p_k here.
+    Where the pseudo-code leaves a choice: sd is the root mean square deviation over the elites
+    (divisor K); ties rank by index; a candidate whose every z_k is 0 cannot be normalised,
+    scores minus infinity and is never elite; where no candidate can be elite, p, mu and sigma
+    stay, and the round counts as one without improvement. The last three arguments are not in
+    the paper. Their defaults do nothing.
     """
     mean, covariance = stein.mean_and_covariance(features)
     size = len(mean)
@@ -96,18 +91,32 @@ def cross_entropy(
             objective.append(score)
             if score > best_score:
                 best_score, best = score, candidate
-        ranking = sorted(range(candidates), key=lambda m: objective[m], reverse=True)
+        able = [m for m in range(candidates) if objective[m] > -math.inf]
+        ranking = sorted(able, key=lambda m: objective[m], reverse=True)
         elite = np.array([population[m] for m in ranking[:elites]])
-        stalled = stalled + 1 if relative_improvement(best_score, previous) < tolerance else 0
+        stalled = stalled + 1 if improvement(best_score, previous, relative) < tolerance else 0
         if stalled >= patience:
             break
+        if len(elite) == 0:
+            continue
         for k in range(size):
-            probability[k] = np.mean(np.abs(elite[:, k]) > 0)
+            probability[k] = np.mean(np.abs(elite[:, k]) > least_weight)
             centre[k] = np.mean(elite[:, k])
-            spread[k] = np.std(elite[:, k])
+            spread[k] = max(np.std(elite[:, k]), least_spread)
     if best is None:
         raise ValueError("no candidate had an active feature")
     return best, 1.0 if float(mean @ best) >= 0.0 else -1.0
+
+
+def improvement(best: float, previous: float, relative: bool) -> float:
+    """How much better the best score has become, as such or relative to the previous one."""
+    if best == -math.inf:
+        return -math.inf
+    if previous == -math.inf:
+        return math.inf
+    if not relative or best == previous:
+        return best - previous
+    return math.inf if previous == 0.0 else (best - previous) / previous
 
 
 def cross_entropy_solver(rng: np.random.Generator) -> Solve:

@@ -65,3 +65,57 @@ def distinct_means(draws: Array, scores: Array, order: int) -> tuple[float, floa
         math.fsum(gram[j][k] * gram[j][i] for j, k, i in triples) / len(triples),
         math.fsum(gram[j][k] * gram[i][m] for j, k, i, m in quadruples) / len(quadruples),
     )
+
+
+def o_psd(draws: Array, scores: Array, order: int, weights: Array) -> float:
+    """mu' Sigma^-1 mu of Proposition 4.2, over all entries of xi, when q is the weighted rows.
+
+    Phi_1 is symmetric for a Gaussian target, and Sigma then singular: equal entries of xi share
+    their coefficient, and the pseudo-inverse of the correlations leaves the quotient as it is.
+    """
+    rows = [stein.xi(draw, score, order) for draw, score in zip(draws, scores, strict=True)]
+    mean = sum(w * row for w, row in zip(weights, rows, strict=True))
+    covariance = np.zeros((len(mean), len(mean)))
+    for w, row in zip(weights, rows, strict=True):
+        covariance += w * np.outer(row - mean, row - mean)
+    scale = np.sqrt(np.diag(covariance))
+    correlation = covariance / np.outer(scale, scale)
+    inverse = np.linalg.pinv(correlation, rcond=1e-11, hermitian=True)
+    return float((mean / scale) @ inverse @ (mean / scale))
+
+
+def moment_conditions(
+    draws: Array, mean: Array, covariance: Array, order: int
+) -> tuple[Array, list[Array]]:
+    """Theorem 3.3, left side less right side: of the mean, and of every (l, j) for i = 1..Q."""
+    n, d = draws.shape
+    first = np.zeros(d)
+    for draw in draws:
+        first += (draw - mean) / n
+    products = [np.zeros((d, d)) for _ in range(order)]
+    for i in range(1, order + 1):
+        for row in range(d):
+            for j in range(d):
+                left = math.fsum((draw[row] - mean[row]) * draw[j] ** i for draw in draws) / n
+                right = i * covariance[row, j] * math.fsum(draw[j] ** (i - 1) for draw in draws) / n
+                products[i - 1][row, j] = left - right
+    return first, products
+
+
+def gaussian_stein_moments(
+    draws: Array, mean: Array, covariance: Array, order: int
+) -> tuple[list[Array], Array]:
+    """[mu_i]_lj = -(Sigma^-1 M^(i))_lj + i 1(l = j) E[X_j^(i-1)] and mu_b, as in Appendix A."""
+    n, d = draws.shape
+    precision = np.linalg.inv(covariance)
+    matrices = []
+    for i in range(1, order + 1):
+        m = np.zeros((d, d))
+        for draw in draws:
+            m += np.outer(draw - mean, draw**i) / n
+        powers = [math.fsum(draw[j] ** (i - 1) for draw in draws) / n for j in range(d)]
+        matrices.append(-precision @ m + i * np.diag(powers))
+    vector = np.zeros(d)
+    for draw in draws:
+        vector -= precision @ (draw - mean) / n
+    return matrices, vector

@@ -81,6 +81,18 @@ def test_feature_moments_and_lambda_psd_equal_quadrature(
     assert pair.lambda_snr_squared(order) == pytest.approx(expected, rel=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("dimension", "delta", "variance", "order"), [case for case in CASES if case[3] <= 4]
+)
+def test_o_psd_over_all_entries_of_xi_equals_quadrature(
+    dimension: int, delta: float, variance: float, order: int
+) -> None:
+    pair = GaussianPair(dimension, delta, variance)
+    points, weights = rule_of(dimension, delta, variance, order)
+    expected = reference.o_psd(points, -points, order, weights)
+    assert pair.o_psd(order) == pytest.approx(expected, rel=1e-7, abs=1e-12)
+
+
 def test_the_z_statistic_is_the_feature_sum_with_equal_weights() -> None:
     pair = GaussianPair(7, 0.2, 0.9)
     mean, covariance = pair.feature_moments(order=4)
@@ -108,6 +120,7 @@ def test_without_a_difference_there_is_no_signal() -> None:
         assert same.snr_squared_u(order, n=50) == 0.0
         assert same.snr_squared_z(order) == 0.0
         assert same.lambda_snr_squared(order) == 0.0
+        assert same.o_psd(order) == 0.0
         with pytest.raises(DegenerateError, match=f"order {order} need PSD > 0"):
             same.feature_moments(order)
     assert same.chi_square_divergence() == 0.0
@@ -126,8 +139,30 @@ def test_lambda_psd_rises_with_the_order_to_at_most_the_chi_square_divergence(
     assert values == sorted(values)
     # Both sides are rounded; in one dimension they agree to all digits at high orders.
     assert values[-1] <= pair.chi_square_divergence() * (1 + 1e-13)
-    # PSD weighs the features equally, which cannot beat the best weights.
+    # PSD weighs the features equally, which cannot beat the best weights, and lambda-PSD weighs
+    # Q + 1 of all features, which cannot beat the best test function.
     assert all(pair.snr_squared_z(order) <= values[order] for order in range(7))
+    best = [pair.o_psd(order) for order in (0, 1, 2, 4)]
+    weighted = [values[order] for order in (0, 1, 2, 4)]
+    assert all(value <= o * (1 + 1e-13) for value, o in zip(weighted, best, strict=True))
+    assert best == sorted(best)
+    assert best[-1] <= pair.chi_square_divergence() * (1 + 1e-13)
+
+
+def test_lambda_psd_is_the_best_test_function_in_one_dimension_only() -> None:
+    # At d = 1 there is one feature of each order. At d = 2 one weight serves 1 1^T and I together.
+    for delta, variance, most in [(0.1, 1.2, 0.996), (0.5, 0.7, 0.34)]:
+        one, two = GaussianPair(1, delta, variance), GaussianPair(2, delta, variance)
+        assert one.lambda_snr_squared(4) == pytest.approx(one.o_psd(4), rel=1e-13)
+        assert two.lambda_snr_squared(4) < most * two.o_psd(4)
+
+
+def test_a_coefficient_of_zero_cannot_be_weighted() -> None:
+    # E[X^2] = 1: PSD's A_1 is 0, and no weight brings the feature 1 - x^2 back. With x it is worth
+    # having: mu = (0, -1/2) and Sigma = [[15/8, 3/4], [3/4, 3/4]], so that mu' Sigma^-1 mu = 5/9.
+    pair = GaussianPair(1, 0.5, 0.75)
+    assert pair.lambda_snr_squared(1) == pytest.approx(1 / 3, rel=1e-14)
+    assert pair.o_psd(1) == pytest.approx(5 / 9, rel=1e-14)
 
 
 def test_the_bound_is_attained_in_one_dimension() -> None:
@@ -202,7 +237,7 @@ def test_a_pair_refuses_what_is_no_gaussian(arguments: tuple[float, ...], messag
 def test_orders_and_counts_are_checked_by_every_method() -> None:
     pair = GaussianPair(1, 0.1, 1.0)
     functions = [pair.stein_moments, pair.psd, pair.zetas, pair.snr_squared_z]
-    functions += [pair.feature_moments, pair.lambda_snr_squared]
+    functions += [pair.feature_moments, pair.lambda_snr_squared, pair.o_psd]
     for function in functions:
         for order in (-1, 2.0, True, None):
             with pytest.raises(InputError, match="`order` must be an integer >= 0"):

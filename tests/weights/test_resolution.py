@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 import polystein as ps
 from polystein._lib.notes import Notes
 from polystein.errors import InputError
-from polystein.methods.split_sample import SplitRound, SplitSampleTest
+from polystein.methods.gof import fit
+from polystein.methods.split_sample import DividedRows, SplitSampleTest, split_rows
 from polystein.stein.basis import basis_for
 from polystein.stein.witness import PrimalWitness, feature_moments, fit_matrices
 from polystein.types import Resolution
@@ -42,16 +43,18 @@ CASES = [
 
 def round_of(
     sample: ps.Sample, split: RecordingSplit, basis: Any, order: int, structure: Any
-) -> SplitRound:
+) -> tuple[SplitSampleTest, DividedRows]:
     functions = basis_for(basis, order, standardise=True)
     test = SplitSampleTest(sample, functions, structure, split, ps.IID(), "two-sided", True)
-    (rows,) = test.rounds(1, 3, Notes())
-    return rows
+    (rows,) = split_rows(test, 3, Notes())
+    return test, rows
 
 
-def refined(rows: SplitRound, resolution: Any, rule: Any) -> tuple[PrimalWitness, list[float]]:
+def refined(
+    round_: tuple[SplitSampleTest, DividedRows], resolution: Any, rule: Any
+) -> tuple[PrimalWitness, list[float]]:
     """The witness with its weights folded in, and the norm of the weights of each order."""
-    test, partition = rows.test, rows.partition
+    (test, rows), partition = round_, round_[1].partition
     witness = fit_matrices(
         test.source, partition.rows("witness"), test.basis, test.structure, frame=rows.frame
     )
@@ -138,10 +141,12 @@ def test_rules_without_covariances_do_as_well_without_the_matrix(
 def test_hierarchical_weights_are_no_worse_than_those_of_orders(rule: Any, seed: int) -> None:
     draws, scores = arbitrary_rows(100, 4, seed)
     sample = ps.Sample(draws, scores)
-    fresh, rows = (round_of(sample, RecordingSplit(), "monomial", 2, "full") for _ in range(2))
+    fresh, (test, rows) = (
+        round_of(sample, RecordingSplit(), "monomial", 2, "full") for _ in range(2)
+    )
     witness, _ = refined(fresh, "hierarchical", rule)
     stretches = list(rows.partition.rows("weights"))
-    moments = feature_moments(sample, stretches, rows.fit("witness"))
+    moments = feature_moments(sample, stretches, fit(test, rows, "witness"))
     chosen = rule.solve(moments, rows.streams.weights)
     start = algorithms.rayleigh(chosen, moments.mean, moments.covariance)
     moments = feature_moments(sample, stretches, witness)

@@ -11,6 +11,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
+from polystein._lib.arguments import replicates_of
 from polystein.errors import InputError
 from polystein.methods.gof import lambda_psd_test
 from polystein.results.result import GofResult
@@ -47,8 +48,7 @@ def run(draws: int = 2000, seed: int = 0, progress: Progress | None = None) -> l
     progress : callable, optional
         Called as ``progress(done, total)`` after each sampler.
     """
-    if draws < 1:
-        raise InputError(f"`draws` must be a positive integer; got {draws}")
+    replicates_of(draws, "draws")
     if seed < 0:
         raise InputError(f"`seed` must be a non-negative integer; got {seed}")
     cases = []

@@ -1,18 +1,23 @@
 """What the paper proves about PSD and lambda-PSD, as numbers one can compute.
 
-`GaussianPair` holds the paper's Gaussian setting and answers exactly. `snr_squared` estimates
-Theorem 3.5 from draws of any sampler. `printed_law` and `corrected_law` are Remark 3.6.
+`GaussianPair` holds the paper's Gaussian setting and answers exactly. `moment_differences` is
+Theorem 3.3 and Corollary 3.4. `snr_squared` estimates Theorem 3.5 from draws of any sampler.
+`printed_law` and `corrected_law` are Remark 3.6.
 """
 
 from polystein.theory.gaussian import GaussianPair, SteinMeans
 from polystein.theory.laws import corrected_law, printed_law
+from polystein.theory.moments import MomentDifferences, ProductMoments, moment_differences
 from polystein.theory.u_statistic import SignalToNoise, snr_squared
 
 __all__ = [
     "GaussianPair",
+    "MomentDifferences",
+    "ProductMoments",
     "SignalToNoise",
     "SteinMeans",
     "corrected_law",
+    "moment_differences",
     "printed_law",
     "snr_squared",
 ]

@@ -56,15 +56,24 @@ class ExactPair:
 
     def feature_covariance(self, order: int) -> list[list[Fraction]]:
         """Return the covariance of the features of Proposition 4.3, times Z^2."""
-        means, features = self.squared_norms(order), self._features(order)
-        return [
-            [self._mean_of_product(f, g) - m * k for g, k in zip(features, means, strict=True)]
-            for f, m in zip(features, means, strict=True)
-        ]
+        return self._covariance(self._features(order), self.squared_norms(order))
 
     def lambda_snr_squared(self, order: int) -> Fraction:
         """Return mu_Psi^T Sigma_Psi^-1 mu_Psi of Proposition 4.3, in which Z cancels."""
         return _inverse_quadratic_form(self.squared_norms(order), self.feature_covariance(order))
+
+    def o_psd(self, order: int) -> Fraction:
+        """Return mu^T Sigma^-1 mu of Proposition 4.2, over all Q d^2 + d features.
+
+        Permuting the coordinates changes neither q nor mu, and so not Sigma^-1 mu either: the best
+        A_i are alpha_i 1 1^T + beta_i I, and the best b is gamma 1. That leaves 2 Q + 1 features.
+        """
+        orders = range(1, order + 1)
+        score: Polynomial = {((1, 0),): Fraction(-1)}
+        features = [*map(_total, orders), *map(_trace, orders), score]
+        one: Polynomial = {(): Fraction(1)}
+        means = [self._mean_of_product(feature, one) for feature in features]
+        return _inverse_quadratic_form(means, self._covariance(features, means))
 
     def zeta1(self, order: int) -> Fraction:
         """V[xi(x)^T mu]: the variance of the sum of the features."""
@@ -83,16 +92,24 @@ class ExactPair:
         return moments[power]
 
     def _features(self, order: int) -> list[Polynomial]:
-        """Return <mu_i, Phi_i(x)> for i = 1..Q and mu_b^T s_p(x), in S_a = T_a0.
-
-        1^T Phi_i 1 = -S_1 S_i + i S_(i-1) and tr Phi_i = -S_(i+1) + i S_(i-1).
-        """
+        """Return <mu_i, Phi_i(x)> for i = 1..Q and mu_b^T s_p(x), in S_a = T_a0."""
         off_diagonal, excess, score = self.stein_means(order)
-        features: list[Polynomial] = [
-            {((1, 0), (i, 0)): -a, ((i + 1, 0),): -e, ((i - 1, 0),): i * (a + e)}
-            for i, (a, e) in enumerate(zip(off_diagonal, excess, strict=True), start=1)
-        ]
+        features: list[Polynomial] = []
+        for i, (a, e) in enumerate(zip(off_diagonal, excess, strict=True), start=1):
+            total, trace = _total(i), _trace(i)
+            features.append(
+                {t: a * total.get(t, 0) + e * trace.get(t, 0) for t in {**total, **trace}}
+            )
         return [*features, {((1, 0),): -score}]
+
+    def _covariance(
+        self, features: Sequence[Polynomial], means: Sequence[Fraction]
+    ) -> list[list[Fraction]]:
+        """Return the covariance of features whose means are known."""
+        return [
+            [self._mean_of_product(f, g) - m * k for g, k in zip(features, means, strict=True)]
+            for f, m in zip(features, means, strict=True)
+        ]
 
     def _mean_of_product(self, left: Polynomial, right: Polynomial) -> Fraction:
         """E[left * right] for independent x, y from q."""
@@ -114,6 +131,16 @@ class ExactPair:
                 total += product
             self._known[term] = total
         return self._known[term]
+
+
+def _total(i: int) -> Polynomial:
+    """1^T Phi_i(x) 1 = -S_1 S_i + i S_(i-1)."""
+    return {((1, 0), (i, 0)): Fraction(-1), ((i - 1, 0),): Fraction(i)}
+
+
+def _trace(i: int) -> Polynomial:
+    """Return tr Phi_i(x) = -S_(i+1) + i S_(i-1)."""
+    return {((i + 1, 0),): Fraction(-1), ((i - 1, 0),): Fraction(i)}
 
 
 def _kernel(order: int) -> Polynomial:
@@ -146,9 +173,9 @@ def _with_one_more(new: int) -> Iterator[Partition]:
 
 
 def _inverse_quadratic_form(mean: Sequence[Fraction], matrix: list[list[Fraction]]) -> Fraction:
-    """Return mean^T matrix^-1 mean of a covariance matrix, leaving out features that vanish."""
-    # A zero pivot is a feature that vanishes, for the others have different degrees and are
-    # linearly independent; its mean is zero too.
+    """Return mean^T matrix^-1 mean of a covariance matrix, leaving out repeated features."""
+    # A zero pivot is a combination of Stein features that does not vary. It is zero, because its
+    # mean under p is, and so is its mean under q.
     rows = [[*row, value] for row, value in zip(matrix, mean, strict=True)]
     total = Fraction(0)
     for k, pivot_row in enumerate(rows):

@@ -1,8 +1,8 @@
 """The paper's Gaussian setting, target p = N(0, I_d) and sampler q = N(delta 1, sigma^2 I_d).
 
 Everything is answered exactly: Theorem 3.5 (signal-to-noise ratio of the U-statistic), Remark 3.8
-(of the z-statistic), Proposition 4.3 (of lambda-PSD) and the chi-square divergence that bounds
-the latter (Theorem 4.4).
+(of the z-statistic), Proposition 4.3 (of lambda-PSD), Proposition 4.2 (of o-PSD) and the
+chi-square divergence that bounds the last two (Theorem 4.4).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from polystein._lib.arguments import finite_number, integer
+from polystein._lib.arguments import finite_number, integer, order_of
 from polystein.errors import DegenerateError, InputError, ScaleError
 from polystein.theory.exact import ExactPair, as_float, root
 from polystein.theory.u_statistic import variance_of_u
@@ -89,7 +89,7 @@ class GaussianPair:
         >>> [float(value) for value in means.diagonal], means.score
         ([-0.75, -1.375], -0.5)
         """
-        a, e, score = self._exact.stein_means(integer(order, "order", least=0))
+        a, e, score = self._exact.stein_means(order_of(order, least=0))
         return SteinMeans(
             np.array([as_float(value) for value in a]),
             np.array([as_float(value) for value in map(operator.add, a, e)]),
@@ -104,7 +104,7 @@ class GaussianPair:
         >>> GaussianPair(dimension=4, delta=0.5, variance=1.0).psd(order=0)  # |delta| sqrt(d)
         1.0
         """
-        return root(self._exact.squared_psd(integer(order, "order", least=0)))
+        return root(self._exact.squared_psd(order_of(order, least=0)))
 
     def zetas(self, order: int) -> tuple[float, float]:
         """Return zeta_1 = V[xi(x)^T mu] and zeta_2 = V[xi(x)^T xi(x')] of Theorem 3.5.
@@ -114,7 +114,7 @@ class GaussianPair:
         >>> GaussianPair(dimension=3, delta=0.0, variance=1.0).zetas(order=0)  # V[x^T x'] = d
         (0.0, 3.0)
         """
-        exact, order = self._exact, integer(order, "order", least=0)
+        exact, order = self._exact, order_of(order, least=0)
         return as_float(exact.zeta1(order)), as_float(exact.zeta2(order))
 
     def snr_squared_u(self, order: int, n: int) -> float:
@@ -126,7 +126,7 @@ class GaussianPair:
         >>> print(f"{pair.snr_squared_u(order=0, n=100):.3f}")  # n delta^2/4, and a little less
         6.126
         """
-        order, n = integer(order, "order", least=0), integer(n, "n", least=2)
+        order, n = order_of(order, least=0), integer(n, "n", least=2)
         exact = self._exact
         noise = variance_of_u(exact.zeta1(order), exact.zeta2(order), n)
         return as_float(exact.squared_psd(order) ** 2 / noise)
@@ -143,7 +143,7 @@ class GaussianPair:
         >>> [f"{pair.snr_squared_z(order):.1e}" for order in (1, 5, 11)]
         ['1.9e-02', '1.6e-03', '2.7e-05']
         """
-        exact, order = self._exact, integer(order, "order", least=0)
+        exact, order = self._exact, order_of(order, least=0)
         signal = exact.squared_psd(order)
         return as_float(signal**2 / exact.zeta1(order)) if signal else 0.0
 
@@ -159,7 +159,7 @@ class GaussianPair:
         >>> mean, covariance
         (array([1.]), array([[1.]]))
         """
-        exact, order = self._exact, integer(order, "order", least=0)
+        exact, order = self._exact, order_of(order, least=0)
         squared_psd = exact.squared_psd(order)
         if not squared_psd:
             raise DegenerateError(f"the features of order {order} need PSD > 0; {self} has PSD = 0")
@@ -184,7 +184,22 @@ class GaussianPair:
         >>> print(f"{pair.chi_square_divergence():.5f}")
         0.02146
         """
-        return as_float(self._exact.lambda_snr_squared(integer(order, "order", least=0)))
+        return as_float(self._exact.lambda_snr_squared(order_of(order, least=0)))
+
+    def o_psd(self, order: int) -> float:
+        """Return the population o-PSD, mu^T Sigma^-1 mu over all Q d^2 + d features (Prop. 4.2).
+
+        It is the largest SNR^2 per draw that a test function of this order has: at least
+        `lambda_snr_squared`, and at most `chi_square_divergence`, by the proof of Theorem 4.4.
+
+        Examples
+        --------
+        >>> pair = GaussianPair(dimension=2, delta=0.1, variance=1.2)
+        >>> snr = pair.snr_squared_z(order=4), pair.lambda_snr_squared(order=4), pair.o_psd(order=4)
+        >>> [f"{value:.5f}" for value in snr]  # PSD, lambda-PSD, o-PSD
+        ['0.00445', '0.04297', '0.04319']
+        """
+        return as_float(self._exact.o_psd(order_of(order, least=0)))
 
     def chi_square_divergence(self) -> float:
         r"""Pearson divergence chi^2(p || q), the bound of Theorem 4.4.

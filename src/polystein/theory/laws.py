@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from polystein._lib.arguments import integer
+from polystein._lib.arguments import order_of
 from polystein.theory.exact import as_float
 
 
@@ -20,7 +20,7 @@ def printed_law(order: int) -> float:
     >>> print(f"{printed_law(3):.4f}")  # (4!!)^2 / 7!! = 64/105
     0.6095
     """
-    order = integer(order, "order", least=0)
+    order = order_of(order, least=0)
     return as_float(Fraction(_double_factorial(order + 1) ** 2, _double_factorial(2 * order + 1)))
 
 
@@ -38,7 +38,7 @@ def corrected_law(order: int) -> float:
     >>> print(f"{corrected_law(3):.4f}")  # (3!!)^2 / 7!! = 9/105
     0.0857
     """
-    order = integer(order, "order", least=0)
+    order = order_of(order, least=0)
     return as_float(Fraction(_double_factorial(order) ** 2, _double_factorial(2 * order + 1)))
 
 

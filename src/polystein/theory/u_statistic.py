@@ -9,9 +9,10 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from polystein._lib.arguments import integer
+from polystein._lib.arguments import order_of
 from polystein._lib.numerics import ROUNDING
 from polystein.errors import DegenerateError, InputError, ScaleError
+from polystein.theory.rows import real_rows
 from polystein.types import FloatArray
 
 _Number = TypeVar("_Number", Fraction, float)
@@ -74,8 +75,9 @@ def snr_squared(draws: npt.ArrayLike, scores: npt.ArrayLike, /, *, order: int) -
     >>> print(f"{estimate.snr_squared:.0f}, exactly {pair.snr_squared_u(order=1, n=500):.0f}")
     29, exactly 28
     """
-    order = integer(order, "order", least=0)
-    points, slopes = _rows("draws", draws), _rows("scores", scores)
+    order = order_of(order, least=0)
+    points = real_rows("draws", draws, least=4)
+    slopes = real_rows("scores", scores, least=4)
     if slopes.shape != points.shape:
         raise InputError(
             f"`scores` must have the shape of `draws`, {points.shape}; got {slopes.shape}"
@@ -146,19 +148,3 @@ def _power_of_two(size: float) -> int:
     if not math.isfinite(size):
         raise OverflowError
     return math.frexp(size)[1]
-
-
-def _rows(name: str, values: npt.ArrayLike) -> FloatArray:
-    array = np.asarray(values)
-    if array.ndim != 2 or array.shape[0] < 4 or array.shape[1] < 1:
-        raise InputError(f"`{name}` must have shape (n, d) with n >= 4, d >= 1; got {array.shape}")
-    if array.dtype.kind not in "fiu":
-        raise InputError(f"`{name}` must hold real numbers; got dtype {array.dtype}")
-    array = array.astype(np.float64)
-    bad = np.argwhere(~np.isfinite(array))
-    if len(bad):
-        raise InputError(
-            f"`{name}` must be finite; got {len(bad)} non-finite values, the first at "
-            f"{tuple(map(int, bad[0]))}"
-        )
-    return array

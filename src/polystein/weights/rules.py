@@ -17,7 +17,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from polystein._lib.arguments import integer, is_finite_number
+from polystein._lib.arguments import is_finite_number, replicates_of
 from polystein._lib.numerics import EPSILON, is_constant
 from polystein.errors import DegenerateError, InputError
 from polystein.inference.columns import MeanAndCovariance
@@ -27,11 +27,12 @@ from polystein.types import FloatArray
 class Weights(Protocol):
     """A rule from the features' mean and covariance to lambda."""
 
-    #: Whether it looks at covariances, or at variances alone. A rule that never looks at `rng` may
-    #: say so by ``draws_numbers = False``, which spares making it one.
+    #: Whether it looks at covariances, or at variances alone.
     needs_covariance: ClassVar[bool]
 
-    def solve(self, moments: MeanAndCovariance, rng: np.random.Generator) -> FloatArray:
+    def solve(
+        self, moments: MeanAndCovariance, rng: np.random.Generator | None = None
+    ) -> FloatArray:
         """Return lambda with unit norm and lambda' mean >= 0."""
 
 
@@ -47,11 +48,12 @@ class Uniform:
     """
 
     needs_covariance: ClassVar[bool] = False
-    draws_numbers: ClassVar[bool] = False
 
-    def solve(self, moments: MeanAndCovariance, rng: np.random.Generator) -> FloatArray:
+    def solve(
+        self, moments: MeanAndCovariance, rng: np.random.Generator | None = None
+    ) -> FloatArray:
         """Return 1/sqrt(K) for each of K features, up to the sign."""
-        return oriented(np.ones_like(moments.mean), moments.mean)
+        return unit_norm(np.ones_like(moments.mean), moments.mean)
 
 
 @dataclass(frozen=True)
@@ -78,13 +80,14 @@ class ClosedForm:
     ridge: float = 0.01
 
     needs_covariance: ClassVar[bool] = True
-    draws_numbers: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if not (is_finite_number(self.ridge) and self.ridge >= 0.0):
             raise InputError(f"`ridge` must be a finite number >= 0; got {self.ridge!r}")
 
-    def solve(self, moments: MeanAndCovariance, rng: np.random.Generator) -> FloatArray:
+    def solve(
+        self, moments: MeanAndCovariance, rng: np.random.Generator | None = None
+    ) -> FloatArray:
         """Solve the ridged normal equations."""
         kept = varying(moments)
         covariance = matrix_of(moments, self)[kept][:, kept]
@@ -97,7 +100,7 @@ class ClosedForm:
                     "the features' correlation matrix is singular; use a positive `ridge`"
                 )
         solution = np.linalg.solve(correlation, moments.mean[kept] / spread) / spread
-        return oriented(_embed(solution, kept, moments.mean.size), moments.mean)
+        return unit_norm(_embed(solution, kept, moments.mean.size), moments.mean)
 
 
 @dataclass(frozen=True)
@@ -130,13 +133,14 @@ class SoftThreshold:
     level: float = 1.0
 
     needs_covariance: ClassVar[bool] = False
-    draws_numbers: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if not (is_finite_number(self.level) and self.level >= 0.0):
             raise InputError(f"`level` must be a finite number >= 0; got {self.level!r}")
 
-    def solve(self, moments: MeanAndCovariance, rng: np.random.Generator) -> FloatArray:
+    def solve(
+        self, moments: MeanAndCovariance, rng: np.random.Generator | None = None
+    ) -> FloatArray:
         """Shrink the studentised means towards 0, most of them to 0."""
         kept = varying(moments)
         spread = moments.spread[kept]
@@ -145,29 +149,45 @@ class SoftThreshold:
         if not np.any(excess > 0.0):
             excess = np.where(np.arange(kept.size) == np.argmax(np.abs(studentised)), 1.0, 0.0)
         solution = np.copysign(np.maximum(excess, 0.0), studentised) * (spread.min() / spread)
-        return oriented(_embed(solution, kept, moments.mean.size), moments.mean)
+        return unit_norm(_embed(solution, kept, moments.mean.size), moments.mean)
 
 
 @dataclass(frozen=True)
 class CrossEntropy:
-    """Algorithm 2: the Bernoulli-Gaussian cross-entropy search.
+    """Algorithm 2 as printed: the Bernoulli-Gaussian cross-entropy search.
 
     Candidates are lambda_k = z_k e_k with z_k ~ Bernoulli(p_k) and
-    e_k ~ N(m_k, s_k^2); the best of each round set p, m and s of the next. A
-    feature that does not help is pruned: its p_k goes to 0.
-
-    The search stops when the best SNR^2 has improved by less than `tolerance`,
-    relative to itself, in `patience` consecutive rounds. The sign that the algorithm
-    returns beside lambda is folded into it.
+    e_k ~ N(m_k, s_k^2), scaled to unit norm. The best of each round, the elites, set
+    p, m and s of the next. A feature that does not help is pruned: its p_k falls to 0
+    and stays there. The search stops when the best SNR^2 has improved by less than
+    `tolerance` in each of `patience` consecutive rounds. The sign that the algorithm
+    returns beside lambda is folded into lambda.
 
     Parameters
     ----------
     iterations, candidates, elites : int
-        The paper's T, M and K.
+        The paper's T, M and K, each at most 1,000,000.
     tolerance : float
-        The paper's epsilon, relative.
+        The paper's epsilon.
     patience : int
         Rounds without improvement before the search stops.
+    relative : bool
+        Compare the improvement with `tolerance` times the best SNR^2 so far. The paper
+        compares it with `tolerance` itself.
+    least_spread : float
+        Lower bound on s_k. The paper has none, which is 0: a feature whose elites have
+        equal weights keeps that weight, up to the norm.
+    least_weight : float
+        A weight of at most this size counts as inactive when p_k is updated. In the
+        paper only a weight of 0 does.
+
+    Notes
+    -----
+    The paper leaves four cases open. The standard deviation of the elites has the
+    divisor K. Candidates of equal SNR^2 rank in the order in which they were drawn. A
+    candidate with no active feature has no SNR^2 and is never among the elites, which
+    are then fewer than K. A round without any active candidate changes nothing and
+    counts as one without improvement.
 
     Examples
     --------
@@ -181,86 +201,132 @@ class CrossEntropy:
     elites: int = 10
     tolerance: float = 1e-3
     patience: int = 3
+    relative: bool = False
+    least_spread: float = 0.0
+    least_weight: float = 0.0
 
     needs_covariance: ClassVar[bool] = True
 
-    #: Spreads and probabilities stay away from their limits, where the search would freeze.
-    _least_spread = 1e-6
-    _least_probability = 0.01
+    @classmethod
+    def published(cls) -> CrossEntropy:
+        """The settings that the paper's published figures were made with.
+
+        They differ from the printed Algorithm 2, which is the default, in T (50, not
+        100), in K (100, not 10), in epsilon (1e-4, not 1e-3, and relative to the best
+        SNR^2), and in two floors that are not printed: s_k is at least 1e-6, and a
+        weight of at most 1e-6 counts as inactive.
+
+        Examples
+        --------
+        >>> import polystein as ps
+        >>> ps.CrossEntropy.published().elites
+        100
+        """
+        return cls(
+            iterations=50,
+            elites=100,
+            tolerance=1e-4,
+            relative=True,
+            least_spread=1e-6,
+            least_weight=1e-6,
+        )
 
     def __post_init__(self) -> None:
         for name in ("iterations", "candidates", "elites", "patience"):
-            integer(getattr(self, name), name, least=1)
+            replicates_of(getattr(self, name), name)
         if self.elites > self.candidates:
             raise InputError(
                 f"`elites` must not exceed `candidates`, {self.candidates}; got {self.elites}"
             )
-        if not (is_finite_number(self.tolerance) and 0.0 <= self.tolerance < 1.0):
-            raise InputError(f"`tolerance` must be in [0, 1); got {self.tolerance!r}")
+        for name in ("tolerance", "least_spread", "least_weight"):
+            value = getattr(self, name)
+            if not (is_finite_number(value) and value >= 0.0):
+                raise InputError(f"`{name}` must be a finite number >= 0; got {value!r}")
+        if not isinstance(self.relative, bool):
+            raise InputError(f"`relative` must be True or False; got {self.relative!r}")
 
-    def solve(self, moments: MeanAndCovariance, rng: np.random.Generator) -> FloatArray:
-        """Search for the weights of the largest SNR^2."""
+    def solve(
+        self, moments: MeanAndCovariance, rng: np.random.Generator | None = None
+    ) -> FloatArray:
+        """Search for the weights of the largest SNR^2, with fresh entropy without `rng`."""
+        rng = np.random.default_rng() if rng is None else rng
         kept = varying(moments)
         mean, covariance = moments.mean[kept], matrix_of(moments, self)[kept][:, kept]
         best = np.ones(1) if kept.size == 1 else self._search(mean, covariance, rng)
-        return oriented(_embed(best, kept, moments.mean.size), moments.mean)
+        return unit_norm(_embed(best, kept, moments.mean.size), moments.mean)
 
     def _search(
         self, mean: FloatArray, covariance: FloatArray, rng: np.random.Generator
     ) -> FloatArray:
-        size = mean.shape[0]
-        probability, centre, spread = np.full(size, 0.5), np.zeros(size), np.ones(size)
-        best, best_score, idle = np.ones(size), -np.inf, 0
+        """Algorithm 2, from the precomputed moments to the best lambda."""
+        shape = (self.candidates, mean.size)
+        probability, centre, spread = (
+            np.full(mean.size, 0.5),
+            np.zeros(mean.size),
+            np.ones(mean.size),
+        )
+        best: FloatArray | None = None
+        best_score, idle = -math.inf, 0
         for _ in range(self.iterations):
-            candidates = self._draw(probability, centre, spread, rng)
-            scores = signal_to_noise(candidates, mean, covariance)
-            order = np.argpartition(scores, -self.elites)[-self.elites :]
-            top = order[np.argmax(scores[order])]
-            improved = scores[top] > best_score * (1.0 + self.tolerance)
-            if scores[top] > best_score:
-                best, best_score = candidates[top], scores[top]
-            idle = 0 if improved else idle + 1
-            if idle >= self.patience:
-                break
-            elite = candidates[order]
-            probability = np.clip(
-                np.mean(elite != 0.0, axis=0),
-                self._least_probability,
-                1.0 - self._least_probability,
+            active = rng.random(shape) < probability
+            candidates = unit_rows(
+                np.where(active, centre + spread * rng.standard_normal(shape), 0.0)
             )
-            centre = elite.mean(axis=0)
-            spread = np.maximum(elite.std(axis=0), self._least_spread)
+            scores = signal_to_noise(candidates, mean, covariance)
+            # A stable sort: candidates of one feature alone tie exactly, and ties rank by index.
+            ranking = np.argsort(-scores, kind="stable")[: self.elites]
+            elite = candidates[ranking[scores[ranking] > -math.inf]].T.copy()
+
+            previous = best_score
+            if scores[ranking[0]] > best_score:
+                best, best_score = candidates[ranking[0]], float(scores[ranking[0]])
+            idle = idle + 1 if self._stalls(best_score, previous) else 0
+            if idle == self.patience:
+                break
+
+            if elite.size > 0:
+                probability = np.mean(np.abs(elite) > self.least_weight, axis=1)
+                centre = elite.mean(axis=1)
+                spread = np.maximum(elite.std(axis=1), self.least_spread)
+        if best is None:
+            raise DegenerateError(
+                f"none of the {self.candidates} candidates of any round had an active feature with "
+                "a positive variance; use more `candidates`"
+            )
         return best
 
-    def _draw(
-        self,
-        probability: FloatArray,
-        centre: FloatArray,
-        spread: FloatArray,
-        rng: np.random.Generator,
-    ) -> FloatArray:
-        """All candidates of a round, with unit norm; all-zero ones stay zero."""
-        shape = (self.candidates, centre.shape[0])
-        active = rng.random(shape) < probability
-        candidates = np.where(active, centre + spread * rng.standard_normal(shape), 0.0)
-        norms = np.sqrt(np.vecdot(candidates, candidates))
-        # A candidate of one feature alone becomes 1 or -1 exactly, and all such candidates of a
-        # feature have the same score to the last digit. A product with 1/norm would round, and the
-        # elites among them would hang on how it does.
-        unit: FloatArray = candidates / np.where(norms > 0.0, norms, 1.0)[:, None]
-        return unit
+    def _stalls(self, best: float, previous: float) -> bool:
+        """Whether the best SNR^2 improved by less than the tolerance."""
+        if best == previous:
+            return self.tolerance > 0.0 or best == -math.inf
+        return best - previous < self.tolerance * (previous if self.relative else 1.0)
+
+
+def unit_rows(candidates: FloatArray) -> FloatArray:
+    """Rows scaled to unit norm; rows of zeros stay zero.
+
+    The division makes a candidate of one feature alone exactly 1 or -1, so that all
+    candidates of that feature have the same SNR^2 to the last digit.
+    """
+    norms = np.sqrt(np.vecdot(candidates, candidates))
+    unit: FloatArray = candidates / np.where(norms > 0.0, norms, 1.0)[:, None]
+    return unit
 
 
 def signal_to_noise(candidates: FloatArray, mean: FloatArray, covariance: FloatArray) -> FloatArray:
-    """SNR^2 of every row of candidates; -inf where its variance is not positive."""
-    signal = (candidates @ mean) ** 2
-    noise = np.vecdot(candidates @ covariance, candidates)
+    """SNR^2 of every row of candidates; -inf where its variance is not positive.
+
+    Row by row, so that a candidate's score does not depend on the others to the last
+    digit: near the maximum scores differ by less than that.
+    """
+    signal = np.vecdot(candidates, mean) ** 2
+    noise = np.vecdot((candidates[:, None, :] @ covariance)[:, 0], candidates)
     scores: FloatArray = np.full(signal.shape, -np.inf)
     np.divide(signal, noise, out=scores, where=noise > 0.0)
     return scores
 
 
-def oriented(weights: FloatArray, mean: FloatArray) -> FloatArray:
+def unit_norm(weights: FloatArray, mean: FloatArray) -> FloatArray:
     """Scale to unit norm and turn so that weights' mean >= 0."""
     largest = np.max(np.abs(weights))
     if not 0.0 < largest < np.inf:

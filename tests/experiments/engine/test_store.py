@@ -1,15 +1,17 @@
 """What is on disk, and which commit every cell comes from."""
 
 import json
+import re
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import polystein
 from polystein.errors import InputError, PolysteinWarning
 from polystein.experiments.engine import store
-from polystein.experiments.engine.cells import Cell
+from polystein.experiments.engine.cells import Cell, Row
 from polystein.experiments.engine.runner import run
 from polystein.experiments.engine.store import Finished, Store
 from tests.experiments.engine import tasks
@@ -90,6 +92,33 @@ def test_cells_of_the_old_layout_are_refused(tmp_path: Path) -> None:
         one.load(CELLS[0])
 
 
+@pytest.mark.parametrize(
+    "content",
+    [
+        "[1, 2]",
+        "{",
+        "7",
+        {"replicates": 3},
+        {"replicates": [{"value": 1}]},
+        {"replicates": [[1]]},
+        {"seconds": "long"},
+        {"seconds": None},
+        {"commits": "old"},
+        {"commits": [1]},
+        {"replicates": None, "seconds": None, "commits": None},
+    ],
+    ids=str,
+)
+def test_damaged_cells_are_refused_by_name(tmp_path: Path, content: str | dict[str, Any]) -> None:
+    one = Store(tmp_path, 0)
+    one.save(CELLS[0], Finished([[{"value": 1}]], 0.5, ("a",)))
+    path = tmp_path / "cells" / CELLS[0].file_name
+    whole = json.loads(path.read_text("utf-8"))
+    path.write_text(content if isinstance(content, str) else json.dumps({**whole, **content}))
+    with pytest.raises(InputError, match=f"got {re.escape(str(path))}, which is damaged"):
+        one.load(CELLS[0])
+
+
 def checkout(folder: Path) -> Path:
     """A repository with one module, committed."""
     module = folder / "src" / "polystein" / MODULE
@@ -126,3 +155,14 @@ def test_changes_are_told_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert second != third
     monkeypatch.setattr(store, "__file__", str(tmp_path / "a" / "b" / "c" / "d.py"))
     assert original_commit() is None
+
+
+def test_a_table_reads_back_as_it_was_written(tmp_path: Path) -> None:
+    rows: list[Row] = [
+        {"name": "a, b", "count": 3, "value": 0.1 + 0.2, "none": None},
+        {"name": "x.", "count": -1, "value": 1e-300, "none": None},
+    ]
+    store.write_csv(tmp_path / "table.csv", rows)
+    read = store.read_csv(tmp_path / "table.csv")
+    assert read == rows
+    assert [type(value) for value in read[0].values()] == [str, int, float, type(None)]

@@ -1,7 +1,7 @@
 """Experiment 1: its grid, and that all methods share draws."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pytest
 
@@ -33,17 +33,28 @@ def test_the_grid_is_the_papers() -> None:
     assert {(published_as(one.name), one.order) for one in ALL_METHODS} == methods
 
 
+TESTS: dict[str, tuple[Callable[..., polystein.GofResult], dict[str, polystein.CrossEntropy]]] = {
+    "psd": (polystein.psd_test, {}),
+    "lambda_psd": (polystein.lambda_psd_test, {}),
+    "lambda_psd_published": (
+        polystein.lambda_psd_test,
+        {"weights": polystein.CrossEntropy.published()},
+    ),
+}
+
+
 def test_z_tests_are_those_of_the_package_on_the_same_draws() -> None:
     replicate = small()
     rows = experiment1.task(replicate, z_tests(range(3)))
     draws = laplace(replicate.generator("draws"), 200, 4)
     for row in rows:
-        test = polystein.psd_test if row["method"] == "psd" else polystein.lambda_psd_test
-        result = test(draws, -draws, order=row["order"], rng=replicate.stream("split"))
+        test, options = TESTS[str(row["method"])]
+        result = test(draws, -draws, order=row["order"], rng=replicate.stream("split"), **options)
         assert row["z"] == result.statistic
         assert row["rejected"] == int(result.pvalue <= 0.05)
     by_method = {(row["method"], row["order"]): row["z"] for row in rows}
     assert by_method["psd", 0] == by_method["lambda_psd", 0]
+    assert by_method["lambda_psd", 2] != by_method["lambda_psd_published", 2]
 
 
 @pytest.mark.parametrize(("pvalue", "decision"), [(0.05, 1), (math.nextafter(0.05, 1.0), 0)])
@@ -93,10 +104,10 @@ def test_a_level_goes_with_the_dimension(
 
 def test_a_method_does_not_depend_on_its_company() -> None:
     rows = experiment1.task(small(), ALL_METHODS)
-    assert len(rows) == 15
+    assert len(rows) == 20
     alone = [row for one in reversed(ALL_METHODS) for row in experiment1.task(small(), [one])]
     assert alone == rows[::-1]
-    assert [row["z"] is None for row in rows] == [False] * 10 + [True] * 5
+    assert [row["z"] is None for row in rows] == [False] * 15 + [True] * 5
 
 
 def test_rivals_see_a_gross_difference_and_not_nothing() -> None:

@@ -18,10 +18,11 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from polystein._lib.arguments import is_finite_number
 from polystein._lib.files import write_whole
 from polystein._version import __version__
 from polystein.errors import InputError
-from polystein.experiments.engine.cells import Cell, Row
+from polystein.experiments.engine.cells import Cell, Row, Scalar
 
 TABLE = "replicates.csv"
 METADATA = "run.json"
@@ -41,6 +42,21 @@ def write_csv(path: Path, rows: Sequence[Row]) -> None:
     writer.writeheader()
     writer.writerows(rows)
     write_text(path, text.getvalue())
+
+
+def read_csv(path: Path) -> list[Row]:
+    """Read what `write_csv` wrote: integers, floats, text, and None where a field is empty."""
+    with path.open(newline="", encoding="utf-8") as file:
+        return [{name: _scalar(text) for name, text in row.items()} for row in csv.DictReader(file)]
+
+
+def _scalar(text: str) -> Scalar:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text or None
 
 
 def write_json(path: Path, values: Any) -> None:
@@ -80,7 +96,9 @@ class Store:
         except FileNotFoundError:
             return None
         except ValueError as error:
-            raise InputError(f"`out` holds a file that is no finished cell: {path}") from error
+            raise _damaged(path) from error
+        if not isinstance(saved, dict):
+            raise _damaged(path)
         wanted = self._identity(cell)
         for name, value in wanted.items():
             if saved.get(name) != value:
@@ -88,6 +106,8 @@ class Store:
                     f"`out` must be another directory or hold results with {name} {value!r}; "
                     f"got {saved.get(name)!r} in {path}"
                 )
+        if not _is_whole(saved):
+            raise _damaged(path)
         return Finished(saved["replicates"], saved["seconds"], tuple(saved["commits"]))
 
     def save(self, cell: Cell, finished: Finished) -> None:
@@ -144,6 +164,26 @@ class Store:
 
     def _path(self, cell: Cell) -> Path:
         return self.folder / "cells" / cell.file_name
+
+
+def _is_whole(saved: dict[str, Any]) -> bool:
+    """Whether the content of a cell is what `Store.save` writes."""
+    replicates, commits = saved.get("replicates"), saved.get("commits")
+    return (
+        isinstance(replicates, list)
+        and all(isinstance(rows, list) for rows in replicates)
+        and all(isinstance(row, dict) for rows in replicates for row in rows)
+        and isinstance(commits, list)
+        and all(isinstance(commit, str) for commit in commits)
+        and is_finite_number(saved.get("seconds"))
+    )
+
+
+def _damaged(path: Path) -> InputError:
+    return InputError(
+        f"`out` must hold finished cells only; got {path}, which is damaged or something else. "
+        "Remove the file, and the cell is run again"
+    )
 
 
 def versions() -> dict[str, str]:

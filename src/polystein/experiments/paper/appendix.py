@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from polystein.experiments.engine.cells import Cell, Replicate, Row
+from collections.abc import Sequence
+
+from polystein.experiments.engine.cells import Cell, Row, number
 from polystein.experiments.paper.experiment1 import draws_of
-from polystein.experiments.paper.experiment1 import task as test_sampler
-from polystein.experiments.paper.methods import z_tests
+from polystein.experiments.paper.methods import LABELS, z_tests
 from polystein.experiments.paper.samplers import EXPERIMENT_1
 
 STUDY = "appendix"
 DIMENSION = 16
 ORDERS = range(9)
-REPLICATES, QUICK_REPLICATES = 200, 40
+METHODS = z_tests(ORDERS)
+REPLICATES = 200
 
 
 def cells(replicates: int) -> list[Cell]:
@@ -20,7 +22,7 @@ def cells(replicates: int) -> list[Cell]:
         Cell.of(
             STUDY,
             replicates=replicates,
-            cost=0.06 * draws_of(sampler),
+            cost=0.15 * draws_of(sampler),
             sampler=sampler,
             n=draws_of(sampler),
             d=DIMENSION,
@@ -29,6 +31,22 @@ def cells(replicates: int) -> list[Cell]:
     ]
 
 
-def task(replicate: Replicate) -> list[Row]:
-    """PSD and lambda-PSD of every order on the same draws."""
-    return test_sampler(replicate, z_tests(ORDERS))
+def power_table(summary: Sequence[Row]) -> str:
+    """Rejection rates in Markdown, a line for each sampler and method, a column for each order."""
+    heads = " | ".join(f"Q = {order}" for order in ORDERS)
+    lines = [
+        "Rejection rates:",
+        "",
+        f"| Sampler | Method | {heads} |",
+        "|---|---|" + "---|" * len(ORDERS),
+    ]
+    for sampler in EXPERIMENT_1:
+        for name in dict.fromkeys(method.name for method in METHODS):
+            rates = {
+                row["order"]: f"{number(row, 'rejection_rate'):.3f}"
+                for row in summary
+                if (row["sampler"], row["method"]) == (sampler, name)
+            }
+            cells = " | ".join(rates[order] for order in ORDERS)
+            lines.append(f"| {sampler} | {LABELS[name]} | {cells} |")
+    return "\n".join(lines)

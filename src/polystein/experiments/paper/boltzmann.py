@@ -65,14 +65,21 @@ class BoltzmannMachine:
         x given h, which is N(b + Bh/2, I).
         """
         d, m = self.coupling.shape
-        back = 0.5 * self.coupling.T
+        forth, back = 0.5 * self.coupling, 0.5 * self.coupling.T
         draws = rng.standard_normal((chains, d))
-        chance = np.empty((chains, m))
+        # Every array is made once: thousands of sweeps would else spend their time on new pages.
+        chance, threshold, signs = (np.empty((chains, m)) for _ in range(3))
+        mean = np.empty((chains, d))
         for _ in range(sweeps):
-            threshold = np.tanh(self.field(draws))
+            np.matmul(draws, forth, out=threshold)
+            threshold += self.hidden
+            np.tanh(threshold, out=threshold)
             rng.random(out=chance)
-            signs = np.where(2.0 * chance - 1.0 < threshold, 1.0, -1.0)
+            chance *= 2.0
+            chance -= 1.0
+            np.multiply(chance < threshold, 2.0, out=signs)
+            signs -= 1.0
             rng.standard_normal(out=draws)
-            draws += signs @ back
+            draws += np.matmul(signs, back, out=mean)
             draws += self.visible
         return draws

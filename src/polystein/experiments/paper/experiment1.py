@@ -12,6 +12,7 @@ from polystein.experiments.paper.samplers import EXPERIMENT_1, gaussian_score
 STUDY = "experiment1"
 DIMENSIONS = (2, 4, 8, 16, 32, 64, 128)
 QUICK_DIMENSIONS = (2, 8, 32)
+#: z-tests cost milliseconds: the quick grid has all of their replicates.
 REPLICATES, QUICK_REPLICATES = 200, 20
 #: What tells the rows of the summary apart.
 BY = ("sampler", "n", "d", "method", "order")

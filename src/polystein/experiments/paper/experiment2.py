@@ -12,7 +12,7 @@ from polystein.experiments.paper.methods import LEVEL, Method, PublishedRFSD, ju
 STUDY = "experiment2"
 #: Standard deviations of the noise on B, though the heading of Table 1 says sigma^2.
 PERTURBATIONS = (0.0, 0.02, 0.04, 0.06)
-CHAINS, SWEEPS = 1000, 2000
+CHAINS, SWEEPS, DIMENSION = 1000, 2000, 50
 REPLICATES, QUICK_REPLICATES = 200, 5
 BY = ("perturbation", "n", "d", "method", "order")
 #: The rows of Table 1. At order 0 lambda-PSD is PSD, and the table leaves it out.
@@ -21,6 +21,7 @@ METHODS = (
     *(Method(name) for name in ("rfsd", "fssd_opt", "ksd_imq", "ksd_gauss")),
     *(Method("psd", order) for order in range(5)),
     *(Method("lambda_psd", order) for order in range(1, 5)),
+    *(Method("lambda_psd_published", order) for order in range(1, 5)),
 )
 
 
@@ -33,7 +34,7 @@ def cells(replicates: int, sweeps: int = SWEEPS) -> list[Cell]:
             cost=1.6 * sweeps + 400.0,
             perturbation=perturbation,
             n=CHAINS,
-            d=50,
+            d=DIMENSION,
             sweeps=sweeps,
         )
         for perturbation in PERTURBATIONS

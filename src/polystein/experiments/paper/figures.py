@@ -36,6 +36,8 @@ _RIVAL_COLOURS = {
     "rfsd": "#56b4e9",
 }
 
+#: What figure 1 leaves to figure 2 and to the tables.
+_HIDDEN = ("psd", "lambda_psd_published")
 _AXES = {"d": "dimension d", "order": "order Q"}
 
 #: Value and standard error of a summary row, as drawn.
@@ -51,11 +53,11 @@ def figure1(summary: Sequence[Row]) -> Figure:
     panels = figure.subplots(1, 4, sharey=True)
     for axes, sampler in zip(panels, SAMPLERS, strict=True):
         rows = [row for row in summary if row["sampler"] == sampler]
-        shown = [one for one in _methods(rows) if one.name != "psd" and one.order != 0]
+        shown = [one for one in _methods(rows) if one.name not in _HIDDEN and one.order != 0]
         for place, method in enumerate(shown):
             _curve(axes, method, _of(rows, method), "d", _rate, 0.05 * (place - len(shown) / 2))
         _finish(axes, "d", LEVEL)
-        axes.set_title(SAMPLERS[sampler], fontsize=11)
+        axes.set_title(_title(sampler, rows, "d"), fontsize=11)
         axes.set_xlabel(_AXES["d"])
     panels[0].set_ylabel("rejection rate")
     note = (
@@ -92,23 +94,30 @@ def _grid(summary: Sequence[Row], x: str) -> Figure:
             for place, (name, method, points) in enumerate(_curves(rows, x)):
                 _curve(axes, method, points, x, point, 0.03 * (place % 2), label=name)
             _finish(axes, x, level)
-    for top, bottom, title in zip(panels[0], panels[-1], SAMPLERS.values(), strict=True):
-        top.set_title(title, fontsize=11)
+            axes.set_title(_title(sampler, rows, x), fontsize=10)
+    for bottom in panels[-1]:
         bottom.set_xlabel(_AXES[x])
     note = "solid, circles: PSD; dashed, triangles: λ-PSD; dotted: 0.05, and |z| = 1.96"
     _legend(figure, panels.ravel(), note)
     return figure
 
 
+def _title(sampler: str, rows: Sequence[Row], x: str) -> str:
+    """The sampler with n, and with d where it is not the abscissa."""
+    dimension = "" if x == "d" else f", d = {rows[0]['d']}"
+    return f"{SAMPLERS[sampler]}\nn = {rows[0]['n']}{dimension}"
+
+
 def _curves(rows: Sequence[Row], x: str) -> Iterable[tuple[str, Method, list[Row]]]:
     """One curve for each method and order, or for each method if the order is the abscissa."""
     if x == "order":
         # Here the colour is free to tell the methods apart.
-        for name, colour in (("psd", 0), ("lambda_psd", 2)):
+        for name, colour in (("psd", 0), ("lambda_psd", 2), ("lambda_psd_published", 3)):
             yield LABELS[name], Method(name, colour), [row for row in rows if row["method"] == name]
         return
     for method in _methods(rows):
-        yield method.label, method, _of(rows, method)
+        if method.name != "lambda_psd_published":
+            yield method.label, method, _of(rows, method)
 
 
 def runtime_figure(summary: Sequence[Row], sweep: str) -> Figure:
@@ -117,9 +126,10 @@ def runtime_figure(summary: Sequence[Row], sweep: str) -> Figure:
     rows = [row for row in summary if row["sweep"] == sweep]
     figure = new_figure(11.0, 4.2)
     panels = figure.subplots(1, 3, sharey=True)
+    fixed = "n = 1000" if x == "d" else "d = 16"
     drawn = (
-        ("published", "published_median_seconds", "CrossEntropy"),
-        ("CrossEntropy (the paper's)", "median_seconds", "CrossEntropy"),
+        ("published, other hardware", "published_median_seconds", "CrossEntropy"),
+        ("CrossEntropy", "median_seconds", "CrossEntropy"),
         ("ClosedForm", "median_seconds", "ClosedForm"),
     )
     for axes, (title, column, weights) in zip(panels, drawn, strict=True):
@@ -138,7 +148,7 @@ def runtime_figure(summary: Sequence[Row], sweep: str) -> Figure:
         axes.set_xscale("log", base=2 if x == "d" else 10)
         axes.set_yscale("log")
         axes.set_xlabel(x)
-        axes.set_title(title, fontsize=11)
+        axes.set_title(f"{title}; {fixed}", fontsize=11)
         _clean(axes)
     panels[0].set_ylabel("median seconds of one λ-PSD test")
     panels[-1].legend(frameon=False, fontsize=9, loc="upper left", bbox_to_anchor=(1.0, 1.0))
@@ -149,7 +159,7 @@ def snr_figure(summary: Sequence[Row]) -> Figure:
     """SNR^2 against the order: what PSD loses, and lambda-PSD keeps."""
     figure = new_figure(11.5, 4.6)
     figure.suptitle(
-        f"Target N(0, I), sampler N({PAIR.delta:g}, {PAIR.variance:g} I), d = {PAIR.dimension}",
+        f"Target N(0, I), sampler N({PAIR.delta:g}, {PAIR.variance:g} I)",
         fontsize=11,
     )
     left, right = figure.subplots(1, 2)
@@ -191,7 +201,9 @@ def _draw_u_statistic(axes: Axes, summary: Sequence[Row]) -> None:
         capsize=3,
         label="simulated (± 2 standard errors)",
     )
-    axes.set_title(f"PSD: SNR² of the U-statistic, n = {summary[0]['n']}", fontsize=11)
+    axes.set_title(
+        f"PSD: SNR² of the U-statistic; n = {summary[0]['n']}, d = {PAIR.dimension}", fontsize=11
+    )
     axes.set_ylabel("SNR²")
 
 
@@ -233,7 +245,7 @@ def _draw_per_draw(axes: Axes, summary: Sequence[Row]) -> None:
     )
     bound = number(summary[0], "chi_square_bound")
     axes.axhline(bound, color="#0072b2", linestyle=":", label="χ² bound (Theorem 4.4)")
-    axes.set_title("SNR² of the z-statistics, per draw", fontsize=11)
+    axes.set_title(f"SNR² of the z-statistics, per draw; d = {PAIR.dimension}", fontsize=11)
 
 
 def _methods(rows: Iterable[Row]) -> list[Method]:
@@ -274,7 +286,7 @@ def _style(method: Method) -> dict[str, Any]:
     common = {"capsize": 2, "markersize": 4.5, "linewidth": 1.3, "elinewidth": 0.8}
     if method.order is None:
         return {**common, "color": _RIVAL_COLOURS[method.name], "marker": "s", "linestyle": "-"}
-    weighted = method.name == "lambda_psd"
+    weighted = method.name != "psd"
     return {
         **common,
         "color": _order_colour(method.order),

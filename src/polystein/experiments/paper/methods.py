@@ -9,6 +9,7 @@ from polystein.data.sample import Sample
 from polystein.experiments.engine.cells import Replicate, Row
 from polystein.methods.gof import lambda_psd_test, psd_test
 from polystein.results.result import GofResult
+from polystein.weights.rules import CrossEntropy
 
 LEVEL = 0.05
 #: The paper's bootstrap: B simulated statistics.
@@ -19,14 +20,17 @@ ORDERS = range(5)
 #: What the methods are called in figures and tables, in the order of the verdict.
 LABELS = {
     "psd": "PSD",
-    "lambda_psd": "λ-PSD",
+    "lambda_psd": "λ-PSD, as printed",
+    "lambda_psd_published": "λ-PSD, published settings",
     "ksd_imq": "IMQ KSD",
     "ksd_gauss": "Gauss KSD",
     "fssd_opt": "FSSD-opt",
     "rfsd_published": "RFSD (published calibration)",
     "rfsd": "RFSD (wild bootstrap)",
 }
-_PUBLISHED_AS = {"rfsd_published": "rfsd"}
+_PUBLISHED_AS = {"lambda_psd_published": "lambda_psd", "rfsd_published": "rfsd"}
+#: The weights of lambda-PSD: what the paper says, and what its figures were made with.
+_WEIGHTS = {"lambda_psd": CrossEntropy(), "lambda_psd_published": CrossEntropy.published()}
 
 
 def published_as(method: str) -> str:
@@ -57,10 +61,12 @@ class Method:
         PSD and lambda-PSD of every order share their test rows; every other test
         has a stream of its own.
         """
-        if self.order is not None:
-            z_test = psd_test if self.name == "psd" else lambda_psd_test
-            return z_test(sample, order=self.order, rng=replicate.stream("split"))
-        return self._rival(sample, replicate)
+        if self.order is None:
+            return self._rival(sample, replicate)
+        rng = replicate.stream("split")
+        if self.name == "psd":
+            return psd_test(sample, order=self.order, rng=rng)
+        return lambda_psd_test(sample, order=self.order, weights=_WEIGHTS[self.name], rng=rng)
 
     def _rival(self, sample: Sample, replicate: Replicate) -> GofResult:
         from polystein import rivals
@@ -125,11 +131,12 @@ RIVALS = (
 
 
 def z_tests(orders: Sequence[int]) -> tuple[Method, ...]:
-    """PSD and lambda-PSD of these orders."""
-    return tuple(Method(name, order) for order in orders for name in ("psd", "lambda_psd"))
+    """PSD, and lambda-PSD with both sets of weights, of these orders."""
+    return tuple(Method(name, order) for order in orders for name in ("psd", *_WEIGHTS))
 
 
-ALL_METHODS = (*z_tests(ORDERS), *RIVALS)
+Z_TESTS = z_tests(ORDERS)
+ALL_METHODS = (*Z_TESTS, *RIVALS)
 
 
 def judge(sample: Sample, methods: Sequence[Method], replicate: Replicate) -> list[Row]:

@@ -1,12 +1,49 @@
-"""How often RFSD rejects draws from the target, beside the level that it claims."""
+"""How often tests reject draws from the target: lambda-PSD at high orders, and RFSD."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from polystein.experiments.engine.cells import Row, number
+from scipy.stats import binomtest
+
+from polystein.experiments.engine.cells import Cell, Replicate, Row, number
 from polystein.experiments.paper import published
+from polystein.experiments.paper.experiment1 import task as test_sampler
 from polystein.experiments.paper.methods import Method, published_as
+
+STUDY = "sizes"
+ORDERS = (2, 4, 6, 8)
+DRAWS, DIMENSION = 1000, 16
+REPLICATES, QUICK_REPLICATES = 2000, 200
+METHODS = tuple(Method("lambda_psd", order) for order in ORDERS)
+BY = ("sampler", "n", "d", "method", "order")
+
+
+def cells(replicates: int) -> list[Cell]:
+    """One cell: every order sees the same draws."""
+    return [
+        Cell.of(
+            STUDY, replicates=replicates, cost=30.0, sampler="gaussian", n=DRAWS, d=DIMENSION
+        )
+    ]  # fmt: skip
+
+
+def task(replicate: Replicate) -> list[Row]:
+    """Draw from the target, and ask lambda-PSD of every order."""
+    return test_sampler(replicate, METHODS)
+
+
+def sizes_lambda_psd(summary: Sequence[Row]) -> str:
+    """Sizes in Markdown, with exact 95 % confidence intervals."""
+    lines = ["| Q | Rejections | Size | 95 % interval |", "|---|---|---|---|"]
+    for row in summary:
+        rejections, of = int(number(row, "rejections")), int(number(row, "replicates"))
+        low, high = binomtest(rejections, of).proportion_ci()
+        lines.append(
+            f"| {row['order']} | {rejections} of {of} | {rejections / of:.4f} | "
+            f"{low:.3f} to {high:.3f} |"
+        )
+    return "\n".join(lines)
 
 
 def sizes_experiment1(summary: Sequence[Row], methods: Sequence[Method]) -> str:

@@ -1,0 +1,48 @@
+"""The one command: ``python -m studies.extensions`` from the root of the repository.
+
+Runs the cells that the tables beside this file do not hold yet. It may be stopped at any time and
+goes on in the middle of a cell, as long as the code is the same; a second run gives the same
+tables, with any number of processes, but for the times. Lines that are there stay as they are:
+remove them, or say --anew, after a change of the code.
+"""
+
+from pathlib import Path
+
+from studies import _command
+from studies.extensions import (
+    chains,
+    methods,
+    resolutions,
+    rules,
+    runtime,
+    search,
+    sides,
+    structures,
+    training,
+)
+
+PARTS = {
+    "resolutions": resolutions,
+    "structures": structures,
+    "training": training,
+    "sides": sides,
+    "chains": chains,
+    "rules": rules,
+    "search": search,
+    "methods": methods,
+    "runtime": runtime,
+}
+PAGE = Path(__file__).parents[2] / "docs" / "extensions.md"
+
+
+def on_page(text: str) -> str:
+    """The page with the tables as they are now."""
+    return _command.on_page(text, PAGE, _command.tables_of(PARTS))
+
+
+def main() -> int:
+    return _command.run_parts("extensions", __doc__, PARTS, PAGE)
+
+
+if __name__ == "__main__":
+    _command.ended(main)
