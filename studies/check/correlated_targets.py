@@ -9,6 +9,7 @@ from functools import cache
 from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg import helmert
 
 from polystein.types import FloatArray
 from studies.check.alternatives import Generator, Pair, skewed, two_modes
@@ -44,8 +45,17 @@ def conditioned(condition: float, dimension: int) -> Axes:
 
 @cache
 def equicorrelated(correlation: float, dimension: int) -> Axes:
-    """Unit variances, and the same correlation of all pairs."""
-    return _axes_of((1.0 - correlation) * np.eye(dimension) + correlation)
+    """Unit variances, and the same correlation of all pairs.
+
+    All axes but the first have the same variance. They are Helmert's contrasts, because those of a
+    numerical decomposition differ from one machine to another.
+    """
+    if correlation == 0.0:
+        return _axes_of(np.eye(dimension))
+    vectors = np.vstack([np.full(dimension, dimension**-0.5), helmert(dimension)]).T
+    values = np.full(dimension, 1.0 - correlation)
+    values[0] += dimension * correlation
+    return Axes(vectors, values)
 
 
 @cache
