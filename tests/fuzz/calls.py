@@ -1,0 +1,269 @@
+"""One entry for each public function: what it is called with."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from hypothesis import strategies as st
+
+import polystein as ps
+from tests.fuzz.data import draws_alone, draws_and_scores, files, one_file, stores
+from tests.fuzz.files import WRITERS
+from tests.fuzz.options import JUNK, VALUES, Values
+
+Sources = st.SearchStrategy[tuple[str, ...]]
+Calls = st.SearchStrategy["Call"]
+
+
+@dataclass(frozen=True)
+class Call:
+    """The source of a call: a function, its arguments, its options by name, and its entry."""
+
+    function: str
+    arguments: tuple[str, ...] = ()
+    options: tuple[tuple[str, str], ...] = ()
+    entry: str = ""
+
+    def __str__(self) -> str:
+        named = [f"{name}={value}" for name, value in self.options]
+        return f"{self.function}({', '.join([*self.arguments, *named])})"
+
+
+def public(name: str) -> Any:
+    """What a public name stands for; a method is `Class.method`."""
+    found: Any = ps
+    for part in name.split("."):
+        found = getattr(found, part)
+    return found
+
+
+def _values(name: str, option: str) -> Values:
+    """Values of an option; of a method's, also those of its class."""
+    owner = name.removeprefix("theory.").partition(".")[0]
+    values = VALUES.get(f"{owner}.{option}", VALUES.get(option))
+    if values is None:
+        raise LookupError(f"tests/fuzz/options.py needs values for the option {option} of {name}")
+    return values
+
+
+#: The default of `rng` is to be random, and calls are repeated; those of the others take long.
+_ALWAYS_GIVEN = ("rng", "n_bootstrap", "n_correction")
+
+
+@st.composite
+def _call(
+    draw: st.DrawFn, name: str, arguments: Sources, options: Sequence[str], needed: Sequence[str]
+) -> Call:
+    given = draw(arguments)
+    # At most three options at a time: each of them may be what the call fails on.
+    chosen = draw(st.lists(st.sampled_from(options), max_size=3, unique=True)) if options else []
+    chosen = [*needed, *(option for option in chosen if option not in needed)]
+    named = tuple((option, draw(_values(name, option).strategy())) for option in chosen)
+    return Call(f"ps.{name}", given, named, name)
+
+
+def entry(
+    name: str,
+    arguments: Sources | None = None,
+    covered: Sequence[str] = (),
+    receiver: Calls | None = None,
+) -> Calls:
+    """Calls of a public name with arguments for the parameters `covered`, and with any options.
+
+    A method is called on what another call answers.
+    """
+    fixed = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.VAR_POSITIONAL)
+    kinds = (*fixed, inspect.Parameter.VAR_KEYWORD)
+    parameters = [
+        parameter
+        for parameter in inspect.signature(public(name)).parameters.values()
+        if parameter.kind not in kinds and parameter.name not in (*covered, "self")
+    ]
+    options = [parameter.name for parameter in parameters]
+    for option in options:
+        _values(name, option)  # a new option needs values
+    needed = [
+        one.name for one in parameters if one.default is one.empty or one.name in _ALWAYS_GIVEN
+    ]
+    calls: Calls = _call(name, st.just(()) if arguments is None else arguments, options, needed)
+    if receiver is None:
+        return calls
+    method = name.rpartition(".")[2]
+    return st.builds(
+        lambda call, owner: replace(call, function=f"{owner}.{method}"),
+        calls,
+        receiver,
+    )
+
+
+def _texts(*choices: Sequence[str]) -> Sources:
+    """One source for each argument."""
+    return st.tuples(*[st.sampled_from(tuple(values)) for values in choices])
+
+
+_PAIR = ("draws", "scores")
+_ROWS = ("rows((40, 2))", "rows((2, 40, 2))", "rows((40, 2), spoilt=nan)", "rows((40,))")
+_DISTRIBUTIONS = (
+    "scipy.stats.norm()",
+    "scipy.stats.multivariate_normal(np.zeros(2))",
+    "scipy.stats.poisson(2)",
+    "scipy.stats.norm",
+    "[scipy.stats.norm(), scipy.stats.expon()]",
+)
+_MOMENTS = (
+    "ps.theory.ProductMoments([0.5], [[[1.25]]])",
+    "ps.theory.ProductMoments([nan], [[[1.25]]])",
+    "ps.theory.ProductMoments([0.5, 0.5], [[[1.25]]])",
+    "ps.theory.ProductMoments(None, 'x')",
+)
+_RESULTS = ("result()", "result(0.0, ess=nan)", "ps.GofResult.from_dict(stored('check'))")
+_DAMAGE = ("...", *JUNK)
+#: Parts of a result that only the library puts together.
+_MADE_BY_TESTS = (
+    *("weights", "components", "evidence", "settings", "warnings", "reasons", "diagnostics"),
+    *("tolerance", "tolerance_reason", "effect_table", "n_train", "n_gap", "n_test", "ess"),
+    "statistic_name",
+)
+
+
+def _stored(*kinds: str) -> Sources:
+    whole = [f"stored({kind!r})" for kind in kinds]
+    damaged = st.builds(
+        lambda kind, place, value: f"stored({kind!r}, {place}, {value})",
+        st.sampled_from(kinds),
+        st.integers(0, 200),
+        st.sampled_from(_DAMAGE),
+    )
+    return st.one_of(st.sampled_from([*whole, *JUNK]), damaged, damaged, damaged).map(
+        lambda text: (text,)
+    )
+
+
+def _receiver(*texts: str) -> Calls:
+    """Objects whose methods are called, as source."""
+    return st.sampled_from(texts)  # type: ignore[return-value]
+
+
+_result, _pair = (
+    _receiver(*_RESULTS),
+    _receiver(
+        "ps.theory.GaussianPair(2, 0.5, 1.2)",
+        "ps.theory.GaussianPair(3, 1e100, 1e-100)",
+        "ps.theory.GaussianPair(10**9, 0.0, 1.0)",
+    ),
+)
+_moments = _receiver(
+    "ps.SteinMoments(2)",
+    "ps.SteinMoments(3, structure='diagonal').update(rows((40, 2)), rows((40, 2), factor=-1.0))",
+    "ps.SteinMoments(1, norms=True).update(rows((40, 2), scale=1e150), minus)",
+)
+_monitor = _receiver(
+    "ps.Monitor(minus, 2, looks=(150, 240))",
+    "monitor(1)",
+    "monitor(2, None, 'diagonal')",
+    "ps.Monitor.load(stored('state'), minus)",
+)
+_table = _receiver("ps.EffectTable.from_dict(stored('effects'))", "ps.EffectTable((), 0)")
+_expected = _receiver("ps.expectations(rows((40, 2)), minus)", "ps.ExpectationTable(())")
+_sample = _receiver(
+    "ps.Sample(rows((40, 2)), minus, names=['a', 'b'])", "ps.Sample(rows((2, 40, 1)), minus)"
+)
+_TESTS = (
+    *("check", "effects", "expectations", "psd_test", "lambda_psd_test", "psd_bootstrap_test"),
+    *("psd", "lambda_psd", "o_psd", "fssd_test", "ksd", "ksd_test", "ksdagg_test"),
+    *("nystrom_ksd_test", "psd_l2_test", "rfsd_test", "Sample", "theory.snr_squared"),
+)
+_RULES = (
+    *("IID", "BatchMeans", "InitialSequence", "BlockSplit", "ChainSplit", "RandomSplit"),
+    *("ClosedForm", "CrossEntropy", "SoftThreshold", "Uniform", "GaussianKernel", "IMQKernel"),
+    *("theory.GaussianPair", "theory.printed_law", "theory.corrected_law", "SteinMoments"),
+)
+_PAIR_METHODS = ("stein_moments", "psd", "zetas", "snr_squared_u", "snr_squared_z")
+_MORE_PAIR_METHODS = ("feature_moments", "lambda_snr_squared", "chi_square_divergence", "o_psd")
+_PLAIN = {"Monitor.discrepancy": _monitor, "Monitor.state_dict": _monitor} | {
+    "SteinMoments.finalise": _moments,
+    "GofResult.explain": _result,
+    "GofResult.to_dict": _result,
+    "GofResult.rejected": _result,
+    "GofResult.verdict_at": _result,
+    "GofResult.to_html": _result,
+    "EffectTable.to_dict": _table,
+    "EffectTable.to_dataframe": _table,
+    "EffectTable.within": _table,
+    "ExpectationTable.to_dict": _expected,
+    "ExpectationTable.to_dataframe": _expected,
+    "Sample.select": _sample,
+}
+_COMMANDS = ("'check'", "'test'")
+_SWITCHES = (
+    *("'--json'", "'--alpha=0.5'", "'--alpha=nan'", "'--seed=-1'", "'--thin=3'", "'--thin=0'"),
+    *("'--drop-first=10'", "'--var-names=a'", "'--var-names=['", "'--iid'", "'--tolerance=0.1'"),
+    *("'--order=3'", "'--order=0'", "'--method=psd'", "'--jobs=0'", "'--unknown'", "'--html='"),
+)
+
+ENTRIES: dict[str, Calls] = {
+    **{name: entry(name, draws_and_scores, _PAIR) for name in _TESTS},
+    **{name: entry(name) for name in _RULES},
+    **{name: entry(name, receiver=receiver) for name, receiver in _PLAIN.items()},
+    **{
+        f"theory.GaussianPair.{name}": entry(f"theory.GaussianPair.{name}", receiver=_pair)
+        for name in (*_PAIR_METHODS, *_MORE_PAIR_METHODS)
+    },
+    "CrossEntropy.published": entry("CrossEntropy.published"),
+    "theory.moment_differences": entry(
+        "theory.moment_differences", st.one_of(draws_alone, _texts(_MOMENTS))
+    ),
+    "GofResult": entry("GofResult", covered=_MADE_BY_TESTS),
+    "Monitor": entry("Monitor"),
+    "Monitor.update": entry("Monitor.update", draws_and_scores, receiver=_monitor),
+    "Monitor.load": entry("Monitor.load", _stored("state"), ("state",)),
+    "SteinMoments.update": entry("SteinMoments.update", draws_and_scores, receiver=_moments),
+    "SteinMoments.merge": entry(
+        "SteinMoments.merge", _texts(("ps.SteinMoments(2)", *JUNK)), ("other",), _moments
+    ),
+    "EffectTable": entry(
+        "EffectTable", _texts(("()",), ("0", "3")), ("rows", "looks", "hint", "complete")
+    ),
+    "ExpectationTable": entry("ExpectationTable", _texts(("()",)), ("rows",)),
+    "GofResult.from_dict": entry("GofResult.from_dict", _stored("check", "test"), ("values",)),
+    "EffectTable.from_dict": entry("EffectTable.from_dict", _stored("effects"), ("values",)),
+    "to_arviz": entry("to_arviz", _texts((*_RESULTS, *JUNK), JUNK), ("result", "data")),
+    "from_file": entry("from_file", files(*WRITERS), ("path", "scores")),
+    "from_cmdstan": entry(
+        "from_cmdstan", files("stan", "stan", *WRITERS).map(lambda pair: pair[:1]), ("files",)
+    ),
+    "from_store": entry("from_store", st.one_of(stores, files("npy", "parquet")), _PAIR),
+    "from_scipy": entry(
+        "from_scipy", _texts((*_DISTRIBUTIONS, *JUNK), (*_ROWS, *JUNK)), ("distribution", "draws")
+    ),
+    "from_torch": entry(
+        "from_torch", _texts(("minus", *JUNK), (*_ROWS, *JUNK)), ("log_prob", "draws")
+    ),
+    "from_jax": entry(
+        "from_jax", _texts(("minus", *JUNK), (*_ROWS, *JUNK)), ("logdensity", "draws")
+    ),
+    "from_bridgestan": entry("from_bridgestan", _texts(JUNK, (*_ROWS, *JUNK)), ("model", "draws")),
+    "from_pystan": entry("from_pystan", _texts(JUNK, JUNK), ("posterior", "fit")),
+    "from_pymc": entry("from_pymc", _texts(JUNK, JUNK), ("model", "idata")),
+    "from_arviz": entry("from_arviz", _texts(JUNK, (*_ROWS, *JUNK)), ("data", "scores")),
+    "from_blackjax": entry("from_blackjax", _texts(JUNK, JUNK), ("states", "info")),
+    "from_nutpie": entry("from_nutpie", _texts(JUNK), ("trace",)),
+    "from_numpyro": entry("from_numpyro", _texts(JUNK), ("mcmc",)),
+    "the command line": st.builds(
+        lambda command, one, two, switches: Call(
+            "command", (command, one, *([two] if two else []), *switches), (), "the command line"
+        ),
+        st.sampled_from(_COMMANDS),
+        one_file(tuple(WRITERS)),
+        st.one_of(st.none(), one_file(tuple(WRITERS))),
+        st.lists(st.sampled_from(_SWITCHES), max_size=2),
+    ),
+}
+#: Functions with the most options, and those that read files, are called more often.
+_OFTEN = {*_TESTS, "from_file", "from_store", "Monitor.update", "SteinMoments.update"}
+calls: Calls = st.sampled_from(
+    [name for name in ENTRIES for _ in range(4 if name in _OFTEN else 1)]
+).flatmap(ENTRIES.__getitem__)
