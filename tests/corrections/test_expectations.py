@@ -54,6 +54,16 @@ def test_functions_of_the_draws() -> None:
     assert "R2 below 0.99" in str(ps.expectations(wrong(), {"step": lambda x: x[:, 0] > 0.0}))
 
 
+def test_reliability_is_that_of_the_draws_and_no_bound_for_the_target() -> None:
+    """All draws are in one of the two modes of 0.5 N(-3, 0.25) + 0.5 N(3, 0.25)."""
+    draws = np.random.default_rng(4).normal(3.0, 0.5, size=(1000, 1))
+    scores = -(draws - 3.0 * np.tanh(12.0 * draws)) / 0.25
+    row = ps.expectations(draws, scores, functions=["mean"])["x[0]", "mean"]
+    assert row.reliability > 0.9999
+    # The target's mean is 0, and its sd is above 3: the margin would allow an error of 0.03.
+    assert row.corrected == pytest.approx(3.0, abs=0.01)
+
+
 def test_units_and_origin_do_not_matter() -> None:
     draws, scores = skewed(1000)
     table = ps.expectations(draws, scores, iid=True)

@@ -103,5 +103,7 @@ def test_weight_in_one_stretch_alone_is_an_error() -> None:
 
 def test_sums_beyond_a_float64_are_an_error() -> None:
     matrices = np.full((5, 7, 7), np.inf)
-    with pytest.raises(ps.ScaleError, match="overflow"):
-        fitted(MeansDesign(3), matrices, 100.0)
+    mixed = np.where(np.arange(5)[:, None, None] % 2, -np.inf, matrices)
+    for sums in (matrices, mixed, np.full((5, 7, 7), 1e308)):
+        with pytest.raises(ps.ScaleError, match="overflow"):
+            fitted(MeansDesign(3), sums, 100.0)

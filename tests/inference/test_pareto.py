@@ -138,3 +138,24 @@ def test_parts_of_a_column_give_the_index_of_the_whole(size: int) -> None:
 def test_columns_whose_squares_overflow_are_no_error() -> None:
     column = np.random.default_rng(3).standard_normal(1000)
     assert heavy_tail_index(1e200 * column) is None
+
+
+@pytest.mark.parametrize("zeros", [1, 700, 9000])
+@pytest.mark.parametrize("index", [0.8, 1.2])
+def test_zeros_are_no_part_of_a_tail(index: float, zeros: int) -> None:
+    """Rows without importance weight leave zeros, and change nothing."""
+    rng = np.random.default_rng(3)
+    column = generalised_pareto(rng, index, 700)
+    with_zeros = rng.permutation(np.concatenate([column, np.zeros(zeros)]))
+    assert heavy_tail_index(column) is not None
+    assert heavy_tail_index(with_zeros) == heavy_tail_index(column)
+    first, second = np.split(with_zeros, [300])
+    parts = [LargestValues(with_zeros.size).add(part) for part in (first, second)]
+    assert parts[0].merge(parts[1]).heavy_tail_index() == heavy_tail_index(column)
+
+
+def test_light_columns_with_zeros_are_not_heavy() -> None:
+    for seed in range(50):
+        column = np.zeros(4000)
+        column[:300] = np.random.default_rng(seed).standard_normal(300) ** 3
+        assert heavy_tail_index(column) == heavy_tail_index(column[:300])

@@ -102,6 +102,12 @@ def test_a_ridge_lowers_lambda_psd() -> None:
     assert values[0] > values[2]
 
 
+def test_lambda_psd_falls_with_the_root_of_a_large_ridge() -> None:
+    rows = arbitrary_rows(80, 2)
+    large, largest = (ps.lambda_psd(*rows, order=3, ridge=ridge) for ridge in (1e100, 1e308))
+    assert largest == pytest.approx(1e-104 * large, rel=1e-12)
+
+
 @pytest.mark.parametrize("ridge", [-0.1, float("nan"), float("inf")])
 def test_bad_ridges_are_refused(ridge: float) -> None:
     with pytest.raises(InputError, match=f"`ridge` must be a finite number >= 0; got {ridge!r}"):
@@ -169,6 +175,29 @@ def test_above_4096_parameters_the_covariance_is_diagonal() -> None:
     expected = float(np.sum((rows.mean(axis=0) / rows.std(axis=0)) ** 2))
     assert rows.shape[1] == 4160
     assert ps.o_psd(draws, scores, order=1) == pytest.approx(expected, rel=1e-10)
+
+
+@pytest.mark.parametrize(("target", "independent"), [("gaussian", 14), ("logistic", 20)])
+def test_o_psd_of_perfect_draws_is_near_the_number_of_independent_features_over_n(
+    target: str, independent: int
+) -> None:
+    """Order 1, d = 4: d^2 + d = 20 features, of which 6 repeat if the target is Gaussian."""
+    rng, n, values = np.random.default_rng(3), 4000, []
+    factor = np.linalg.cholesky(np.full((4, 4), 0.5) + 0.5 * np.eye(4))
+    for _ in range(60):
+        if target == "gaussian":
+            noise = rng.standard_normal((n, 4))
+            draws, scores = noise @ factor.T + 1.0, -np.linalg.solve(factor.T, noise.T).T
+        else:
+            draws = rng.logistic(size=(n, 4))
+            scores = -np.tanh(draws / 2.0)
+        values.append(n * ps.o_psd(draws, scores, order=1, shrinkage=0.0))
+    rows = [stein.xi(draw, score, 1) for draw, score in zip(draws[:100], scores[:100], strict=True)]
+    assert np.linalg.matrix_rank(np.cov(np.array(rows).T)) == independent
+    error = np.std(values) / len(values) ** 0.5
+    assert error < 0.06 * independent
+    # 14 and 20 are more than six standard errors apart; 5 % is for n that is finite.
+    assert abs(np.mean(values) - independent) < 3.0 * error + 0.05 * independent
 
 
 def test_o_psd_is_invariant_to_shifts() -> None:

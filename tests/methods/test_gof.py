@@ -37,6 +37,12 @@ def literal_lambda(
 # Algorithms 1 and 3
 
 
+def assert_z_test(result: Any, literal: tuple[float, float]) -> None:
+    """z to 1e-9, and p as far as z determines it, however small it is."""
+    assert result.statistic == pytest.approx(literal[0], rel=1e-9)
+    assert result.pvalue == pytest.approx(literal[1], rel=1e-5, abs=0.0)
+
+
 @pytest.mark.parametrize("structure", STRUCTURES)
 @pytest.mark.parametrize("order", range(7))
 def test_psd_test_is_algorithm_1(order: int, structure: Any) -> None:
@@ -53,7 +59,7 @@ def test_psd_test_is_algorithm_1(order: int, structure: Any) -> None:
     literal = algorithms.psd_z_test(
         draws, scores, order, split.train, split.rows["test"], structure
     )
-    assert (result.statistic, result.pvalue) == pytest.approx(literal, rel=1e-10)
+    assert_z_test(result, literal)
     assert result.method == "psd"
     assert result.weights is None
 
@@ -73,7 +79,7 @@ def test_lambda_psd_test_is_algorithm_3(order: int, structure: Any) -> None:
         rng=1,
     )
     literal = literal_lambda(draws, scores, order, split.rows, 0.01, structure=structure)
-    assert (result.statistic, result.pvalue) == pytest.approx(literal, rel=1e-10)
+    assert_z_test(result, literal)
 
 
 def test_the_tests_far_from_the_origin_are_the_literal_ones() -> None:
@@ -82,7 +88,7 @@ def test_the_tests_far_from_the_origin_are_the_literal_ones() -> None:
     split = RecordingSplit()
     result = ps.psd_test(draws, scores, order=3, split=split, rng=1)
     literal = algorithms.psd_z_test(draws, scores, 3, split.train, split.rows["test"])
-    assert (result.statistic, result.pvalue) == pytest.approx(literal, rel=1e-9)
+    assert_z_test(result, literal)
 
 
 @pytest.mark.parametrize("standardise", [False, True])
@@ -97,9 +103,9 @@ def test_the_dual_form_is_the_literal_one(standardise: bool) -> None:
         mean, spread = draws[split.train].mean(axis=0), draws[split.train].std(axis=0)
         draws, scores = (draws - mean) / spread, scores * spread
     literal = algorithms.psd_z_test(draws, scores, 3, split.train, split.rows["test"])
-    assert (plain.statistic, plain.pvalue) == pytest.approx(literal, rel=1e-9)
+    assert_z_test(plain, literal)
     literal = literal_lambda(draws, scores, 3, split.rows, 0.01)
-    assert (weighted.statistic, weighted.pvalue) == pytest.approx(literal, rel=1e-9)
+    assert_z_test(weighted, literal)
 
 
 def test_importance_weights_enter_every_stage() -> None:
@@ -163,7 +169,7 @@ def test_greater_is_the_upper_tail(test: Any) -> None:
     greater = test(draws, scores, order=2, alternative="greater", rng=5)
     assert greater.statistic == two_sided.statistic
     assert greater.statistic > 0.0
-    assert greater.pvalue == pytest.approx(two_sided.pvalue / 2, rel=1e-12)
+    assert greater.pvalue == pytest.approx(two_sided.pvalue / 2, rel=1e-12, abs=0.0)
     assert greater.alternative == "greater"
 
 

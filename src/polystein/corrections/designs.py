@@ -15,7 +15,6 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from polystein._lib.scratch import empty
 from polystein.types import FloatArray
 
 #: Powers of a coordinate that its own score coordinate is multiplied by, beyond the first.
@@ -104,7 +103,7 @@ class MeansDesign:
 
     def columns(self, seen: Seen) -> FloatArray:
         """The columns 1, s | y."""
-        d, result = self.dimension, empty(len(seen.draws), 1 + 2 * self.dimension)
+        d, result = self.dimension, np.empty((len(seen.draws), 1 + 2 * self.dimension))
         result[:, 0] = 1.0
         result[:, 1 : 1 + d] = seen.scores
         result[:, 1 + d :] = seen.draws
@@ -151,7 +150,7 @@ class CoordinateDesign:
     def columns(self, seen: Seen) -> FloatArray:
         """The columns 1, s, s_l y_j + [l = j], s_j y_j^k + k y_j^(k-1), ... | y_j, y_j^2, ..."""
         d, j = self.dimension, self.index
-        result = empty(len(seen.draws), self.cuts[-1] + self.functions)
+        result = np.empty((len(seen.draws), self.cuts[-1] + self.functions))
         powers = _powers(seen.draws[:, j])
         result[:, 0] = 1.0
         result[:, 1 : 1 + d] = seen.scores
@@ -212,7 +211,7 @@ class PairDesign:
 
     def columns(self, seen: Seen) -> FloatArray:
         """The columns 1, s, s_l y_j + [l = j], s_l y_k + [l = k] | the five moments."""
-        d, result = self.dimension, empty(len(seen.draws), self.cuts[-1] + 5)
+        d, result = self.dimension, np.empty((len(seen.draws), self.cuts[-1] + 5))
         result[:, 0] = 1.0
         result[:, 1 : 1 + d] = seen.scores
         for at, index in ((1 + d, self.first), (1 + 2 * d, self.second)):
@@ -223,7 +222,7 @@ class PairDesign:
 
     def values_of(self, seen: Seen) -> FloatArray:
         """The five moments."""
-        result = empty(len(seen.draws), 5)
+        result = np.empty((len(seen.draws), 5))
         _pair_moments(seen.draws, self.first, self.second, out=result)
         return result
 
@@ -313,7 +312,7 @@ class JointDesign:
     def columns(self, seen: Seen) -> FloatArray:
         """The columns 1, s, s_l y_m + [l = m], s_l y_l^k + k y_l^(k-1) | functions."""
         rows, d = seen.draws.shape
-        result = empty(rows, self.cuts[-1] + self.functions)
+        result = np.empty((rows, self.cuts[-1] + self.functions))
         result[:, 0] = 1.0
         result[:, 1 : 1 + d] = seen.scores
         low, high = self.cuts[1], self.cuts[2]
@@ -332,7 +331,7 @@ class JointDesign:
 
     def values_of(self, seen: Seen) -> FloatArray:
         """The functions alone."""
-        result = empty(len(seen.draws), self.functions)
+        result = np.empty((len(seen.draws), self.functions))
         self._add_functions(seen, result)
         return result
 
@@ -363,7 +362,7 @@ def own_power(score: FloatArray, powers: FloatArray, power: int) -> FloatArray:
 
 def _powers(column: FloatArray) -> FloatArray:
     """The powers 0 to 4 of a column."""
-    result = empty(len(column), 5)
+    result = np.empty((len(column), 5))
     result[:, 0] = 1.0
     for power in range(1, 5):
         np.multiply(result[:, power - 1], column, out=result[:, power])

@@ -86,8 +86,10 @@ def expectations(
     for k = 2, 3, 4; and, where the others leave the reliability below 0.9999, all d^2 products if
     there are 10 d^2 rows and n rows times the squared number of these features are at most 2e10.
     For each function the smallest set that is about as good as the best is chosen by its residuals
-    out of fold. The reliability is R^2 out of fold. Below 0.99 the function is not explained well
-    enough: if the draws are wrong, the corrected value may be off by more than its error says.
+    out of fold. The reliability is R^2 over the draws, out of fold. Below 0.99 the function is not
+    explained well enough: if the draws are wrong, the corrected value may be off by more than its
+    error says. A high reliability is no bound: parts of the target that no draw visits are not in
+    it.
 
     Errors come from influence functions with leverages; for chains they allow for autocorrelation
     (lugsail batch means), and intervals have t quantiles.

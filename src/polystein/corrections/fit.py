@@ -79,7 +79,9 @@ def fitted(design: Design, matrices: FloatArray, rows: float) -> Fit:
     rows : float
         The effective number of importance weights, that of rows if there are none.
     """
-    total, features = matrices.sum(axis=0), design.cuts[-1]
+    features = design.cuts[-1]
+    with np.errstate(over="ignore", invalid="ignore"):  # reported in the next line
+        total = matrices.sum(axis=0)
     if not np.isfinite(total).all():
         raise ScaleError(
             "sums of Stein features overflow; rescale draws (x/c) and scores (c s) first"

@@ -8,7 +8,6 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from polystein._lib import scratch
 from polystein._lib.numerics import summed_products
 from polystein.corrections.designs import Design, Seen
 from polystein.data.coordinates import Frame
@@ -64,11 +63,10 @@ class GramPass:
             seen = Seen(draws[rows], scores[rows], block.draws[rows])
             weights = None if block.weights is None else np.sqrt(block.weights[rows])
             for design, matrices in zip(self.designs, self.matrices, strict=True):
-                with scratch.reused():  # one design after the other in the same memory
-                    columns = design.columns(seen)
-                    if weights is not None:
-                        columns *= weights[:, None]
-                    matrices[fold] += summed_products(columns, columns)
+                columns = design.columns(seen)
+                if weights is not None:
+                    columns *= weights[:, None]
+                matrices[fold] += summed_products(columns, columns)
 
     def merge(self, other: GramPass) -> GramPass:
         """Add another accumulator's rows."""

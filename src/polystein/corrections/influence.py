@@ -13,7 +13,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from polystein._lib import scratch
 from polystein.corrections.designs import Seen
 from polystein.corrections.fit import EXACT, Fit
 from polystein.data.coordinates import Frame
@@ -174,13 +173,12 @@ class InfluencePass:
             draws, scores = self.frame.apply(block.draws, block.scores)
         seen, at, pieces = Seen(draws, scores, block.draws), 0, list(self._pieces(block))
         for combination in self.combinations:
-            with scratch.reused():
-                if combination.exact:
-                    found = influences_of_averages(combination, seen, block.weights)
-                    self._add(pieces, found, at + combination.averages)
-                else:
-                    found = influences(combination, seen, block.weights_or_ones)
-                    self._add(pieces, found, at + np.arange(found.shape[1]))
+            if combination.exact:
+                found = influences_of_averages(combination, seen, block.weights)
+                self._add(pieces, found, at + combination.averages)
+            else:
+                found = influences(combination, seen, block.weights_or_ones)
+                self._add(pieces, found, at + np.arange(found.shape[1]))
             at += combination.plain.shape[1]
 
     def _pieces(self, block: Block) -> Iterator[_Piece]:

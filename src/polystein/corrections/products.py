@@ -17,7 +17,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from polystein._lib import scratch
 from polystein.corrections.designs import OWN_POWERS, CoordinateDesign, Design, PairDesign
 from polystein.corrections.gram import Folds
 from polystein.data.coordinates import Frame
@@ -87,8 +86,7 @@ class ProductSums:
             for low in range(piece.start, piece.stop, most):
                 rows = slice(low, min(low + most, piece.stop))
                 weights = None if block.weights is None else block.weights[rows]
-                with scratch.reused():
-                    self._add(fold, draws[rows], scores[rows], weights)
+                self._add(fold, draws[rows], scores[rows], weights)
 
     def _add(
         self, fold: int, draws: FloatArray, scores: FloatArray, weights: FloatArray | None
@@ -202,7 +200,7 @@ class ProductSums:
 
 
 def _with_one(scores: FloatArray) -> FloatArray:
-    result = scratch.empty(len(scores), 1 + scores.shape[1])
+    result = np.empty((len(scores), 1 + scores.shape[1]))
     result[:, 0] = 1.0
     result[:, 1:] = scores
     return result
@@ -211,7 +209,7 @@ def _with_one(scores: FloatArray) -> FloatArray:
 def _score_products(scores: FloatArray) -> FloatArray:
     """The products s_l s_m for l <= m."""
     d, at = scores.shape[1], 0
-    result = scratch.empty(len(scores), _triangle(d))
+    result = np.empty((len(scores), _triangle(d)))
     for first in range(d):
         out = result[:, at : at + d - first]
         np.multiply(scores[:, first : first + 1], scores[:, first:], out=out)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from polystein._lib.arrays import holds_real_numbers, is_array, to_numpy
+from polystein._lib.words import one_line
 from polystein.corrections.designs import ValueFunction
 from polystein.corrections.estimates import Quantity
 from polystein.corrections.functionals import What
@@ -48,11 +49,14 @@ def _chosen(source: Source, names: Sequence[str] | None) -> list[int]:
     known = coordinate_names(source)
     if names is None:
         return list(range(len(known)))
+    if not isinstance(names, Iterable):
+        raise InputError(f"`names` must be names of coordinates; got {names!r}")
     listed = [names] if isinstance(names, str) else list(names)
     return [_index(known, name, "names") for name in listed]
 
 
 def _index(known: Sequence[str], name: object, argument: str) -> int:
+    name = one_line(name) if isinstance(name, str) else name
     if name not in known:
         shown = ", ".join(repr(one) for one in known[:6]) + (", ..." if len(known) > 6 else "")
         raise InputError(f"`{argument}` must be names of coordinates, {shown}; got {name!r}")
@@ -87,6 +91,7 @@ class _Request:
 
     def add(self, name: str | None, item: Any) -> None:
         """Add a moment of all coordinates, the correlation of a pair, or a function."""
+        name = one_line(name) if isinstance(name, str) else name
         if isinstance(item, str) and item in MOMENTS:
             self.add_moments([one for one in MOMENTS if one == item])
         elif isinstance(item, str):
@@ -123,7 +128,13 @@ class _Request:
                 "`functions` must hold 'mean', 'sd', 'skew', 'tail' or, where the sample has a "
                 f"`transform` among its facts, names of constrained parameters; got {name!r}"
             )
-        known = list(transform(np.array(self._first_draws())))
+        parameters: object = transform(np.array(self._first_draws()))
+        if not isinstance(parameters, Mapping):
+            raise InputError(
+                "`facts['transform']` must return a mapping from names of parameters to arrays; "
+                f"got {type(parameters).__name__}"
+            )
+        known = list(parameters)
         if name is not None and name not in known:
             raise InputError(f"`functions` must name parameters among {known}; got {name!r}")
         coordinates = {variable(one) for one in self._names}
@@ -133,7 +144,7 @@ class _Request:
 
     def _name_of(self, function: DrawFunction) -> str:
         """The function's own name; one without, or one that is taken, is numbered."""
-        own = str(getattr(function, "__name__", "<lambda>"))
+        own = one_line(str(getattr(function, "__name__", "<lambda>")))
         if own != "<lambda>" and own not in self._function_names:
             return own
         stem, number = "function" if own == "<lambda>" else own, 1

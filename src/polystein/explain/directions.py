@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from polystein._lib.numerics import finite
 from polystein.corrections.designs import CoordinateDesign, MappedDesign, Seen
 from polystein.corrections.estimates import (
     Candidate,
@@ -220,7 +221,9 @@ def spread_direction(look: FirstLook) -> FloatArray:
     draws, target = covariances(look.products)
     values, vectors = np.linalg.eigh(draws)
     whiten = vectors / np.sqrt(np.maximum(values, np.finfo(float).eps * values[-1]))
-    ratios, turned = np.linalg.eigh(whiten.T @ target @ whiten)
+    seen = whiten.T @ target @ whiten
+    finite(float(np.sum(np.abs(seen))), "the covariance of the target over that of the draws")
+    ratios, turned = np.linalg.eigh(seen)
     farthest = np.argmax(np.abs(np.log(np.maximum(ratios, LEAST_RATIO))))
     result: FloatArray = whiten @ turned[:, farthest]
     return result

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from polystein._lib.numerics import finite
 from polystein.corrections.estimates import FirstLook, Rows
 from polystein.data.coordinates import Frame
 from polystein.data.passes import every_row, run_pass
@@ -53,6 +54,7 @@ def chosen(rows: Rows, look: FirstLook, *, every_spread: bool = False) -> Chosen
     return Chosen(spreads, shapes, _pairs(draws, target))
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def covariances(products: FloatArray) -> tuple[FloatArray, FloatArray]:
     """The draws' covariance, and what the target's is if the target is Gaussian.
 
@@ -68,6 +70,7 @@ def covariances(products: FloatArray) -> tuple[FloatArray, FloatArray]:
     slope = -np.linalg.solve(damped, cross).T
     gap = -slope @ (cross + np.eye(d))
     target: FloatArray = draws - 0.5 * (gap + gap.T)
+    finite(float(np.sum(np.abs(target))), "the covariance of the target")
     return draws, target
 
 

@@ -21,6 +21,7 @@ _NUMBERS_AT_ONCE = 2**18
 STILL = 1e-10
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def autocovariances(chains: list[FloatArray]) -> FloatArray:
     """Autocovariances of columns over all chains, of shape (lags, columns).
 
@@ -49,6 +50,7 @@ def _stacks(chains: list[FloatArray], size: int) -> Iterator[FloatArray]:
             yield np.stack(rest[low : low + at_once])
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def initial_monotone_sums(covariances: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Long-run variance of each column, and the number of lags that it used.
 
@@ -67,6 +69,7 @@ def initial_monotone_sums(covariances: FloatArray) -> tuple[FloatArray, FloatArr
     return np.where(positive[0], variance, covariances[0] + 2.0 * pairs[1]), lags
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def autocorrelation_times(chains: list[FloatArray]) -> FloatArray:
     """Integrated autocorrelation time of each column, at least 1; chains need not be centred."""
     total = sum(chain.shape[0] for chain in chains)

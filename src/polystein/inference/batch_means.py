@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from polystein._lib.arguments import is_integer
+from polystein._lib.arguments import integer_or_auto
 from polystein._lib.numerics import TINY, kish_size
 from polystein.errors import InputError
 from polystein.inference.autocorrelation import autocovariances, initial_monotone_sums
@@ -67,8 +67,7 @@ class BatchMeans:
     _fewest_batches = 8
 
     def __post_init__(self) -> None:
-        if self.length != "auto" and not is_integer(self.length, least=1):
-            raise InputError(f"`length` must be a positive integer or 'auto'; got {self.length!r}")
+        integer_or_auto(self.length, "length", least=1)
 
     def accumulator(self, lengths: Sequence[int], columns: int) -> ColumnAccumulator:
         """Columns are kept whole, chain by chain, or as sums over cells if there are many rows."""

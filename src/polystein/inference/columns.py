@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polystein._lib.numerics import finite, kish_size, summed_products
-from polystein._lib.scratch import empty_like
 from polystein.types import FloatArray
 
 # Columns whose spread is below this part of their mean may be constant but for rounding.
@@ -88,13 +87,13 @@ class ColumnMoments:
         """Mean and scatter of some rows, of which each has its share in the mean."""
         mean = summed_products(shares, columns)
         if not self._joint:
-            squares = np.multiply(columns, columns, out=empty_like(columns))
+            squares = np.multiply(columns, columns, out=np.empty_like(columns))
             means_of_squares = summed_products(shares, squares)
             variance = means_of_squares - mean * mean
             if (variance > _LEAST_SCATTER * means_of_squares).all():
                 # Hardly anything cancels: deviations from the mean would give the same.
                 return mean, weight * variance
-        deviations = np.subtract(columns, mean, out=empty_like(columns))
+        deviations = np.subtract(columns, mean, out=np.empty_like(columns))
         scatter = self._scatter(deviations, weights)
         if (_variances(scatter) <= weight * (_NEARLY_CONSTANT * mean) ** 2).any():
             # A long sum rounds. The mean of the deviations is what the mean is off by.

@@ -216,8 +216,9 @@ def _between_chains(sums: FloatArray) -> LongRunVariance:
 def _of_squares(sums: FloatArray) -> LongRunVariance:
     """Variance of the total by squared sums; few large ones tell it less well than normal ones."""
     squares = sums**2
-    second, fourth = squares.mean(axis=0), (squares**2).mean(axis=0)
+    second = squares.mean(axis=0)
+    kurtosis = np.mean((squares / np.maximum(second, TINY)) ** 2, axis=0)
     # (kurtosis - 1)/2 is the variance of a mean of squares over that of normal sums.
-    excess = np.maximum(0.5 * (fourth / np.maximum(second**2, TINY) - 1.0), 1.0)
+    excess = np.maximum(0.5 * (kurtosis - 1.0), 1.0)
     freedom = np.maximum((len(sums) - 1.0) / excess, 1.0)
     return LongRunVariance(squares.sum(axis=0), freedom, np.ones_like(second))

@@ -26,11 +26,13 @@ def heavy_tail_index(column: FloatArray) -> float | None:
 class LargestValues:
     """The largest absolute values of a column that comes in parts: all that a tail is fitted to.
 
-    ``rows`` is how many values there will be; about 6 sqrt(rows) of them are kept at a time.
+    ``rows`` is how many values there will be; about 6 sqrt(rows) of them are kept at a time. Zeros,
+    which rows without importance weight leave, are not counted: they would lower the threshold
+    beyond which a value belongs to the tail.
     """
 
     def __init__(self, rows: int) -> None:
-        self._rows, self._squares = rows, 0.0
+        self._rows, self._squares, self._other_than_zero = rows, 0.0, 0
         # One more is the threshold.
         self._count = exceedance_count(rows) + 1
         self._kept: list[FloatArray] = []
@@ -44,6 +46,7 @@ class LargestValues:
         """Take further values."""
         with np.errstate(over="ignore"):  # beside an infinite sum no value stands out
             self._squares += float(column @ column)
+        self._other_than_zero += int(np.count_nonzero(column))
         values = np.abs(column)
         self._keep(values if self._least < 0.0 else values[values > self._least])
         return self
@@ -51,6 +54,7 @@ class LargestValues:
     def merge(self, other: LargestValues) -> LargestValues:
         """Take the values of another part of the column."""
         self._squares += other._squares
+        self._other_than_zero += other._other_than_zero
         for values in other._kept:
             self._keep(values)
         return self
@@ -74,7 +78,7 @@ class LargestValues:
         # A product of floats is infinite where it overflows; a power would be an error.
         if largest * largest <= SUSPICIOUS_PART * self._squares:
             return None
-        index, error = _tail_fit(values, self._count - 1)
+        index, error = _tail_fit(values, exceedance_count(self._other_than_zero))
         return index if index - error > LARGEST_INDEX else None
 
 

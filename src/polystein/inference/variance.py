@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol, Self
 
 import numpy as np
 
-from polystein._lib.numerics import kish_size
+from polystein._lib.numerics import finite, kish_size
 from polystein.errors import DegenerateError
 from polystein.inference.autocorrelation import autocovariances, initial_monotone_sums
 from polystein.inference.columns import ColumnMoments
@@ -188,9 +188,12 @@ class ChainAccumulator:
         self._pieces += other._pieces
         return self
 
+    @np.errstate(over="ignore", invalid="ignore")  # it is reported with the statistic
     def finalise(self) -> LongRun:
         """What the rule makes of the columns."""
-        return self._rule.long_run(self._influence())
+        influence = self._influence()
+        finite(float(influence.marginal.sum()), "the variance of a column")
+        return self._rule.long_run(influence)
 
     def _joined(self) -> tuple[list[FloatArray], list[FloatArray]]:
         """Columns and weights of each chain in time order; weights are empty if there are none."""

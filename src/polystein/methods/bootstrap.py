@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from polystein._lib.arguments import integer
+from polystein._lib.arguments import replicates_of
 from polystein._lib.numerics import finite
 from polystein.data.passes import Tick, every_row, visit_blocks
 from polystein.data.sample import as_source
@@ -72,8 +72,8 @@ def psd_bootstrap_test(
         "v" for chains, where neighbouring rows bias the statistic as the diagonal
         terms do, and dropping the diagonal alone would not help.
     n_bootstrap : int
-        Number of replicates B; the p-value is (b + 1)/(B + 1), where b of them are
-        at least as large as the statistic, and so never 0.
+        Number of replicates B, at most 1,000,000; the p-value is (b + 1)/(B + 1), where b
+        of them are at least as large as the statistic, and so never 0.
     length : float or "auto"
         For chains: the number of rows over which the multipliers stay dependent. "auto"
         estimates it from the autocorrelation of the scores.
@@ -103,7 +103,7 @@ def psd_bootstrap_test(
     >>> ps.psd_bootstrap_test(draws, lambda x: -x, order=1, n_bootstrap=199, rng=1).pvalue
     0.005
     """
-    integer(n_bootstrap, "n_bootstrap", least=1)
+    replicates_of(n_bootstrap, "n_bootstrap")
     basis = Monomial(order)
     source = as_source(draws, scores)
     estimator = chosen_estimator(estimator, source)

@@ -123,9 +123,9 @@ def lambda_psd(
     Notes
     -----
     Test function, weights and value come from the same draws, so that the value is
-    biased upwards, of order sqrt((Q d^2 + d)/n) for perfect draws. For a verdict
-    use `lambda_psd_test`, which splits. Without a ridge its square is at most
-    `o_psd` without shrinkage.
+    biased upwards. Without a ridge its square is at most `o_psd` without shrinkage,
+    which says what that is for perfect draws. For a verdict use `lambda_psd_test`,
+    which splits.
 
     Examples
     --------
@@ -185,8 +185,11 @@ def o_psd(
     -------
     float
         The square, not its root. It is a plug-in on the draws that it judges: for
-        perfect draws it is near (Q d^2 + d)/n without shrinkage, not near 0.
-        Above 4096 parameters Sigma is taken to be diagonal.
+        perfect draws and without shrinkage it is near r/n, not near 0, with r the
+        number of linearly independent features. With full A_i that is Q d^2 + d in
+        general, and d (d - 1)/2 less for a Gaussian target (Q >= 1): its Phi_1 is
+        symmetric but for combinations of scores. Above 4096 parameters Sigma is
+        taken to be diagonal.
 
     Examples
     --------
@@ -236,7 +239,7 @@ def _quadratic_form(mean: FloatArray, covariance: FloatArray, ridge: float) -> f
     correlation[np.diag_indices_from(correlation)] += ridge
     values, vectors = np.linalg.eigh(correlation)
     signal = vectors.T @ (mean / spread)
-    kept = values > values[-1] * values.size * EPSILON
+    kept = values > values[-1] * (values.size * EPSILON)  # without overflow for any ridge
     lost = float(np.sum(signal[~kept] ** 2))
     if lost > _LOST_SIGNAL * float(signal @ signal):
         raise DegenerateError(

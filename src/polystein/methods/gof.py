@@ -1,30 +1,46 @@
-"""The paper's split-sample tests: Algorithms 1 and 3, assembled from the rooms."""
+"""The paper's split-sample tests: Algorithm 1 (`psd_test`) and Algorithm 3 (`lambda_psd_test`)."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
 from polystein._lib.arguments import require_rule, standardisation
+from polystein._lib.numerics import TINY
 from polystein.data.sample import as_source
 from polystein.data.source import Source
-from polystein.data.split import RandomSplit, Split
+from polystein.data.split import TRAINING, RandomSplit, Split
 from polystein.errors import InputError
+from polystein.inference.pvalues import tail_probability
 from polystein.inference.variance import IID, Variance
 from polystein.methods.contributions import largest_coordinates, largest_entries, mean_parts
-from polystein.methods.split_sample import SplitRound, SplitSampleTest, concluded
+from polystein.methods.split_sample import (
+    DividedRows,
+    SplitSampleTest,
+    columns_of_test_rows,
+    combine_splits,
+    heavy_tail_warning,
+    low_ess_warning,
+    split_rows,
+    with_training_gap,
+    z_statistics,
+)
+from polystein.results.evidence import Component, Evidence
 from polystein.results.result import GofResult
 from polystein.scale.threads import working
 from polystein.stein.basis import basis_for
-from polystein.stein.witness import feature_moments, fit_matrices
+from polystein.stein.witness import Witness, feature_moments, fit_matrices, fit_witness
 from polystein.types import (
     RNG,
     Alternative,
     Array,
     BasisName,
+    FloatArray,
     Progress,
     Resolution,
+    Role,
     ScoreFunction,
     Standardise,
     Structure,
@@ -85,7 +101,7 @@ def psd_test(
         x -> R^-1/2 (x - m)/c and s -> R^1/2 c s. Coordinates are then those of the
         whitened draws, each the one nearest to the draws' own.
     repeats : int
-        Number of random splits of independent rows. Their p-values are combined
+        Number of random splits of independent rows, at most 1,000,000. Their p-values are combined
         into min over k of 2/k (p_1 + ... + p_k), which is valid for exchangeable
         p-values (Gasparin, Wang and Ramdas, 2025, Combining exchangeable p-values);
         all else is reported for the split of the median statistic.
@@ -120,19 +136,22 @@ def psd_test(
     0.0
     """
     standard = standardisation(standardise) is not False
+    functions = basis_for(basis, order, standardise=standard)
+    source = as_source(draws, scores)
     test = SplitSampleTest(
-        as_source(draws, scores), basis_for(basis, order, standardise=standard), structure,
-        split, variance, alternative, standardise,
-    )  # fmt: skip
-    results, notes = [], test.notes()
-    with working(test.source, n_jobs, progress, test.reads(repeats)):
-        for rows in test.rounds(repeats, rng, notes):
-            # Training
-            witness = rows.fit("witness", "weights")
+        source, functions, structure, split, variance, alternative, standardise, repeats
+    )
+    notes, results = test.notes(), []
+    with working(source, n_jobs, progress, test.reads()):
+        # Randomly split the rows into D_tr and D_te
+        for rows in split_rows(test, rng, notes):
+            # Training: the maximiser of Proposition 3.2
+            witness = fit(test, rows, "witness", "weights")
 
-            # Testing
-            results.append(rows.verdict(witness, np.ones(order + 1), method="psd", weights=None))
-    return concluded(results, notes)
+            # Testing: u on D_te and its z-statistic
+            u = WeightedSum(witness, np.ones(order + 1))
+            results.append(z_test(test, with_training_gap(rows, witness), u))
+    return combine_splits(results, notes)
 
 
 def lambda_psd_test(
@@ -223,46 +242,46 @@ def lambda_psd_test(
             )
     standard = standardisation(standardise) is not False
     require_resolution(resolution, standardise=standard)
+    functions = basis_for(basis, order, standardise=standard)
+    source = as_source(draws, scores)
     test = SplitSampleTest(
-        as_source(draws, scores), basis_for(basis, order, standardise=standard), structure,
-        split, variance, alternative, standardise,
-    )  # fmt: skip
+        source, functions, structure, split, variance, alternative, standardise, repeats
+    )
     rule = weights
     if rule is None:
-        rule = default_rule(resolution, test.basis, structure, test.source.layout.dimension)
-    results, notes = [], test.notes()
-    with working(test.source, n_jobs, progress, test.reads(repeats)):
-        for rows in test.rounds(repeats, rng, notes):
-            results.append(_weighed_verdict(rows, resolution, rule))
-    return concluded(results, notes)
+        rule = default_rule(resolution, functions, structure, source.layout.dimension)
+    notes, results = test.notes(), []
+    with working(source, n_jobs, progress, test.reads()):
+        # Randomly split the rows into D_1, D_2 and D_te
+        for rows in split_rows(test, rng, notes):
+            if resolution != "order":
+                results.append(_finer_weights_test(test, rows, resolution, rule))
+                continue
+            if order == 0:
+                # The only feature has the weight 1, so that all training rows go to the witness.
+                witness, chosen = fit(test, rows, "witness", "weights"), np.ones(1)
+            else:
+                # Training (stage 1): the maximiser of Proposition 3.2 on D_1
+                witness = fit(test, rows, "witness")
+
+                # Training (stage 2): lambda from the features G of D_2
+                moments = feature_moments(source, rows.partition.rows("weights"), witness)
+                chosen = rule.solve(moments, rows.streams.weights)
+
+            # Testing: u on D_te and its z-statistic
+            u = WeightedSum(witness, chosen)
+            results.append(z_test(test, with_training_gap(rows, witness), u, rule))
+    return combine_splits(results, notes)
 
 
-def _weighed_verdict(rows: SplitRound, resolution: Resolution, rule: Weights) -> GofResult:
-    """Algorithm 3 on one split of the rows."""
-    if resolution != "order":
-        return _finer_verdict(rows, resolution, rule)
-    if rows.test.basis.order == 0:
-        witness = rows.fit("witness", "weights")
-        return rows.verdict(witness, np.ones(1), method="lambda-psd", weights=rule)
-
-    # Training (stage 1)
-    witness = rows.fit("witness")
-
-    # Training (stage 2)
-    moments = feature_moments(rows.test.source, rows.partition.rows("weights"), witness)
-    chosen = rule.solve(moments, rows.rng_for(rule))
-
-    # Testing
-    return rows.verdict(witness, chosen, method="lambda-psd", weights=rule)
-
-
-def _finer_verdict(rows: SplitRound, resolution: Resolution, rule: Weights) -> GofResult:
+def _finer_weights_test(
+    test: SplitSampleTest, rows: DividedRows, resolution: Resolution, rule: Weights
+) -> GofResult:
     """Algorithm 3 with finer weights (Section 4.4), which are folded into the witness.
 
     The weight that the result shows for an order is the norm of all its weights.
     """
-    test, partition = rows.test, rows.partition
-    source = test.source
+    source, partition = test.source, rows.partition
 
     # Training (stage 1)
     trained = fit_matrices(
@@ -270,14 +289,14 @@ def _finer_verdict(rows: SplitRound, resolution: Resolution, rule: Weights) -> G
     )
 
     # Training (stage 2)
-    stretches = list(partition.rows("weights"))
-    rng = rows.rng_for(rule)
-    factors = FinerWeights(source, stretches, trained, rule, rng).factors(resolution)
+    weighing = list(partition.rows("weights"))
+    finer = FinerWeights(source, weighing, trained, rule, rows.streams.weights)
+    factors = finer.factors(resolution)
     witness = trained.scaled(factors)
 
     # Testing
-    rows = rows.with_gap(witness)
-    result = rows.verdict(witness, np.ones(len(factors)), method="lambda-psd", weights=rule)
+    rows = with_training_gap(rows, witness)
+    result = z_test(test, rows, WeightedSum(witness, np.ones(len(factors))), rule)
     norms = dict(zip(witness.names, (float(np.linalg.norm(f)) for f in factors), strict=True))
     parts = mean_parts(witness, source, rows.partition.rows("test"))
     entries = largest_entries(parts, witness.names, source) if resolution == "entry" else ()
@@ -289,4 +308,63 @@ def _finer_verdict(rows: SplitRound, resolution: Resolution, rule: Weights) -> G
             result.evidence, coordinates=largest_coordinates(parts, source), entries=entries
         ),
         settings={**result.settings, "resolution": resolution},
+    )
+
+
+def fit(test: SplitSampleTest, rows: DividedRows, *roles: Role) -> Witness:
+    """The test function h of Proposition 3.2, trained on the rows of these roles."""
+    training, count = rows.partition.rows(*roles), rows.partition.count(*roles)
+    return fit_witness(
+        test.source, training, test.basis, test.structure, frame=rows.frame, count=count
+    )
+
+
+class WeightedSum(NamedTuple):
+    """u(x) = sum_i lambda_i <A_i, Phi_i(x)> + lambda_{Q+1} b's(x), and then its features."""
+
+    witness: Witness
+    weights: FloatArray
+
+    def project(self, draws: FloatArray, scores: FloatArray) -> FloatArray:
+        """The sum and the features of every row."""
+        features = self.witness.project(draws, scores)
+        return np.concatenate([(features @ self.weights)[:, None], features], axis=1)
+
+
+def z_test(
+    test: SplitSampleTest, rows: DividedRows, u: WeightedSum, rule: Weights | None = None
+) -> GofResult:
+    """z = mean(u) / se(u) on the test rows, its p-value, and what each feature adds to it.
+
+    For independent rows the standard error is s_u / sqrt(n). ``rule`` is what chose lambda, None
+    for PSD.
+    """
+    source, partition, weights = test.source, rows.partition, u.weights
+    variance = test.variance.accumulator(source.layout.lengths, 1 + weights.size)
+    tested, tails, _ = columns_of_test_rows(source, partition, u, variance, tails=1)
+    z = z_statistics(tested, judged=slice(1))
+    pvalue = tail_probability(float(z[0]), float(tested.df[0]), test.alternative)
+
+    ess = float(tested.ess[0])
+    warnings = low_ess_warning(ess, test.variance.least_ess), heavy_tail_warning(tails[0])
+    rows.notes.add(*warnings)
+    # Each feature with its share in the mean of u: absolute values sum to 1.
+    products = weights * tested.mean[1:]
+    shares = products / max(float(np.abs(products).sum()), TINY)
+    names, words = u.witness.names, u.witness.words
+    numbers = (z[1:].tolist(), weights.tolist(), shares.tolist())
+    return GofResult(
+        statistic=float(z[0]),
+        pvalue=pvalue,
+        alternative=test.alternative,
+        method="psd" if rule is None else "lambda-psd",
+        dimension=source.layout.dimension,
+        weights=None if rule is None else dict(zip(names, weights.tolist(), strict=True)),
+        components=tuple(map(Component, names, words, *numbers)),
+        evidence=Evidence(estimates=rows.look.estimates()),
+        ess=ess,
+        n_train=partition.count(*TRAINING),
+        n_gap=partition.count("gap"),
+        n_test=partition.count("test"),
+        settings=test.settings(rule),
     )

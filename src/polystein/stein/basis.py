@@ -10,8 +10,7 @@ from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
-from polystein._lib.arguments import integer, one_of
-from polystein._lib.scratch import empty_like
+from polystein._lib.arguments import one_of, order_of
 from polystein.errors import InputError
 from polystein.types import BasisName, FloatArray
 
@@ -97,7 +96,7 @@ class _Ordered:
     letter: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "order", integer(self.order, "order", least=self.least))
+        object.__setattr__(self, "order", order_of(self.order, least=self.least))
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -139,7 +138,7 @@ class Monomial(_Ordered):
         for i in range(1, self.order + 1):
             yield Term(values, float(i), previous)
             if i < self.order:
-                power = np.multiply(values, draws, out=empty_like(draws))
+                power = np.multiply(values, draws, out=np.empty_like(draws))
                 previous, values = values, power
 
     @property
@@ -195,11 +194,11 @@ class BoundedHermite(_Ordered):
     def terms(self, draws: FloatArray) -> Iterator[Term]:
         """Yield g_k by their recurrence, with g_k' = sqrt(k) g_(k-1) - x g_k / 2."""
         before = _gaussian(draws)
-        values = np.multiply(draws, before, out=empty_like(draws))
-        scaled = empty_like(draws)
+        values = np.multiply(draws, before, out=np.empty_like(draws))
+        scaled = np.empty_like(draws)
         for k in range(1, self.order + 1):
-            product = np.multiply(draws, values, out=empty_like(draws))
-            derivative = np.multiply(product, -0.5, out=empty_like(draws))
+            product = np.multiply(draws, values, out=np.empty_like(draws))
+            derivative = np.multiply(product, -0.5, out=np.empty_like(draws))
             below = before if k == 1 else np.multiply(before, math.sqrt(k), out=scaled)
             derivative += below
             yield Term(values, 1.0, derivative)
@@ -221,12 +220,12 @@ class BoundedHermite(_Ordered):
 
     def envelopes(self, draws: FloatArray) -> Iterator[Envelope]:
         """Yield exp(-x^2/4), of slope -x/2."""
-        yield Envelope(_gaussian(draws), np.multiply(draws, -0.5, out=empty_like(draws)))
+        yield Envelope(_gaussian(draws), np.multiply(draws, -0.5, out=np.empty_like(draws)))
 
 
 def _gaussian(draws: FloatArray) -> FloatArray:
     """exp(-x^2/4), the envelope of the Hermite functions."""
-    values = np.multiply(draws, draws, out=empty_like(draws))
+    values = np.multiply(draws, draws, out=np.empty_like(draws))
     values *= -0.25
     return np.exp(values, out=values)
 
@@ -318,14 +317,14 @@ class SmoothTails(_Ordered):
     def envelopes(self, draws: FloatArray) -> Iterator[Envelope]:
         """Yield the two indicators, 1/(1 + c u) and u/(c + u) with u = exp(-2 * 1.4 x)."""
         double, there = 2.0 * self.steepness, math.exp(2.0 * self.steepness * self.border)
-        powers = np.multiply(draws, -double, out=empty_like(draws))
+        powers = np.multiply(draws, -double, out=np.empty_like(draws))
         # Nothing overflows; beyond it the indicators are 0 and 1 to the last digit.
         np.minimum(powers, _LARGEST_EXPONENT, out=powers)
         np.exp(powers, out=powers)
-        values = np.multiply(powers, there, out=empty_like(draws))
+        values = np.multiply(powers, there, out=np.empty_like(draws))
         values += 1.0
         np.divide(1.0, values, out=values)
-        slope = np.multiply(values, -double, out=empty_like(draws))
+        slope = np.multiply(values, -double, out=np.empty_like(draws))
         slope += double
         yield Envelope(values, slope)
         # The first is not needed any more.

@@ -9,6 +9,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
+from polystein._lib.arguments import boolean
 from polystein._lib.numerics import finite, summed_products
 from polystein.data.coordinates import RAW, Frame, working_frame
 from polystein.data.passes import every_row, run_pass
@@ -94,7 +95,7 @@ class SteinMoments:
     """
 
     def __init__(self, order: int, *, structure: Structure = "full", norms: bool = False) -> None:
-        self._start(Monomial(order), structure, norms=norms, answer=RAW)
+        self._start(Monomial(order), structure, norms=boolean(norms, "norms"), answer=RAW)
 
     @classmethod
     def empty(
@@ -224,6 +225,8 @@ class SteinMoments:
 
     def merge(self, other: SteinMoments) -> Self:
         """Add another accumulator's rows and return the accumulator itself."""
+        if not isinstance(other, SteinMoments):
+            raise InputError(f"`other` must be a SteinMoments; got a {type(other).__name__}")
         if (self._basis, self._structure, self._norms is None) != (
             other._basis,
             other._structure,

@@ -18,7 +18,6 @@ import numpy as np
 
 from polystein._lib.arguments import one_of
 from polystein._lib.numerics import summed_products
-from polystein._lib.scratch import empty_like, product, release
 from polystein.stein.basis import EnvelopedBasis, Term
 from polystein.types import FloatArray, Structure
 
@@ -129,9 +128,7 @@ class FullOperator:
 
     def contract(self, scores: FloatArray, term: Term, matrix: FloatArray) -> FloatArray:
         """s' A phi + <diag(A), phi'>."""
-        projected = product(scores, matrix)
-        result = _row_dots(projected, term.values)
-        release(projected)
+        result = _row_dots(scores @ matrix, term.values)
         result += derivative_dot(term, matrix.diagonal())
         return result
 
@@ -222,7 +219,7 @@ def diagonal_entries(scores: FloatArray, terms: Iterable[Term]) -> Iterator[Floa
     All but the first are handed out in the same memory.
     """
     yield scores
-    entry = empty_like(scores)
+    entry = np.empty_like(scores)
     for values, factor, derivative in terms:
         np.multiply(scores, values, out=entry)
         if derivative is None:
@@ -283,7 +280,7 @@ class DiagonalSums:
 
         A column is valid until the next one is asked for.
         """
-        entry = empty_like(draws)
+        entry = np.empty_like(draws)
         for powers, (power, slope) in zip(self._powers, self._envelopes(draws), strict=True):
             shifted = scores if slope is None else np.add(slope, scores, out=slope)
             for j, (scored, free, parts) in enumerate(powers):
@@ -309,7 +306,7 @@ def _raised(power: FloatArray | None, draws: FloatArray) -> FloatArray:
     """The next power of the draws, in the memory of the one before unless these are the draws."""
     if power is None:
         return draws
-    return np.multiply(power, draws, out=empty_like(draws) if power is draws else power)
+    return np.multiply(power, draws, out=np.empty_like(draws) if power is draws else power)
 
 
 def _added(
@@ -322,11 +319,11 @@ def _added(
     """A sum of powers with one more, in memory of its own unless these are the draws."""
     if sums is None and power is draws and coefficient == 1.0:
         return draws
-    part = empty_like(draws) if sums is None else spare
+    part = np.empty_like(draws) if sums is None else spare
     np.multiply(1.0 if power is None else power, coefficient, out=part)
     if sums is None:
         return part
-    return np.add(sums, part, out=empty_like(draws) if sums is draws else sums)
+    return np.add(sums, part, out=np.empty_like(draws) if sums is draws else sums)
 
 
 def derivative_dot(term: Term, vector: FloatArray) -> FloatArray | float:

@@ -207,3 +207,11 @@ def test_equally_slow_coordinates_are_not_left_out() -> None:
     found = chain_convergence(sums_of(ps.Sample(draws, -draws)))
     assert found.draws.ess.max() < FEW_DRAWS
     assert not found.too_slow().any()
+
+
+def test_scores_whose_squares_overflow_are_no_warning() -> None:
+    draws = np.random.default_rng(7).standard_normal((100, 1))
+    scores = -draws
+    scores[-1] = 1e300
+    with pytest.raises(ps.ScaleError):
+        ps.check(draws, scores, rng=3, tolerance=0.5)

@@ -16,7 +16,7 @@ from polystein.methods.check.families import BASIS
 from polystein.methods.check.flips_arm import flip_signs
 from polystein.methods.check.trained_arm import trained_arm, training_memory
 from polystein.methods.check.trained_witnesses import TrainingSums
-from polystein.methods.split_sample import SplitSampleTest
+from polystein.methods.split_sample import SplitSampleTest, split_rows
 from polystein.results.evidence import Arm
 from tests.methods.check.answers import (
     AGREEMENT,
@@ -53,7 +53,7 @@ def test_arms_are_those_run_by_hand() -> None:
     test = SplitSampleTest(
         sample, BASIS, "full", ps.BlockSplit(0.5), ps.BatchMeans(), "greater", True
     )
-    (rows,) = test.rounds(1, 3, Notes())
+    (rows,) = split_rows(test, 3, Notes())
     batches = cut(sample.layout, chains=True)
     sums = BatchSums(sample, rows.look.frame_of_all(), BASIS, batches, (1, 3))
     training = TrainingSums(sample, rows.partition, BASIS, rows.frame)

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import polystein as ps
 from polystein.methods.check.shares import CORRELATED, UNCORRELATED, Shares, total_correlation
 from tests.conftest import Array
 from tests.methods.check.sums import SHARES, shares_of
@@ -78,3 +79,13 @@ def test_units_do_not_matter() -> None:
     units = np.array([1e-120, 1.0, 1e130])
     moments = equal(0.5, 3) * units * units[:, None]
     assert total_correlation(moments) == pytest.approx(total_correlation(equal(0.5, 3)))
+
+
+def test_location_in_two_coordinates_has_the_shares_that_the_page_says() -> None:
+    """docs/check.md, on the price of looking everywhere."""
+    draws = np.random.default_rng(0).standard_normal((1000, 2))
+    parts = ps.check(draws, -draws, iid=True).evidence.parts
+    location = {part.name: part.level_share for part in parts if part.words.startswith("location")}
+    first = location.pop("score: sum")
+    assert len(location) == 4
+    assert (round(first, 2), round(sum(location.values()), 2)) == (0.47, 0.08)

@@ -24,7 +24,7 @@ from polystein.methods.check.trained_arm import (
     training_memory,
 )
 from polystein.methods.check.trained_witnesses import fit_witnesses
-from polystein.methods.split_sample import SplitSampleTest
+from polystein.methods.split_sample import SplitSampleTest, split_rows
 from polystein.results.evidence import Abstention, Arm
 from tests.conftest import Array
 from tests.methods.check.trained_rounds import (
@@ -50,13 +50,13 @@ def assert_is_loop(draws: Array, weights: Any = None, split: Any = None) -> Arm:
     remembered = training_memory(rows, sums_of(rows))
     sums = training_sums(rows)
     found = trained_arm(rows, sums, remembered, Tick())
-    witnesses = fit_witnesses(rows.test.source, training_sums(rows), rows.frame, remembered.time)
+    witnesses = fit_witnesses(rows.source, training_sums(rows), rows.frame, remembered.time)
     tested = list(found.partition.rows("test"))
     parts = [draws[own.chain, own.start : own.stop] for own in tested]
     columns = [witnesses.project(part, -1.1 * part) for part in parts]
     ones = np.ones(draws.shape[:2]) if weights is None else weights / weights.max()
     own_weights = [ones[own.chain, own.start : own.stop] for own in tested]
-    whole = chains_are_batches(rows.test.source.layout)
+    whole = chains_are_batches(rows.source.layout)
     accumulator = batches_of_tests(found.partition, remembered.memory, whole=whole)
     assert accumulator is not None
     halves = [accumulator._stretches[own.chain].halves for own in tested]
@@ -189,7 +189,7 @@ def test_independent_rows_need_neither_gap_nor_batches(monkeypatch: pytest.Monke
     test = SplitSampleTest(
         ps.Sample(draws, -draws), BASIS, "full", ps.RandomSplit(0.5), ps.IID(), "greater", True
     )
-    (rows,) = test.rounds(1, 0, Notes())
+    (rows,) = split_rows(test, 0, Notes())
     found = trained_arm(rows, training_sums(rows), INDEPENDENT, Tick())
     assert isinstance(found.arm, Arm)
     assert found.partition is rows.partition

@@ -14,7 +14,7 @@ from polystein.methods.check.trained_arm import (
     Training,
 )
 from polystein.methods.check.trained_witnesses import TrainingSums
-from polystein.methods.split_sample import SplitRound, SplitSampleTest
+from polystein.methods.split_sample import DividedRows, SplitSampleTest, split_rows
 from tests.conftest import Array
 from tests.statistical.samplers import autoregressive
 
@@ -23,21 +23,21 @@ def chains(count: int, rows: int, d: int, rho: float, seed: int = 0) -> Array:
     return autoregressive(np.random.default_rng(seed), count, rows, d, rho)
 
 
-def round_of(sample: ps.Sample, split: Any = None) -> SplitRound:
+def round_of(sample: ps.Sample, split: Any = None) -> DividedRows:
     split = split or ps.BlockSplit(0.5)
     test = SplitSampleTest(sample, BASIS, "full", split, ps.BatchMeans(), "greater", True)
-    (rows,) = test.rounds(1, 0, Notes())
+    (rows,) = split_rows(test, 0, Notes())
     return rows
 
 
-def sums_of(rows: SplitRound) -> BatchSums:
-    source = rows.test.source
+def sums_of(rows: DividedRows) -> BatchSums:
+    source = rows.source
     batches = cut(source.layout, chains=True)
     return BatchSums(source, rows.look.frame_of_all(), BASIS, batches).take()
 
 
-def training_sums(rows: SplitRound) -> TrainingSums:
-    source = rows.test.source
+def training_sums(rows: DividedRows) -> TrainingSums:
+    source = rows.source
     sums = TrainingSums(source, rows.partition, BASIS, rows.frame)
     run_pass(source, every_row(source), sums)
     return sums

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from polystein._lib.columnwise import Columnwise
 from polystein._lib.numerics import TINY
-from polystein._lib.scratch import empty_like
 from polystein._lib.segments import Cuts
 from polystein.data.source import Block, Layout, Source
 from polystein.inference.agreement import (
@@ -233,7 +232,7 @@ class AgreementSums:
         self._compare(block.draws, low, high - 1, stretch)
 
     def _bounded(self, values: FloatArray, centring: Columnwise, scaling: Columnwise) -> FloatArray:
-        seen = centring.apply(np.subtract, values, empty_like(values))
+        seen = centring.apply(np.subtract, values, np.empty_like(values))
         scaling.apply(np.multiply, seen, seen)
         return np.clip(seen, -self.bounds.bound, self.bounds.bound, out=seen)
 

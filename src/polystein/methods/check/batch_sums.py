@@ -9,7 +9,6 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from polystein._lib.numerics import TINY, kish_size, summed_products
-from polystein._lib.scratch import empty_like
 from polystein._lib.segments import Segments
 from polystein.data.coordinates import Frame
 from polystein.data.passes import Accumulator, Tick, every_row, rows_of_many_arrays, run_pass
@@ -318,7 +317,7 @@ class BatchPass:
 
 def _plain_columns(seen: Block) -> Iterator[FloatArray]:
     """Squared draws, squared scores, draws and scores."""
-    squares = empty_like(seen.draws)
+    squares = np.empty_like(seen.draws)
     for values in (seen.draws, seen.scores):
         yield np.multiply(values, values, out=squares)
     yield seen.draws

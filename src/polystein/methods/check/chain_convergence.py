@@ -49,6 +49,7 @@ def of_means(
     return _of_totals(sums, sums.diagonal[:, 0], sums.squares[:, 1], batches)
 
 
+@np.errstate(over="ignore", invalid="ignore")  # squares that overflow: no ESS is known
 def _of_totals(
     sums: BatchSums, totals: FloatArray, squares: FloatArray, batches: NDArray[np.intp] | slice
 ) -> MeansConvergence:

@@ -14,7 +14,8 @@ from polystein._lib.threads import one_blas_thread
 from polystein.data.axes import rows_or_chains
 from polystein.data.passes import Accumulator, Tick
 from polystein.data.sample import as_source
-from polystein.data.score_screen import ScreenedRows, screen_scores
+from polystein.data.score_screen import screen_scores
+from polystein.data.screened_rows import ScreenedRows
 from polystein.data.source import Source, coordinate_names
 from polystein.data.split import TRAINING, BlockSplit, ChainSplit, RandomSplit, Split
 from polystein.data.stuck import refuse_absurd_chains
@@ -52,7 +53,7 @@ from polystein.methods.check.trained_arm import (
 )
 from polystein.methods.check.trained_witnesses import TrainingSums
 from polystein.methods.check.verdict import diagnosed, doubts
-from polystein.methods.split_sample import SplitRound, SplitSampleTest
+from polystein.methods.split_sample import DividedRows, SplitSampleTest, split_rows
 from polystein.results.diagnostics import Diagnostics
 from polystein.results.evidence import Abstention, Arm, Evidence
 from polystein.results.result import DEFAULT_LEVEL, GofResult
@@ -170,7 +171,7 @@ def check(
     thinned = ThinnedRows(source.layout) if agreement_abstention(source) is None else None
     beside: list[Accumulator] = [screened, *([] if thinned is None else [thinned])]
     with one_blas_thread(), working(source, n_jobs):
-        (rows,) = test.rounds(1, rng, notes, tick, beside)
+        (rows,) = split_rows(test, rng, notes, tick, beside)
         screen_scores(source, screened, notes)
         del beside, screened  # rows are kept there
         found = _judged(rows, thinned, tick)
@@ -198,9 +199,9 @@ class _Found(NamedTuple):
     diagnostics: Diagnostics | None
 
 
-def _judged(rows: SplitRound, thinned: ThinnedRows | None, tick: Tick) -> _Found:
+def _judged(rows: DividedRows, thinned: ThinnedRows | None, tick: Tick) -> _Found:
     """Sum what all arms need of the rows in one pass, then judge one after the other."""
-    source, chains = rows.test.source, rows.test.split.respects_time
+    source, chains = rows.source, rows.source.layout.time_ordered
     shares = SHARES_OF_CHAINS if chains else SHARES_OF_ROWS
     sums, training, agreement = _summed(rows, thinned, tick)
     convergence = chain_convergence(sums) if chains else None
@@ -229,18 +230,17 @@ _MANY_PAIRS = (
 
 
 def _summed(
-    rows: SplitRound, thinned: ThinnedRows | None, tick: Tick
+    rows: DividedRows, thinned: ThinnedRows | None, tick: Tick
 ) -> tuple[BatchSums, TrainingSums, AgreementSums | None]:
     """One pass over all rows."""
-    source = rows.test.source
-    batches = cut(source.layout, chains=rows.test.split.respects_time)
+    source = rows.source
+    batches = cut(source.layout, chains=rows.source.layout.time_ordered)
     orders = tuple(order_of(BASIS, name) for name in PAIR_ORDERS)
     sums = BatchSums(source, rows.look.frame_of_all(), BASIS, batches, orders, TAILS)
     training = TrainingSums(source, rows.partition, BASIS, rows.frame)
     agreement = None if thinned is None else AgreementSums(source.layout, thinned.bounds())
     sums.take(training, *([] if agreement is None else [agreement]), tick=tick)
-    if (warning := sums.deviations.warning()) is not None:
-        rows.notes.add(warning)
+    rows.notes.add(sums.deviations.warning())
     return sums, training, agreement
 
 
@@ -265,9 +265,9 @@ def _circumstances(found: _Found, notes: Notes) -> Circumstances:
     return Circumstances(scores)
 
 
-def _left_out(rows: SplitRound, convergence: ChainConvergence | None) -> NDArray[np.bool_]:
+def _left_out(rows: DividedRows, convergence: ChainConvergence | None) -> NDArray[np.bool_]:
     """Which coordinates move too slowly beside the others to be judged by sign flips."""
-    names = coordinate_names(rows.test.source)
+    names = coordinate_names(rows.source)
     if convergence is None:
         return np.zeros(len(names), dtype=np.bool_)
     slow = convergence.too_slow()
@@ -285,9 +285,9 @@ def _note_slow(notes: Notes, names: Sequence[str]) -> None:
         )
 
 
-def _result(rows: SplitRound, found: _Found, *, iid: bool) -> GofResult:
+def _result(rows: DividedRows, found: _Found, *, iid: bool) -> GofResult:
     """Everything in one result; without any arm the p-value is 1 and the verdict inconclusive."""
-    layout, partition = rows.test.source.layout, found.trained.partition
+    layout, partition = rows.source.layout, found.trained.partition
     pvalue = found.arms[0].pvalue if found.arms else 1.0
     estimates = rows.look.estimates()
     independent = estimates.get("weights_ess", float(layout.total) if iid else math.inf)

@@ -28,7 +28,7 @@ from polystein.inference.pvalues import (
     upper_normal,
 )
 from polystein.inference.signflips import tamed
-from polystein.inference.variance import ColumnAccumulator
+from polystein.inference.variance import IID, ColumnAccumulator
 from polystein.methods.check.arms import TEST_ROWS, TRAINED
 from polystein.methods.check.batch_sums import BatchSums
 from polystein.methods.check.batches import chains_are_batches
@@ -39,7 +39,12 @@ from polystein.methods.check.trained_witnesses import (
     TrainingSums,
     fit_witnesses,
 )
-from polystein.methods.split_sample import SplitRound, judged_columns, z_statistics
+from polystein.methods.split_sample import (
+    DividedRows,
+    columns_of_test_rows,
+    heavy_tail_warning,
+    z_statistics,
+)
 from polystein.results.evidence import Abstention, Arm, Part
 from polystein.types import FloatArray
 
@@ -72,9 +77,9 @@ class Training(NamedTuple):
 INDEPENDENT = Training(0.0, 1.0, math.inf)
 
 
-def training_memory(rows: SplitRound, sums: BatchSums) -> Training:
+def training_memory(rows: DividedRows, sums: BatchSums) -> Training:
     """Memory and autocorrelation time of chains, by those batches that hold training rows only."""
-    layout = rows.test.source.layout
+    layout = rows.source.layout
     stops = [0] * len(layout.lengths)
     for stretch in rows.partition.rows("witness", "weights"):
         stops[stretch.chain] = stretch.stop
@@ -91,7 +96,7 @@ def training_memory(rows: SplitRound, sums: BatchSums) -> Training:
 
 
 def _scores_and_spreads(
-    rows: SplitRound, sums: BatchSums, batches: NDArray[np.intp]
+    rows: DividedRows, sums: BatchSums, batches: NDArray[np.intp]
 ) -> tuple[FloatArray, FloatArray]:
     """Sums of s and of s x + 1 with x centred at its mean over training rows.
 
@@ -112,7 +117,7 @@ class Trained(NamedTuple):
     ess: float = math.nan
 
 
-def trained_arm(rows: SplitRound, sums: TrainingSums, training: Training, tick: Tick) -> Trained:
+def trained_arm(rows: DividedRows, sums: TrainingSums, training: Training, tick: Tick) -> Trained:
     """Train the witnesses and judge them on the test rows, unless these depend on training rows."""
     partition = rows.partition
     if training.ess < LEAST_TRAINING_ESS:
@@ -123,12 +128,12 @@ def trained_arm(rows: SplitRound, sums: TrainingSums, training: Training, tick: 
         if _shortest_gap(rows, partition) < LEAST_GAP_MEMORIES * training.memory:
             return Trained(Abstention(TRAINED, _TOO_SLOW), partition)
     accumulator = None
-    if rows.test.split.respects_time:
-        whole = chains_are_batches(rows.test.source.layout)
+    if rows.source.layout.time_ordered:
+        whole = chains_are_batches(rows.source.layout)
         accumulator = batches_of_tests(partition, training.memory, whole=whole)
         if accumulator is None:
             return Trained(Abstention(TRAINED, _TOO_FEW), partition)
-    witnesses = fit_witnesses(rows.test.source, sums, rows.frame, training.time, tick)
+    witnesses = fit_witnesses(rows.source, sums, rows.frame, training.time, tick)
     return _judged(rows, partition, witnesses, accumulator, tick)
 
 
@@ -141,10 +146,10 @@ _TOO_FEW = (
 )
 
 
-def _shortest_gap(rows: SplitRound, partition: Partition) -> int:
+def _shortest_gap(rows: DividedRows, partition: Partition) -> int:
     """The least number of rows between training and test rows of a chain."""
     gaps = {stretch.chain: stretch.stop - stretch.start for stretch in partition.rows("gap")}
-    return min(gaps.get(chain, 0) for chain in range(len(rows.test.source.layout.lengths)))
+    return min(gaps.get(chain, 0) for chain in range(len(rows.source.layout.lengths)))
 
 
 def batches_of_tests(partition: Partition, memory: float, *, whole: bool) -> LugsailBatches | None:
@@ -180,24 +185,24 @@ def _batches_of_chain(rows: int, chains: int, memory: float) -> int:
 
 
 def _judged(
-    rows: SplitRound,
+    rows: DividedRows,
     partition: Partition,
     witnesses: TrainedWitnesses,
     accumulator: ColumnAccumulator | None,
     tick: Tick,
 ) -> Trained:
     """Judge the witnesses on the test rows."""
-    members, names = witnesses.members, coordinate_names(rows.test.source)
-    tested, tails, columns = judged_columns(
-        rows.test,
+    members, names = witnesses.members, coordinate_names(rows.source)
+    independent = IID().accumulator(rows.source.layout.lengths, len(members))
+    tested, tails, columns = columns_of_test_rows(
+        rows.source,
         partition,
         witnesses,
-        len(members),
+        independent if accumulator is None else accumulator,
         tails=len(members),
         kept=accumulator is None,
-        accumulator=accumulator,
         tick=tick,
-        most=rows_of_many_arrays(rows.test.source.layout.dimension),
+        most=rows_of_many_arrays(rows.source.layout.dimension),
         many_steps=True,
     )
     statistics = z_statistics(tested, judged=slice(None))
@@ -209,7 +214,7 @@ def _judged(
     freedom = np.clip(tested.ess - 1.0, 1.0, tested.df)
     pvalues = np.maximum(stdtr(freedom, -statistics), TINY)
     leading = int(np.argmin(pvalues))
-    rows.note_tails(tails[leading])
+    rows.notes.add(heavy_tail_warning(tails[leading]))
     parts = tuple(
         Part(
             member.name,

@@ -15,7 +15,7 @@ that other training rows made, so that no rows need be set aside for them.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -26,7 +26,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import nnls
 
-from polystein._lib import scratch
 from polystein.data.coordinates import Frame
 from polystein.data.passes import Tick
 from polystein.data.source import Block, Source
@@ -219,15 +218,14 @@ class TrainingSums:
         if not index.size:
             return
         every = index.size == self._few
-        with scratch.apart() if every else nullcontext():
-            chosen, bounds = self._fold_by_fold(block, index)
-            seen = self._frame.see(chosen)
-            terms = list(self.basis.terms(seen.draws))
+        chosen, bounds = self._fold_by_fold(block, index)
+        seen = self._frame.see(chosen)
+        terms = list(self.basis.terms(seen.draws))
         self.kept = SeenRows(seen, terms, bounds) if every else None
         if not self.dual:
             self._add_folds(seen, terms, bounds)
         entries = diagonal_entries(seen.scores, terms)
-        self.entries.update_side_by_side(_one_by_one(entries), seen.rows, seen.weights)
+        self.entries.update_side_by_side(entries, seen.rows, seen.weights)
 
     def _add_folds(self, seen: Block, terms: list[Term], bounds: list[int]) -> None:
         """Add rows to the sums of their folds, which begin and end at these bounds."""
@@ -270,14 +268,6 @@ class TrainingSums:
         self.entries.merge(other.entries)
         self.kept = self.kept or other.kept
         return self
-
-
-def _one_by_one(parts: Iterator[FloatArray]) -> Iterator[FloatArray]:
-    """Parts of which only one is needed at a time: what was taken for it is free for the next."""
-    for part in parts:
-        mark = scratch.mark()
-        yield part
-        scratch.rewind(mark)
 
 
 def _fold_of(block: Block, cuts: NDArray[np.intp]) -> NDArray[np.intp]:
@@ -348,4 +338,5 @@ def nonnegative_weights(moments: MeanAndCovariance) -> FloatArray:
     solution, _ = nnls(root.T, np.linalg.solve(root, moments.mean[kept] / spread))
     weights = np.zeros(moments.mean.size)
     weights[kept] = (solution if solution.any() else np.ones(kept.size)) / spread
+    weights /= weights.max()  # so that no square overflows
     return weights / np.sqrt(weights @ weights)
