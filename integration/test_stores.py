@@ -21,6 +21,7 @@ from integration.stores import (
     Store,
     h5py,
     in_a_parquet_folder,
+    in_a_zarr_group,
     in_an_hdf5_file,
     in_netcdf,
     in_zarr,
@@ -151,6 +152,16 @@ def test_values_that_netcdf_masks_are_an_error(rows: Rows, tmp_path: Path) -> No
     draws[17_000, 1] = np.ma.masked
     with pytest.raises(ps.InputError, match=r"at block 4: 1 values are missing"):
         ps.psd(draws, score, order=2)
+
+
+@pytest.mark.parametrize("store", [in_a_zarr_group, in_an_hdf5_file])
+def test_the_scores_of_another_run_are_refused(store: Store, tmp_path: Path) -> None:
+    paths = []
+    for name in ("one", "other"):
+        (tmp_path / name).mkdir()
+        paths += store(rows_of(500, DIMENSION), tmp_path / name)
+    with pytest.raises(ps.InputError, match=r"scores alone; got .*other.* holds draws of its own"):
+        ps.check(*paths)
 
 
 def test_single_precision_in_zarr(rows: Rows, tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from hypothesis import settings
 
-from polystein._lib import scratch
 from tests.rows import Array, RecordingSplit, arbitrary_rows, arbitrary_weights, row_numbers
 
 __all__ = ["Array", "RecordingSplit", "arbitrary_rows", "arbitrary_weights", "row_numbers"]
@@ -10,7 +9,3 @@ __all__ = ["Array", "RecordingSplit", "arbitrary_rows", "arbitrary_weights", "ro
 # The same examples in every run, on fast machines and slow ones, and no files left behind.
 settings.register_profile("polystein", deadline=None, derandomize=True, database=None)
 settings.load_profile("polystein")
-
-# Blocks of the tests are small. Their memory is reused all the same, as that of large blocks is: an
-# array that is kept for longer than its block shows.
-scratch.SMALL = 0

@@ -6,11 +6,9 @@ import numpy as np
 import pytest
 
 import polystein as ps
-from polystein._lib import scratch
-from polystein.data.passes import every_row, run_pass
-from polystein.data.source import Block, Rows, Source, complete
+from polystein.data.source import Rows, Source, complete
 from polystein.scale.threads import Threads
-from tests.data.blocks import Recorder, joined, seen, small_blocks
+from tests.data.blocks import joined, seen, small_blocks
 from tests.sources import MinimalSource, WeightedSource
 from tests.test_sources import FUNCTIONS, answer, chains
 
@@ -129,70 +127,6 @@ def test_weighted_chains_may_be_cut_and_joined_anywhere(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     compared(monkeypatch, WEIGHTED[name], ragged("ragged", weighted=True), 7)
-
-
-# Memory of a block
-
-
-@pytest.fixture
-def spoilt(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Fill all memory of a block with NaN when the next one comes; count how often."""
-    blocks: list[int] = []
-
-    def next_block() -> None:
-        for array in scratch._POOL.arrays[scratch._POOL.held :]:
-            assert array.base is not None
-            array.base.fill(np.nan)
-        scratch._POOL.taken = scratch._POOL.held
-        blocks.append(len(scratch._POOL.arrays))
-
-    monkeypatch.setattr(scratch, "next_block", next_block)
-    return blocks
-
-
-class Keeper(Recorder):
-    """An accumulator that must not be: it keeps rows that were gathered for one block."""
-
-    def update(self, block: Block) -> None:
-        self.blocks.append(block.take(np.arange(block.rows)))
-
-
-@pytest.mark.usefixtures("spoilt")
-def test_what_is_kept_of_a_block_is_spoilt() -> None:
-    """So that the tests below can fail."""
-    keeper, sample = Keeper(), independent(weighted=False)
-    run_pass(sample, every_row(sample), keeper, most=64)
-    assert np.isnan(joined(keeper.blocks)).any()
-    assert not np.isnan(joined(seen(sample, every_row(sample), most=64))).any()
-
-
-def spoilt_blocks(
-    monkeypatch: pytest.MonkeyPatch, spoilt: list[int], case: Any, source: Source
-) -> None:
-    """The answer of several blocks whose memory is spoilt is that of one block, to 1e-12."""
-    function, options = case
-    small_blocks(monkeypatch, 10**6)
-    expected = answer(function, source, options)
-    before = len(spoilt)
-    small_blocks(monkeypatch, 64)
-    assert_close(answer(function, source, options), expected)
-    # KSD alone holds all rows at once.
-    assert len(spoilt) > before + 5 or function in (ps.ksd,)
-
-
-@pytest.mark.parametrize("name", ROWS)
-def test_nothing_of_independent_rows_is_kept_in_the_memory_of_a_block(
-    name: str, monkeypatch: pytest.MonkeyPatch, spoilt: list[int]
-) -> None:
-    spoilt_blocks(monkeypatch, spoilt, ROWS[name], independent(weighted=False))
-
-
-@pytest.mark.parametrize("layout", ["short", "ragged"])
-@pytest.mark.parametrize("name", WEIGHTED)
-def test_nothing_of_chains_is_kept_in_the_memory_of_a_block(
-    name: str, layout: str, monkeypatch: pytest.MonkeyPatch, spoilt: list[int]
-) -> None:
-    spoilt_blocks(monkeypatch, spoilt, WEIGHTED[name], ragged(layout, weighted=True))
 
 
 def test_threads_do_not_write_into_each_others_memory() -> None:

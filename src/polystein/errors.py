@@ -7,7 +7,7 @@ about from `PolysteinWarning`::
     ├── InputError (also a ValueError)         an argument is not what was expected
     ├── DegenerateError (also ArithmeticError) the data have no variance
     ├── ScaleError (also OverflowError)        the answer does not fit a float64
-    ├── MissingExtraError (also ImportError)   an optional dependency is not installed
+    ├── MissingExtraError (also ImportError)   an optional dependency is missing or broken
     ├── ClusterError (also a RuntimeError)     workers of a cluster were lost
     └── StudyError (also a RuntimeError)       a study could not be finished
         └── TaskError                          the task of a study raised an error
@@ -19,12 +19,32 @@ about from `PolysteinWarning`::
     └── ScoreWarning                           the scores look like those of something else
 
 Messages name the argument, say what was expected and what was given, and suggest a
-remedy if there is one.
+remedy if there is one. Names of files and parameters in them come from others: characters
+that would steer a terminal are written out.
 """
+
+
+def printable(text: str) -> str:
+    r"""The text with all characters but line breaks that are not printed written out.
+
+    Among them are those that steer a terminal or turn the direction of writing.
+
+    Examples
+    --------
+    >>> print(printable("\x1b[31mred"))
+    \x1b[31mred
+    """
+    return "".join(
+        one if one.isprintable() or one == "\n" else one.encode("unicode_escape").decode("ascii")
+        for one in text
+    )
 
 
 class PolysteinError(Exception):
     """Base class of every error that polystein raises on purpose."""
+
+    def __init__(self, message: object = "") -> None:
+        super().__init__(printable(str(message)))
 
 
 class InputError(PolysteinError, ValueError):
@@ -40,7 +60,7 @@ class ScaleError(PolysteinError, OverflowError):
 
 
 class MissingExtraError(PolysteinError, ImportError):
-    """An optional dependency is not installed."""
+    """An optional dependency is not installed, or fails when it is imported."""
 
 
 class ClusterError(PolysteinError, RuntimeError):
@@ -57,6 +77,9 @@ class TaskError(StudyError):
 
 class PolysteinWarning(UserWarning):
     """Base class of every warning that polystein emits."""
+
+    def __init__(self, message: object = "") -> None:
+        super().__init__(printable(str(message)))
 
 
 class DependenceWarning(PolysteinWarning):

@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -14,6 +15,8 @@ from polystein._lib.arguments import (
     is_finite_number,
     is_integer,
     one_of,
+    order_of,
+    path_of,
     require_rule,
 )
 from polystein.errors import InputError
@@ -99,7 +102,7 @@ def test_an_object_with_the_method_is_a_rule() -> None:
     require_rule(ps.IID(), "accumulator", "variance", "IID()")
 
 
-@pytest.mark.parametrize("value", [None, 3, "random", object()])
+@pytest.mark.parametrize("value", [None, 3, "random", b"random", object()])
 def test_an_object_without_the_method_is_none(value: Any) -> None:
     with pytest.raises(InputError, match=r"^`split` must be RandomSplit\(\); got ") as caught:
         require_rule(value, "partition", "split", "RandomSplit()")
@@ -126,7 +129,7 @@ def test_rules_that_are_none(options: dict[str, Any], message: str) -> None:
     ("make", "message"),
     [
         (lambda: ps.ClosedForm("a"), "`ridge` must be a finite number >= 0; got 'a'"),
-        (lambda: ps.CrossEntropy(tolerance=None), "`tolerance` must be in"),
+        (lambda: ps.CrossEntropy(tolerance=None), "`tolerance` must be a finite number >= 0"),
         (lambda: ps.CrossEntropy(elites=True), "`elites` must be a positive integer; got True"),
         (lambda: ps.BlockSplit(gap=True), "`gap` must be an integer >= 0 or 'auto'; got True"),
         (lambda: ps.BatchMeans(length=True), "`length` must be a positive integer or 'auto'"),
@@ -141,3 +144,77 @@ def test_parameters_of_rules(make: Any, message: str) -> None:
 def test_numbers_of_numpy_are_numbers() -> None:
     assert ps.RandomSplit(np.float32(0.5)).train == 0.5
     assert ps.BlockSplit(gap=np.int64(3)).gap == 3
+
+
+# Paths
+
+
+@pytest.mark.parametrize("value", ["a.npz", Path("a.npz")])
+def test_strings_and_paths_are_paths(value: Any) -> None:
+    assert path_of(value, "path") == Path("a.npz")
+
+
+@pytest.mark.parametrize("value", [1, True, None, b"a.npz", "a\0.npz", ["a.npz"]])
+def test_what_is_no_path_is_named(value: Any) -> None:
+    with pytest.raises(InputError, match="`path` must be a path"):
+        path_of(value, "path")
+    with pytest.raises(InputError, match="`path` must be a path"):
+        ps.from_file(value)
+    with pytest.raises(InputError, match="`path` must be a path"):
+        ps.psd_test(DRAWS, -DRAWS, order=1, rng=0).to_html(value)
+
+
+def test_a_folder_for_scores_is_a_path() -> None:
+    with pytest.raises(InputError, match="`cache` must be a path"):
+        ps.from_store(DRAWS, lambda x: -x, cache=1)  # type: ignore[arg-type]
+
+
+# Orders
+
+
+@pytest.mark.parametrize("value", [-1, 1001, 10**400, 2.0, np.uint64(2**64 - 1)])
+def test_what_is_no_order_is_refused_before_anything_is_computed(value: Any) -> None:
+    for call in (
+        lambda: order_of(value, least=0),
+        lambda: ps.psd(DRAWS, -DRAWS, order=value),
+        lambda: ps.psd_l2_test(DRAWS, -DRAWS, order=value, rng=0),
+        lambda: ps.theory.GaussianPair(2, 0.5, 1.0).psd(order=value),
+        lambda: ps.theory.corrected_law(order=value),
+    ):
+        with pytest.raises(InputError, match="`order` must be"):
+            call()
+
+
+# Replicates
+
+
+@pytest.mark.parametrize("count", [10**6 + 1, 10**9, 10**400])
+@pytest.mark.parametrize(
+    ("argument", "function", "options"),
+    [
+        ("n_bootstrap", ps.psd_bootstrap_test, {"order": 1}),
+        ("n_bootstrap", ps.psd_l2_test, {"order": 1}),
+        ("n_bootstrap", ps.ksd_test, {}),
+        ("n_bootstrap", ps.ksdagg_test, {}),
+        ("n_correction", ps.ksdagg_test, {}),
+        ("n_bootstrap", ps.nystrom_ksd_test, {}),
+        ("n_bootstrap", ps.rfsd_test, {}),
+        ("n_features", ps.rfsd_test, {}),
+        ("n_simulations", ps.fssd_test, {}),
+        ("n_locations", ps.fssd_test, {}),
+        ("max_steps", ps.fssd_test, {}),
+        ("repeats", ps.psd_test, {"order": 1}),
+        ("repeats", ps.lambda_psd_test, {"order": 1}),
+    ],
+)
+def test_counts_that_would_run_for_days_are_refused(
+    count: int, argument: str, function: Any, options: dict[str, Any]
+) -> None:
+    with pytest.raises(InputError, match=f"`{argument}` must be at most 1,000,000; got 10"):
+        function(DRAWS, -DRAWS, **options, **{argument: count})
+
+
+@pytest.mark.parametrize("argument", ["iterations", "candidates", "elites", "patience"])
+def test_searches_that_would_run_for_days_are_refused(argument: str) -> None:
+    with pytest.raises(InputError, match=f"`{argument}` must be at most 1,000,000; got 10"):
+        ps.CrossEntropy(**{argument: 10**9})

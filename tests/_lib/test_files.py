@@ -1,14 +1,29 @@
 """Files are there as a whole or not at all."""
 
 import os
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from polystein._lib import files
+from polystein._lib.files import MARK, is_replaceable
 from polystein.experiments.engine.store import write_text
 from polystein.report import plots
 from tests.disk import small_disk
+
+#: Writes a page again and again, under the same name as others do. The module that does so is
+#: loaded alone: all of the package would take longer to load than the pages to write.
+WRITER = """
+import pathlib, runpy, sys
+
+write_whole = runpy.run_path(sys.argv[1])["write_whole"]
+for _ in range(200):
+    write_whole(pathlib.Path(sys.argv[2]), b"first line" + b"x" * 100_000 + b"last line")
+"""
 
 
 def broken(*_: object) -> None:
@@ -73,3 +88,73 @@ def test_a_figure_that_cannot_be_drawn_leaves_nothing(
     with pytest.raises(KeyboardInterrupt):
         plots.save(figure, tmp_path / "picture.png")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.processes
+def test_two_processes_write_the_same_page_and_a_reader_sees_whole_ones(tmp_path: Path) -> None:
+    page, partial, seen = tmp_path / "page.html", 0, 0
+    command = [sys.executable, "-c", WRITER, files.__file__, str(page)]
+    writers = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(2)]
+    deadline = time.monotonic() + 60.0
+    while any(writer.poll() is None for writer in writers) and time.monotonic() < deadline:
+        if page.exists():
+            content = page.read_bytes()
+            seen += 1
+            partial += not (content.startswith(b"first line") and content.endswith(b"last line"))
+    ended = [(writer.communicate(timeout=10)[1], writer.returncode) for writer in writers]
+    assert ended == [("", 0), ("", 0)]
+    assert seen > 0
+    assert partial == 0
+    assert list(tmp_path.iterdir()) == [page]
+
+
+@pytest.mark.parametrize("exists", [True, False])
+def test_a_symbolic_link_stays_one(tmp_path: Path, exists: bool) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    target, link = folder / "target", tmp_path / "link"
+    if exists:
+        target.write_text("before")
+    link.symlink_to(Path("folder") / "target")
+    write_words(link)
+    assert link.is_symlink()
+    assert target.read_text() == "after"
+    assert list(folder.iterdir()) == [target]
+
+
+def test_a_link_to_itself_is_an_error(tmp_path: Path) -> None:
+    link = tmp_path / "link"
+    link.symlink_to("link")
+    with pytest.raises(OSError, match="symbolic links"):
+        write_words(link)
+    assert link.is_symlink()
+
+
+def test_names_may_be_as_long_as_the_file_system_allows(tmp_path: Path) -> None:
+    path = tmp_path / ("é" * 127 + "x")
+    assert len(os.fsencode(path.name)) == 255
+    write_words(path)
+    assert path.read_text() == "after"
+
+
+def test_files_of_others_are_told_from_ours(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    assert is_replaceable(path)
+    assert is_replaceable(tmp_path)
+    for content, ours in [
+        ("", True),
+        ("notes", False),
+        ("x" * 20_000, False),
+        (f"{MARK} 1.0" + "x" * 20_000, True),
+        ("x" * 20_000 + f"{MARK} 1.0", True),
+        ("x" * 20_000 + f"{MARK} 1.0" + "x" * 20_000, False),
+    ]:
+        path.write_text(content)
+        assert is_replaceable(path) is ours
+
+
+@pytest.mark.parametrize("kind", ["png", "PNG", "svg", "pdf", "eps"])
+def test_pictures_are_known_as_ours(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / f"picture.{kind}"
+    write_figure(path)
+    assert is_replaceable(path)

@@ -108,6 +108,14 @@ def test_the_command_line_reads_them(tmp_path: Path, run: Run) -> None:
         (lambda text: text[: text.index("\n-1.5")] + "\n", "must hold draws"),
         (lambda text: text.replace("mu", "nu"), "file 2 has other columns"),
         (lambda text: text.replace("-1.5,", "# ", 3), "chains of one length; got 30 and 27"),
+        (lambda text: text.replace("4.25", "4.2.5", 1), "must hold numbers"),
+        (lambda text: text.replace("warmup = false", "warmup = 1"), "got 30 and 20"),
+        (
+            lambda text: text.replace("warmup = false", "warmup = 1").replace(
+                "thin = 1", "thin = I"
+            ),
+            "whole number for thin",
+        ),
     ],
 )
 def test_damaged_files_are_refused(files: Path, damage: object, message: str) -> None:
@@ -125,3 +133,9 @@ def test_missing_files_are_named(tmp_path: Path) -> None:
     write(tmp_path / "short.csv", chains()[0][:5], warm_up="1")
     with pytest.raises(ps.InputError, match="5 rows, of which 10 are warm-up"):
         ps.from_cmdstan(tmp_path / "short.csv")
+
+
+def test_a_file_that_is_no_text_is_named(tmp_path: Path) -> None:
+    np.save(tmp_path / "draws.npy", chains())
+    with pytest.raises(ps.InputError, match=r"CSV files in UTF-8; got .*draws\.npy"):
+        ps.from_cmdstan(tmp_path / "draws.npy")

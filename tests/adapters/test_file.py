@@ -40,3 +40,26 @@ def test_what_is_missing_is_named(tmp_path: Path) -> None:
         ps.from_file(tmp_path / "posterior.nc")
     with pytest.raises(ps.InputError, match=r"`scores` must be a file that exists; got .*npy"):
         ps.from_file(tmp_path / "posterior.nc", tmp_path / "scores.npy")
+
+
+@pytest.mark.parametrize("extra", ["draws", "log_weights"])
+def test_a_second_file_with_more_than_scores_is_refused(extra: str, tmp_path: Path) -> None:
+    """The scores of another complete run belong to the draws of that run."""
+    draws = np.random.default_rng(0).standard_normal((400, 2))
+    run, other = tmp_path / "run.npz", tmp_path / "good.npz"
+    np.savez(run, draws=draws, scores=-draws)
+    np.savez(other, scores=draws, **{extra: draws[:, 0] if extra == "log_weights" else draws})
+    np.save(tmp_path / "draws.npy", draws)
+    for path in (run, tmp_path / "draws.npy"):
+        match = rf"file of scores alone; got .*good\.npz, which holds {extra} of its own"
+        with pytest.raises(ps.InputError, match=match):
+            ps.from_file(path, other)
+
+
+def test_a_second_file_with_scores_and_names_is_read(tmp_path: Path) -> None:
+    draws = np.random.default_rng(0).standard_normal((400, 2))
+    np.savez(tmp_path / "run.npz", draws=draws)
+    np.savez(tmp_path / "scores.npz", scores=-draws, names=["a", "b"])
+    found = ps.from_file(tmp_path / "run.npz", tmp_path / "scores.npz")
+    assert np.array_equal(found.scores, -draws)
+    assert found.names == ("a", "b")

@@ -120,3 +120,13 @@ def test_python_m_runs_the_command_line() -> None:
     )
     assert done.returncode == 0
     assert done.stdout.startswith("polystein ")
+
+
+def test_two_complete_runs_are_refused(run: Run) -> None:
+    for name, scale in (("run.npz", 1.3), ("good.npz", 1.0)):
+        draws = scale * np.random.default_rng(0).standard_normal((4, 300, 2))
+        np.savez(name, draws=draws, scores=-draws)
+    for command in ("check", "test"):
+        done = run(command, "run.npz", "good.npz")
+        assert done.code == 2
+        assert "file of scores alone; got good.npz, which holds draws of its own" in done.err

@@ -1,8 +1,10 @@
-"""The entry point without the packages that it needs."""
+"""The entry point without the packages that it needs, and without the streams."""
 
 import subprocess
 import sys
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 
@@ -14,3 +16,30 @@ def test_without_the_extra_one_line_names_it() -> None:
     assert done.stderr == (
         "polystein: the command line needs typer: pip install 'polystein[cli]'\n"
     )
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize(
+    ("redirection", "code", "words"),
+    [
+        (">&-", 1, ""),
+        ("2>&-", 1, "Rejected at the level 0.05"),
+        ("<&- >&- 2>&-", 1, ""),
+        ("1</dev/null", 2, "polystein: error: the output could not be written: Bad file"),
+    ],
+)
+def test_streams_that_are_closed_are_no_fault(
+    tmp_path: Path, bad: np.ndarray, redirection: str, code: int, words: str
+) -> None:
+    """The exit code tells the verdict, and the page is written."""
+    np.savez(tmp_path / "bad.npz", draws=bad, scores=-bad)
+    command = f"{sys.executable} -m polystein test bad.npz --html page.html {redirection}"
+    done = subprocess.run(
+        ["/bin/sh", "-c", command], cwd=tmp_path, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == code
+    said = done.stdout + done.stderr
+    assert said.startswith(words)
+    assert bool(said) == bool(words)
+    assert "internal error" not in said
+    assert (tmp_path / "page.html").read_text("utf-8").endswith("</html>\n")

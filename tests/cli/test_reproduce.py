@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from polystein.cli import reproduce
 from polystein.cli.app import app
 from polystein.experiments.engine import store
 
@@ -26,19 +27,20 @@ def test_experiment1_from_the_command_line(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["reproduce", "experiment1", *arguments, "--out", str(tmp_path)])
     assert done.exit_code == 0, done.output
     summary = rows_of(tmp_path / "experiment1.csv")
-    assert len(summary) == 4 * 3 * 15
+    assert len(summary) == 4 * 3 * 20
     assert {row["replicates"] for row in summary} == {"1"}
     for name in ("figure1.png", "figure2.png"):
         assert (tmp_path / name).read_bytes().startswith(b"\x89PNG")
     page = (tmp_path / "verdict.md").read_text("utf-8")
     for text in (
-        "| λ-PSD | 60 |", "| All | 180 |", "- λ-PSD: at least 98 % agree after Holm: ",
+        "| λ-PSD, as printed | 60 |", "| All | 240 |",
+        "- λ-PSD, published settings: at least 98 % not significantly different after Holm: ",
         "1 replicate, seed 1, quick grid", "commit tested;", "Known causes",
-        "on 200 repetitions is the paper's word", "| RFSD (published calibration) | 12 |",
+        "on 200 repetitions is the paper's statement", "| RFSD (published calibration) | 12 |",
         "| RFSD (wild bootstrap) | 12 |", "| 8 | 0.00 | 0.0208 | ",
     ):  # fmt: skip
         assert text in page
-    assert "| λ-PSD | 60 |" in done.output
+    assert "| λ-PSD, as printed | 60 |" in done.output
     assert f"Verdict: {tmp_path / 'verdict.md'}" in done.output
 
 
@@ -79,3 +81,22 @@ def test_a_file_in_the_way_of_the_directory_is_said(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["reproduce", "snr", "--out", str(tmp_path / "file")])
     assert done.exit_code == 2
     assert "`--out` must be" in done.output
+
+
+def test_a_directory_with_other_files_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "snr.csv").write_text("the data of a year")
+    (tmp_path / ".hidden").write_text("")
+    arguments = ["reproduce", "snr", "--replicates", "1", "--jobs", "1", "--out", str(tmp_path)]
+    done = CliRunner().invoke(app, arguments)
+    assert done.exit_code == 2
+    assert f"got {tmp_path}, which holds snr.csv" in done.output
+    assert (tmp_path / "snr.csv").read_text() == "the data of a year"
+    begun: list[str] = []
+    monkeypatch.setattr(reproduce, "reproduce", lambda name, _: begun.append(name))
+    assert CliRunner().invoke(app, [*arguments, "--force"]).exit_code == 0
+    # A run that was stopped goes on without it.
+    (tmp_path / "work" / "snr").mkdir(parents=True)
+    assert CliRunner().invoke(app, arguments).exit_code == 0
+    assert begun == ["snr", "snr"]

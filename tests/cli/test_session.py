@@ -21,7 +21,7 @@ from polystein.experiments.paper import (
     reproduce,
 )
 from polystein.types import ToleranceVerdict, Verdict
-from tests.cli.files import Run, save_pair
+from tests.cli.files import Run, save_csv, save_pair
 
 
 def test_0_where_the_draws_are_not_rejected(run: Run, good: np.ndarray) -> None:
@@ -188,3 +188,17 @@ def test_a_reader_that_has_read_enough_is_no_fault(good: np.ndarray, tmp_path: P
     process.stderr.close()
     assert process.wait() == ExitCode.CLOSED_PIPE
     assert errors == b""
+
+
+def test_the_command_line_prints_no_escapes(run: Run, bad: np.ndarray) -> None:
+    save_csv(Path("draws.csv"), bad, header="a\x1b[31m,b\x07,c\u202e")
+    np.save("scores.npy", -bad)
+    done = run("check", "draws.csv", "scores.npy", "--html", "page.html")
+    assert done.code == 1
+    assert r"`a\x1b[31m`" in done.out
+    text = done.out + done.err + Path("page.html").read_text("utf-8")
+    assert text.replace("\n", "").isprintable()
+    done = run("check", "\x1b]0;title\x07.npz")
+    assert done.code == 2
+    assert r"got \x1b]0;title\x07.npz" in done.err
+    assert done.err.replace("\n", "").isprintable()

@@ -49,7 +49,7 @@ def test_an_output_without_room_is_an_error_of_one_line(
     assert (process.returncode, errors) == (2, said)
 
 
-@pytest.mark.parametrize("before", [None, "the page of the last run"])
+@pytest.mark.parametrize("before", [None, "Written by polystein: the page of the last run"])
 def test_a_page_without_room_costs_nobody_the_answer(
     run: Run, bad: np.ndarray, before: str | None
 ) -> None:

@@ -24,8 +24,8 @@ from polystein.corrections.influence import Combination, InfluencePass
 from polystein.corrections.products import ProductSums
 from polystein.data.coordinates import RAW, DrawMoments
 from polystein.data.passes import Tick, every_row, run_pass
-from polystein.data.score_screen import ScreenedRows
 from polystein.data.screen import LargestDeviations, PositiveWeights, RowKeys
+from polystein.data.screened_rows import ScreenedRows
 from polystein.data.source import Source
 from polystein.data.split import TRAINING, ForRoles, Partition
 from polystein.data.weight_sums import WeightSums
@@ -42,7 +42,8 @@ from polystein.methods.check.batches import cut
 from polystein.methods.check.trained_witnesses import TrainingSums
 from polystein.methods.discrepancy import _Products, _Stack
 from polystein.methods.first_look import RoleMoments
-from polystein.methods.split_sample import _Judged, _WithSum
+from polystein.methods.gof import WeightedSum
+from polystein.methods.split_sample import ProjectedTestRows
 from polystein.stein.basis import Hermite, LinearAndBounded, Monomial
 from polystein.stein.dual import _Extent, _FeatureSum
 from polystein.stein.expanded_features import EntryVariances
@@ -101,15 +102,15 @@ def _tails(given: Given) -> list[LargestValues]:
     return [LargestValues(given.source.layout.total) for _ in range(2)]
 
 
-def _judged(variance: Any, given: Given) -> _Judged:
+def _judged(variance: Any, given: Given) -> ProjectedTestRows:
     columns = 2 + ORDER
     accumulator = variance.accumulator(given.source.layout.lengths, columns)
-    return _Judged(
-        _WithSum(given.witness, np.arange(1.0, columns)), accumulator, _tails(given), True
+    return ProjectedTestRows(
+        WeightedSum(given.witness, np.arange(1.0, columns)), accumulator, _tails(given), True
     )
 
 
-def _lugsail(halved: bool, given: Given) -> _Judged:
+def _lugsail(halved: bool, given: Given) -> ProjectedTestRows:
     """Halves of batches of every chain, or whole chains, four to a batch."""
     stretches, first = {}, 0
     for chain, length in enumerate(given.source.layout.lengths):
@@ -123,22 +124,22 @@ def _lugsail(halved: bool, given: Given) -> _Judged:
         stretches[0] = Stretch(0, given.source.layout.total, 4, 0)
     columns = 2 + ORDER
     accumulator = LugsailBatches(stretches, columns, halved=halved)
-    return _Judged(
-        _WithSum(given.witness, np.arange(1.0, columns)), accumulator, _tails(given), True
+    return ProjectedTestRows(
+        WeightedSum(given.witness, np.arange(1.0, columns)), accumulator, _tails(given), True
     )
 
 
-def _read_judged(judged: _Judged) -> list[Any]:
+def _read_judged(judged: ProjectedTestRows) -> list[Any]:
     """What is kept of the columns is a set of rows."""
     tails = [np.sort(np.concatenate(tail._kept))[-tail._count :] for tail in judged.tails]
     return [*judged.variance.finalise(), np.sort(np.concatenate(judged.parts), axis=0), *tails]
 
 
-def _cells(given: Given) -> _Judged:
+def _cells(given: Given) -> ProjectedTestRows:
     columns, lengths = 2 + ORDER, given.source.layout.lengths
     accumulator = CellAccumulator(ps.BatchMeans(), lengths, columns, 3)
-    witness = _WithSum(given.witness, np.arange(1.0, columns))
-    return _Judged(witness, accumulator, _tails(given), True)
+    witness = WeightedSum(given.witness, np.arange(1.0, columns))
+    return ProjectedTestRows(witness, accumulator, _tails(given), True)
 
 
 def _batch_pass(given: Given) -> Any:
@@ -258,14 +259,14 @@ CASES: dict[str, Case] = {
         lambda g: RoleMoments(3, g.partition),
         lambda a: [*_frame(a.training), *_frame(a.others)],
     ),
-    "_Judged iid": Case(partial(_judged, ps.IID()), _read_judged),
-    "_Judged sequence": Case(partial(_judged, ps.InitialSequence()), _read_judged),
-    "_Judged batches": Case(partial(_judged, ps.BatchMeans(length=3)), _read_judged),
-    "_Judged lugsail": Case(partial(_lugsail, True), _read_judged),
-    "_Judged whole chains": Case(partial(_lugsail, False), _read_judged),
+    "ProjectedTestRows iid": Case(partial(_judged, ps.IID()), _read_judged),
+    "ProjectedTestRows sequence": Case(partial(_judged, ps.InitialSequence()), _read_judged),
+    "ProjectedTestRows batches": Case(partial(_judged, ps.BatchMeans(length=3)), _read_judged),
+    "ProjectedTestRows lugsail": Case(partial(_lugsail, True), _read_judged),
+    "ProjectedTestRows whole chains": Case(partial(_lugsail, False), _read_judged),
     "_Extent": Case(lambda g: _Extent(3), lambda a: [a.bounds]),
     "_FeatureSum": Case(lambda g: _FeatureSum(g.witness), lambda a: [a.total, a.weight]),
-    "_Judged cells": Case(_cells, _read_judged),
+    "ProjectedTestRows cells": Case(_cells, _read_judged),
     "BatchPass": Case(_batch_pass, _read_batches),
     "TrainingSums": Case(_training, _read_training),
     "_Products": Case(_products, lambda a: [a.products, a.squares, a.weight, a.weight_squares]),

@@ -204,3 +204,9 @@ def test_a_whitening_frame_goes_back_merges_and_pickles() -> None:
     np.testing.assert_allclose(
         (scores[1:] * steps).sum(axis=1), (-rows[1:] * np.diff(rows, axis=0)).sum(axis=1), rtol=1e-7
     )
+
+
+def test_the_ratio_of_far_apart_units_is_infinite_without_a_warning() -> None:
+    wide, narrow = Frame(np.zeros(1), np.array([1e300])), Frame(np.zeros(1), np.array([1e-30]))
+    assert wide.scale_in(narrow) == np.inf
+    assert narrow.scale_in(wide) == 0.0

@@ -277,3 +277,11 @@ def test_overflow_in_a_pass_is_no_warning(executor: Any) -> None:
     visit_blocks(sample, every_row(sample), squares.update)
     with pytest.raises(RuntimeWarning, match="overflow"):
         squares.update(sample.read(0, 0, 30))
+
+
+def test_rows_without_weight_are_gathered_with_weights_of_zero() -> None:
+    draws = np.random.default_rng(0).standard_normal((40, 2))
+    log_weights = np.where(np.arange(40) < 20, 0.0, -np.inf)
+    sample = ps.Sample(draws, -draws, log_weights=log_weights)
+    assert gathered(sample, [Rows(0, 20, 40)])[2].tolist() == [0.0] * 20
+    assert gathered(sample, [Rows(0, 0, 40)])[2].sum() == pytest.approx(1.0)

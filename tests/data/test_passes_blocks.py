@@ -1,5 +1,6 @@
 """How rows are cut into blocks: short chains joined, chosen rows gathered, groups read whole."""
 
+import tracemalloc
 from itertools import pairwise
 from typing import Any
 
@@ -7,13 +8,12 @@ import numpy as np
 import pytest
 
 import polystein as ps
-from polystein._lib import scratch
-from polystein.data.passes import SERIAL, every_row, run_pass, visit_blocks
+from polystein.data import passes
+from polystein.data.passes import SERIAL, every_row, visit_blocks
 from polystein.data.source import Block, Rows
 from polystein.scale.threads import Threads
 from tests.data.blocks import (
     GrainSource,
-    Recorder,
     assert_runs_are_right,
     joined,
     numbered_chains,
@@ -184,32 +184,6 @@ def test_work_of_many_steps_has_longer_blocks(columns: int, rows: int) -> None:
     assert max(block.rows for block in many_but_short) == 9
 
 
-class Taking(Recorder):
-    """Takes memory for a block, as work on it does."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.found: list[Any] = []
-
-    def update(self, block: Block) -> None:
-        own = scratch.empty(block.rows, 100)
-        assert not np.shares_memory(own, block.draws)
-        self.found.append(own)
-
-
-def test_accumulators_work_one_after_the_other_in_the_same_memory(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Rows that were gathered for all of them stay."""
-    monkeypatch.setattr(scratch, "SMALL", 0)
-    source, mask = numbered(300), np.arange(300) % 3 > 0
-    first, second = Taking(), Taking()
-    run_pass(source, [Rows(0, 0, 300, mask)], first, second, most=50)
-    assert len(first.found) > 3
-    for one, other in zip(first.found, second.found, strict=True):
-        assert np.shares_memory(one, other)
-
-
 @pytest.mark.parametrize(("rows", "stops"), [(8, [8, 16, 20]), (20, [20])])
 def test_blocks_end_with_their_chain_where_the_next_does_not_fit(
     rows: int, stops: list[int]
@@ -286,32 +260,6 @@ def test_nothing_is_read_where_no_row_is_chosen() -> None:
     assert max(stop for _, _, stop in source.calls) < 400
 
 
-class Greedy(Recorder):
-    """Takes memory for a block, at least as much as its draws have, and spoils it."""
-
-    def __init__(self, numbers: int) -> None:
-        super().__init__()
-        self.numbers = numbers
-
-    def update(self, block: Block) -> None:
-        for _ in range(4):
-            scratch.empty(max(self.numbers, block.draws.size)).fill(np.nan)
-
-
-@pytest.mark.parametrize("numbers", [0, 20_000])
-@pytest.mark.parametrize("name", [name for name in MASKS if name != "0%"])
-def test_gathered_rows_stay_while_they_are_needed(name: str, numbers: int) -> None:
-    """Whatever memory accumulators take, also where a block is cut in two."""
-    mask, greedy, recorder = MASKS[name], Greedy(numbers), Recorder()
-    source = numbered(3000, 20, 3000)
-    rows = [Rows(0, 0, 3000, mask), Rows(1, 0, 20), Rows(2, 0, 3000, mask)]
-    run_pass(source, rows, greedy, recorder, most=128)
-    first, short, last = (draws for draws, _ in numbered_chains(3000, 20, 3000))
-    assert np.array_equal(joined(recorder.blocks), np.concatenate([first[mask], short, last[mask]]))
-    for block in recorder.blocks:
-        assert np.array_equal(block.scores, -block.draws)
-
-
 # Groups of rows that are stored together
 
 
@@ -370,3 +318,16 @@ def test_groups_do_not_change_results(
     small_blocks(monkeypatch, size)
     found = ps.psd_test(arbitrary_source(1730, grain=grain), order=3, rng=0)
     assert found.statistic == pytest.approx(whole.statistic, rel=1e-11)
+
+
+def test_freed_memory_is_kept_once_for_the_whole_process() -> None:
+    """What is asked for is let go at once: nothing stays behind."""
+    passes._keep_freed_memory.cache_clear()
+    tracemalloc.start()
+    source = numbered(30)
+    for _ in range(2):
+        seen(source, every_row(source))
+    current, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert current < 100_000 < 8 * passes._KEPT <= peak
+    assert passes._keep_freed_memory.cache_info().misses == 1

@@ -155,7 +155,7 @@ def test_a_sample_stands_in_for_draws_and_scores() -> None:
 # Names and weights
 
 
-@pytest.mark.parametrize("names", ["abc", ["a", "b"], ["a", "b", "a"], [1, 2, 3], 3])
+@pytest.mark.parametrize("names", ["abc", ["a", "b"], ["a", "b", "a"], [1, 2, 3], 3, np.array(3)])
 def test_wrong_names_are_refused(names: Any) -> None:
     with refused("`names` must be 3 different strings, one for each coordinate; got "):
         ps.Sample(DRAWS, SCORES, names=names)

@@ -38,6 +38,8 @@ def test_names_and_patterns(wanted: str | list[str] | None, expected: list[int])
         ("thet", r"got 'thet', but there are mu, tau_log__, theta, .* Did you mean 'theta'\?"),
         ([], "must be a name or a list of names"),
         (3, "must be a name or a list of names"),
+        (np.array("mu"), "must be a name or a list of names"),
+        ((name for name in ["mu"]), "must be a name or a list of names"),
         (["mu", "~mu"], "must leave a coordinate"),
     ],
 )

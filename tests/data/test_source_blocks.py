@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from polystein._lib import scratch
 from polystein.data.passes import every_row
 from polystein.data.source import Block, Run, chosen_rows
 from tests.data.blocks import (
@@ -111,18 +110,6 @@ def test_rows_are_taken_in_order(weighted: bool) -> None:
         assert np.array_equal(taken.weights, index + 1.0)
     else:
         assert taken.weights is None
-
-
-def test_rows_taken_in_a_pass_are_overwritten_by_the_next_block() -> None:
-    block = single_block()
-    with scratch.reused():
-        first = block.take(np.array([1, 2]))
-        scratch.next_block()
-        second = block.take(np.array([5, 6]))
-        assert np.shares_memory(first.draws, second.draws)
-        assert not np.shares_memory(second.draws, second.scores)
-    outside = block.take(np.array([1, 2]))
-    assert not np.shares_memory(outside.draws, second.draws)
 
 
 @every_weight

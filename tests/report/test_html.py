@@ -131,6 +131,19 @@ def test_page_is_written_as_utf_8_and_is_small(tmp_path: Path) -> None:
     assert path.stat().st_size < 10_000
 
 
+def test_a_page_replaces_pages_and_other_files_only_if_told_to(tmp_path: Path) -> None:
+    path = tmp_path / "result.html"
+    z_result().to_html(path)
+    z_result(pvalue=0.5).to_html(path)
+    assert "Not rejected" in path.read_text("utf-8")
+    path.write_text("<!doctype html>the notes of a year")
+    with pytest.raises(ps.InputError, match=r"`path` must be a new file .* `overwrite=True`"):
+        z_result().to_html(path)
+    assert path.read_text("utf-8") == "<!doctype html>the notes of a year"
+    z_result().to_html(path, overwrite=True)
+    assert "Rejected" in path.read_text("utf-8")
+
+
 def test_the_level_reaches_the_page(tmp_path: Path) -> None:
     write_page(z_result(), tmp_path / "page.html", alpha=0.01)
     assert "at the level 0.01, p = 0.012: no evidence" in (tmp_path / "page.html").read_text(

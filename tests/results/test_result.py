@@ -31,6 +31,20 @@ def bare(pvalue: float = 0.3, **changes: Any) -> GofResult:
     return GofResult(1.0, pvalue, "two-sided", "psd", 2, **changes)
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        ("statistic", "1", "a real number; got '1'"),
+        ("alternative", "less", "'two-sided' or 'greater'; got 'less'"),
+        ("method", len, "a string; got <built-in"),
+        ("dimension", len, "a positive integer; got <built-in"),
+    ],
+)
+def test_what_no_test_gives_is_refused(name: str, value: Any, expected: str) -> None:
+    with pytest.raises(InputError, match=f"`{name}` must be {expected}"):
+        replace(bare(), **{name: value})
+
+
 def test_everything_that_led_to_the_verdict_is_told(result: GofResult) -> None:
     assert result.method == "lambda-psd"
     assert result.alternative == "two-sided"

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from polystein.errors import DegenerateError, InputError
+import polystein as ps
+from polystein.errors import DegenerateError, InputError, ScaleError
 from polystein.rivals.kernels import (
     MEDIAN_ROWS,
     GaussianKernel,
@@ -84,6 +85,12 @@ def test_c_must_be_positive(c: Any) -> None:
         IMQKernel(c=c)
 
 
+def test_a_c_whose_square_overflows_is_an_error() -> None:
+    draws = np.random.default_rng(0).standard_normal((30, 2))
+    with pytest.raises(ScaleError, match="the square of `c` of the kernel overflows"):
+        ps.ksd(draws, -draws, kernel=IMQKernel(c=1e300))
+
+
 @pytest.mark.parametrize("beta", [0.0, 0.5, math.nan, -math.inf, None])
 def test_beta_must_be_negative(beta: Any) -> None:
     with pytest.raises(InputError, match=r"`beta` must be a negative number; got"):
@@ -109,3 +116,11 @@ def test_a_kernel_without_a_width_cannot_be_evaluated() -> None:
 def test_other_kernels_are_refused(kernel: Any) -> None:
     with pytest.raises(InputError, match="`kernel` must be an IMQKernel or a GaussianKernel"):
         fixed_kernel(kernel, np.zeros((2, 1)))
+
+
+def test_widths_whose_squares_leave_the_range_of_a_float64() -> None:
+    draws = np.random.default_rng(0).standard_normal((40, 2))
+    wide = ps.ksd(draws, -draws, kernel=GaussianKernel(1e300))
+    assert wide == pytest.approx(ps.ksd(draws, -draws, kernel=GaussianKernel(1e20)), rel=1e-12)
+    with pytest.raises(ps.ScaleError):
+        ps.ksd(draws, -draws, kernel=GaussianKernel(1e-300))

@@ -237,14 +237,26 @@ def test_chains_emit_a_warning_and_count_as_rows() -> None:
         ({"calibration": "honest"}, "`calibration` must be 'wild-bootstrap' or 'published'; got"),
         ({"medians": 0.0}, "`medians` must be a positive number; got 0.0"),
         ({"medians": math.nan}, "`medians` must be a positive number; got nan"),
+        ({"medians": 1e-300}, "`medians` must be between 1e-100 and 1e.100; got 1e-300"),
+        ({"medians": 10**300}, "`medians` must be between 1e-100 and 1e.100; got 10{300}"),
         ({"degrees_of_freedom": -1}, "`degrees_of_freedom` must be a positive number; got -1"),
         ({"degrees_of_freedom": "2"}, "`degrees_of_freedom` must be a positive number; got '2'"),
+        ({"degrees_of_freedom": 0.01}, "`degrees_of_freedom` must be between 0.1 and 1e.06; got"),
+        ({"degrees_of_freedom": 1e308}, "`degrees_of_freedom` must be between 0.1 and 1e.06; got"),
         ({"rng": "a"}, "`rng` must be a non-negative int"),
     ],
 )
 def test_bad_options_are_named(options: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         ps.rfsd_test(*plausible_rows(50, 2), **options)
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64, np.int8, int])
+def test_options_in_other_precisions_give_the_same_answer(kind: Any) -> None:
+    """The search for c' did not end in single precision."""
+    rows = plausible_rows(50, 2)
+    expected = ps.rfsd_test(*rows, medians=4.0, n_bootstrap=49, rng=0)
+    assert ps.rfsd_test(*rows, medians=kind(4), n_bootstrap=49, rng=0) == expected
 
 
 def test_bad_rows_are_named() -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import polystein as ps
+from polystein.scale.blocks import _FOLDED, _digest
 from tests.scale.doubles import Array, rows
 from tests.scale.test_sources import CALLS, quietly
 
@@ -175,6 +176,70 @@ def test_blocks_that_are_drawn_anew_in_every_walk_are_an_error() -> None:
 
     with pytest.raises(ps.InputError, match="Fix the seed inside of the function"):
         ps.psd(blocks, order=2)
+
+
+def later(change: Callable[[Array, Array], tuple[Array, Array]]) -> Callable[[], Iterator[Any]]:
+    """Five blocks of 100 rows, of which the fourth is changed from the second walk on."""
+    draws, scores = rows(500)
+    walks = []
+
+    def blocks() -> Iterator[Any]:
+        walks.append(1)
+        for number in range(5):
+            pair = (array[100 * number :][:100].copy() for array in (draws, scores))
+            yield change(*pair) if number == 3 and len(walks) > 1 else tuple(pair)
+
+    return blocks
+
+
+@pytest.mark.parametrize(
+    ("change", "part"),
+    [
+        (lambda x, s: (x[::-1], s[::-1]), "draws"),  # shuffled within the block
+        (lambda x, s: (x + 1e-15, s), "draws"),
+        (lambda x, s: (x, s * (1.0 + 1e-12)), "scores"),
+        (lambda x, s: (-x, -s), "draws"),
+    ],
+)
+def test_any_block_that_changes_between_passes_is_an_error(change: Any, part: str) -> None:
+    message = f"same blocks in every pass; the {part} of block 3 are other ones than before"
+    with pytest.raises(ps.InputError, match=message):
+        ps.psd(later(change), order=2)
+    source = ps.from_store(later(change))
+    for _ in range(2):  # an error does not let the block pass the next time
+        with pytest.raises(ps.InputError, match=message):
+            ps.psd(source, order=2)
+
+
+@pytest.mark.parametrize("shape", [(5, 2), (508, 2), (3000, 1), (3000, 8), (2000, 127)])
+def test_a_digest_depends_on_every_number_and_on_their_order(shape: tuple[int, int]) -> None:
+    rng = np.random.default_rng(0)
+    block = rng.standard_normal(shape)
+    known = _digest(block)
+    assert _digest(np.asfortranarray(block)) == _digest(block.copy()) == known
+    for _ in range(50):
+        row, other = rng.choice(shape[0], 2, replace=False)
+        swapped, moved = block.copy(), block.copy()
+        swapped[[row, other]] = swapped[[other, row]]
+        moved[row, -1] = np.nextafter(moved[row, -1], np.inf)
+        assert (_digest(swapped) != known) == ((row - other) * shape[1] % _FOLDED != 0)
+        assert _digest(moved) != known
+    assert _digest(rng.permutation(block)) != known
+
+
+def test_copies_of_a_source_remember_the_blocks() -> None:
+    """`check` takes the rows as a chain in time order, which is a copy of the source."""
+    source = ps.from_store(later(lambda x, s: (x + 1.0, s)))
+    with pytest.raises(ps.InputError, match="the draws of block 3 are other ones than before"):
+        ps.check(source)
+
+
+@pytest.mark.parametrize("kind", [np.asfortranarray, lambda x: x.astype(np.float32), np.ma.array])
+def test_blocks_of_any_kind_are_the_same_in_every_pass(kind: Callable[[Array], Any]) -> None:
+    draws, scores = rows(500)
+    found = ps.psd([(kind(draws), kind(scores)), (kind(scores), kind(draws))], order=2)
+    both = np.concatenate([draws, scores]), np.concatenate([scores, draws])
+    assert found == pytest.approx(ps.psd(*both, order=2), rel=1e-6)
 
 
 def test_what_can_be_walked_once_is_refused() -> None:

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import array_api_strict
 import numpy as np
 import pytest
 
@@ -58,3 +59,13 @@ def test_a_library_that_is_missing_is_named(
     (tmp_path / "x.zarr").mkdir()
     with pytest.raises(ps.MissingExtraError, match=r"needs zarr: pip install 'polystein\[scale\]'"):
         ps.from_store(tmp_path / "x.zarr", lambda x: -x)
+
+
+def test_what_numpy_converts_may_stand_beside_what_is_stored() -> None:
+    draws, scores = rows()
+    expected = ps.psd(ps.from_store(draws, scores), order=2)
+    for given in (scores.tolist(), array_api_strict.asarray(scores)):
+        assert ps.psd(ps.from_store(draws, given), order=2) == expected
+    for wrong in (True, [[1.0], [1.0, 2.0]]):
+        with pytest.raises(ps.InputError, match="`scores` must"):
+            ps.from_store(draws, wrong)

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import polystein as ps
-from polystein.scale.stores import ArrayTable, Groups, in_double
+from polystein._lib.arrays import in_double
+from polystein.scale.stores import ArrayTable, Groups
 from tests.scale.doubles import ChunkedArray, chains, rows
 
 

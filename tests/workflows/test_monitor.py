@@ -250,7 +250,8 @@ def test_bad_draws_are_refused_and_change_nothing() -> None:
     watched.update(draws[:, :400])
     bad = draws[:, 400:500].copy()
     bad[2, 99, 1] = np.nan
-    for wrong in (bad, bad[:, :, :1], bad[:2], bad[0], bad[0, 0], np.zeros((3, 0, 2))):
+    ragged = [[[1.0, 2.0]], [[1.0]], [[1.0]]]
+    for wrong in (bad, bad[:, :, :1], bad[:2], bad[0], bad[0, 0], np.zeros((3, 0, 2)), ragged):
         with pytest.raises(ps.InputError, match="draws"):
             watched.update(wrong)
     assert watched.n_draws == (400,) * 3
@@ -338,3 +339,14 @@ def test_it_shows_where_it_is() -> None:
     watched.update(chains() + 1.0)
     assert repr(watched) == "Monitor(1300 draws, 3 of 3 looks, alarm)"
     assert str(watched.looks[0]).startswith("look 1 at 500 draws: rejected (p = ")
+
+
+def test_features_that_overflow_give_no_test_function() -> None:
+    draws = np.random.default_rng(2).standard_normal((100, 1))
+    draws[7] = 1e160
+    scores = np.random.default_rng(3).standard_normal((100, 1))
+    watched = ps.Monitor(None, 2, looks=(150, 240))
+    assert watched.update(draws, scores) == ()
+    (look,) = watched.update(scores, scores)
+    assert look.verdict == "inconclusive"
+    assert "overflow" in look.reason

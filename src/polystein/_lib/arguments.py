@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import errno
 import math
 import numbers
+import os
+from pathlib import Path
 from typing import Literal, get_args
 
 import numpy as np
 
 from polystein.errors import InputError
+
+#: At a higher order the powers of numbers beyond 2.04 do not fit a float64.
+MOST_ORDER = 1000
+#: Replicates, simulations, rounds of a search and the like: so many estimate a p-value of 0.05 to
+#: within 0.0005, and more would run for days. A longer number is a slip.
+MOST_REPLICATES = 10**6
 
 
 def is_integer(value: object, *, least: int) -> bool:
@@ -24,6 +33,22 @@ def integer(value: object, argument: str, *, least: int) -> int:
         expected = "a positive integer" if least == 1 else f"an integer >= {least}"
         raise InputError(f"`{argument}` must be {expected}; got {value!r}")
     return int(value)  # type: ignore[call-overload, no-any-return]
+
+
+def replicates_of(value: object, argument: str) -> int:
+    """Return a number of replicates, or raise an error that names the argument."""
+    count = integer(value, argument, least=1)
+    if count > MOST_REPLICATES:
+        raise InputError(f"`{argument}` must be at most {MOST_REPLICATES:,}; got {value!r}")
+    return count
+
+
+def order_of(value: object, *, least: int) -> int:
+    """Return the order of a polynomial, or raise an error that says what `order` must be."""
+    order = integer(value, "order", least=least)
+    if order > MOST_ORDER:
+        raise InputError(f"`order` must be at most {MOST_ORDER}; got {value!r}")
+    return order
 
 
 def is_finite_number(value: object) -> bool:
@@ -52,11 +77,52 @@ def one_of(value: object, choices: object, argument: str) -> None:
         raise InputError(f"`{argument}` must be {', '.join(most)} or {last}; got {value!r}")
 
 
+def require_progress(value: object) -> None:
+    """Raise an error if the value is neither a function to be told how far work is, nor None."""
+    if value is not None and not callable(value):
+        raise InputError(
+            "`progress` must be a function that is called as progress(done, total), or None; got "
+            f"{value!r}"
+        )
+
+
+def integer_or_auto(value: object, argument: str, *, least: int) -> None:
+    """Raise an error if the value is neither "auto" nor an integer of at least this size."""
+    # An array compares with a string element by element.
+    if not (isinstance(value, str) and value == "auto") and not is_integer(value, least=least):
+        expected = "a positive integer" if least == 1 else f"an integer >= {least}"
+        raise InputError(f"`{argument}` must be {expected} or 'auto'; got {value!r}")
+
+
 def boolean(value: object, argument: str) -> bool:
     """Return True or False, or name the argument that is neither."""
     if not isinstance(value, bool | np.bool_):
         raise InputError(f"`{argument}` must be True or False; got {value!r}")
     return bool(value)
+
+
+def path_of(value: object, argument: str) -> Path:
+    """Return a path, or name the argument that is none."""
+    if isinstance(value, str | os.PathLike):
+        text = os.fspath(value)
+        if isinstance(text, str) and "\0" not in text:
+            return _of_legal_name(text, argument)
+    raise InputError(f"`{argument}` must be a path, a str or os.PathLike; got {value!r}")
+
+
+def _of_legal_name(text: str, argument: str) -> Path:
+    """The path, if the system can look it up, whether there is a file or not."""
+    try:
+        os.stat(text)
+    except ValueError as error:  # characters that no file's name has
+        raise InputError(f"`{argument}` must be a name that files have; got {text!r}") from error
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            raise InputError(
+                f"`{argument}` must be a path of a length that the system allows; got "
+                f"{len(text)} characters, {text[:40]!r}..."
+            ) from error
+    return Path(text)
 
 
 def standardisation(value: object) -> bool | Literal["whiten"]:
@@ -70,8 +136,9 @@ def standardisation(value: object) -> bool | Literal["whiten"]:
 
 def require_rule(value: object, method: str, argument: str, examples: str) -> None:
     """Raise an error if the value is not a rule, or is a class instead of an instance."""
-    # A string has a method `partition` of its own.
-    if isinstance(value, type | str) or not callable(getattr(value, method, None)):
+    found = getattr(value, method, None)
+    # Strings, bytes and arrays have a method `partition` of their own.
+    if isinstance(value, type | str | bytes | bytearray | np.ndarray) or not callable(found):
         hint = ""
         if isinstance(value, type):
             hint = f", a class: call it, `{value.__name__}()`"

@@ -7,6 +7,7 @@ are converted when their rows are read, and no other code has to know about them
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -99,3 +100,12 @@ def independent_copy(array: Array) -> Array:
     if hasattr(array, "copy"):
         return array.copy()
     return array.__array_namespace__().asarray(array, copy=True)
+
+
+def in_double(rows: NDArray[Any]) -> FloatArray:
+    """Rows in double precision; what it would change is an error."""
+    if not holds_real_numbers(rows):
+        raise ValueError(f"it must hold real numbers; got dtype {rows.dtype}")
+    if rows.dtype.kind in "iu" and rows.size and int(np.abs(rows).max()) > 2**53:
+        raise ValueError("it holds integers beyond 2**53, which no float64 represents")
+    return to_numpy(rows)

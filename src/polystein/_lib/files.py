@@ -1,22 +1,60 @@
-"""Writing files so that they are complete or absent."""
+"""Writing files so that they are complete or absent, and so that nobody loses another file."""
 
 from __future__ import annotations
 
+import errno
 import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+from polystein.errors import InputError
+
+#: Pages and pictures say so of themselves, in plain text close to their beginning or their end.
+MARK = "Written by polystein"
+#: As close as this, in bytes.
+_CLOSE = 8192
+
+
+@contextmanager
+def writing(argument: str, path: object) -> Iterator[None]:
+    """A place that cannot be written to is the user's to mend."""
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise InputError(
+            f"`{argument}` must be where files can be written; got {path}: {reason}"
+        ) from error
+
+
+def fault_of_numpy_file(error: Exception) -> str:
+    """Why NumPy did not read a file, without its advice to unpickle what it does not know."""
+    if "pickle" in str(error):
+        return "NumPy finds pickled objects or a damaged header in it"
+    return f"{type(error).__name__}: {error}"
 
 
 def write_whole(path: Path, content: bytes) -> None:
     """Write a file so that it is complete or absent: under a temporary name, then renamed.
 
-    A device or a pipe is written to and not replaced.
+    Each call has a temporary name of its own, in the same folder, so that any number of processes
+    may write the same file. A symbolic link stays one: the file that it leads to is replaced. A
+    device or a pipe is written to and not replaced.
     """
-    if path.exists() and not path.is_file() and not path.is_dir():
+    if _is_stream(path):
         path.write_bytes(content)
         return
-    unfinished = path.with_name(f".{path.name}.tmp")
+    path = Path(os.path.realpath(path))
+    if path.is_dir():  # its temporary file would be in the folder around it
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    if path.is_symlink():
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
+    # It does not contain the name of the file, which may be as long as names can be.
+    unfinished = path.with_name(f".polystein-{secrets.token_hex(8)}.tmp")
     try:
-        with unfinished.open("wb") as stream:
+        with unfinished.open("xb") as stream:
             stream.write(content)
             stream.flush()
             os.fsync(stream.fileno())
@@ -24,3 +62,20 @@ def write_whole(path: Path, content: bytes) -> None:
     except BaseException:
         unfinished.unlink(missing_ok=True)
         raise
+
+
+def is_replaceable(path: Path) -> bool:
+    """Whether `write_whole` costs nobody a file that polystein did not write.
+
+    An empty file may be replaced. Folders, devices and pipes never are.
+    """
+    if not path.is_file():
+        return True
+    with path.open("rb") as stream:
+        beginning = stream.read(_CLOSE)
+        stream.seek(max(0, os.fstat(stream.fileno()).st_size - _CLOSE))
+        return not beginning or MARK.encode() in beginning or MARK.encode() in stream.read()
+
+
+def _is_stream(path: Path) -> bool:
+    return path.exists() and not path.is_file() and not path.is_dir()

@@ -20,10 +20,11 @@ class Notes:
         self._earlier = tuple(earlier)
         self._items: list[PolysteinWarning] = []
 
-    def add(self, warning: PolysteinWarning) -> None:
-        """Keep a warning for later; a warning that several splits give alike is kept once."""
-        if _key(warning) not in map(_key, self._items):
-            self._items.append(warning)
+    def add(self, *warnings: PolysteinWarning | None) -> None:
+        """Keep warnings for later; one that several splits give alike is kept once."""
+        for warning in warnings:
+            if warning is not None and _key(warning) not in map(_key, self._items):
+                self._items.append(warning)
 
     @property
     def messages(self) -> tuple[str, ...]:

@@ -3,46 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from functools import cache
 from threading import Lock
 
 from threadpoolctl import ThreadpoolController
 
+#: Held by the thread whose limit is in force.
+_LIMITED = Lock()
+
 
 @cache
-def _controller() -> ThreadpoolController:
-    """The thread pools of the libraries that are loaded; looking for them takes milliseconds."""
-    return ThreadpoolController()
-
-
-class _Limit:
-    """A limit of the whole process: the first one in sets it, the last one out lifts it."""
-
-    def __init__(self) -> None:
-        self._lock, self._inside, self._stack = Lock(), 0, ExitStack()
-
-    def enter(self) -> None:
-        with self._lock:
-            if self._inside == 0:
-                self._stack.enter_context(_controller().limit(limits=1, user_api="blas"))
-            self._inside += 1
-
-    def leave(self) -> None:
-        with self._lock:
-            self._inside -= 1
-            if self._inside == 0:
-                self._stack.close()
-
-
-_LIMIT = _Limit()
+def _blas() -> ThreadpoolController:
+    """The BLAS libraries that are loaded; looking for them takes milliseconds."""
+    return ThreadpoolController().select(user_api="blas")
 
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """A context in which BLAS uses one thread, also if several threads are inside at a time."""
-    _LIMIT.enter()
-    try:
+    """A context in which BLAS uses one thread.
+
+    Most libraries have one limit for the whole process, and threadpoolctl 3.8 lets only the thread
+    that set it lift it. So one thread at a time sets a limit, and lifts it itself. Others that come
+    in meanwhile use the limit while it lasts, and BLAS's own threads after it: answers are the
+    same, and whoever comes in next sets the limit again.
+    """
+    if not _LIMITED.acquire(blocking=False):
         yield
+        return
+    try:
+        with _blas().limit(limits=1):
+            yield
     finally:
-        _LIMIT.leave()
+        _LIMITED.release()

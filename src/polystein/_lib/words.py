@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from polystein.errors import printable
+
 
 def one_line(name: str) -> str:
     r"""The name with line breaks and other characters that are not printed written out.
@@ -11,6 +13,4 @@ def one_line(name: str) -> str:
     >>> print(one_line("a\nb"))
     a\nb
     """
-    return "".join(
-        one if one.isprintable() else one.encode("unicode_escape").decode("ascii") for one in name
-    )
+    return printable(name).replace("\n", "\\n")

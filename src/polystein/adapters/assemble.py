@@ -1,20 +1,21 @@
-"""What all adapters share: imports on demand, rows and coordinates that are kept, the `Sample`."""
+"""What all adapters share: rows and coordinates that are kept, the `Sample`."""
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from polystein._lib.arguments import require_progress
 from polystein._lib.arrays import to_numpy
 from polystein._lib.notes import warn_caller
-from polystein.data.sample import Sample
+from polystein.data.foreign import type_name
+from polystein.data.sample import Sample, validated_array
 from polystein.data.sampler_statistics import known_statistics
 from polystein.data.selection import Selection
 from polystein.data.source import Facts
-from polystein.errors import MissingExtraError, ScoreWarning
+from polystein.errors import InputError, ScoreWarning
 from polystein.types import Array, FloatArray, Progress
 
 #: Most draws whose log-densities and gradients a library computes at a time.
@@ -23,16 +24,23 @@ ROWS_AT_ONCE = 1024
 NUMBERS_AT_ONCE = 2**18
 
 
-def imported(module: str, extra: str) -> Any:
-    """Import a library on demand, or say which extra brings it."""
-    try:
-        return importlib.import_module(module)
-    except ModuleNotFoundError as error:
-        if error.name is not None and not module.startswith(error.name):
-            raise
-        raise MissingExtraError(
-            f"this adapter needs {module}: pip install 'polystein[{extra}]'"
-        ) from error
+def require_members(value: object, argument: str, expected: str, *members: str) -> None:
+    """Raise an error if the value lacks what objects of its library have."""
+    missing = [member for member in members if not hasattr(value, member)]
+    if missing:
+        raise InputError(
+            f"`{argument}` must be {expected}; got a {type_name(value)}, which has no {missing[0]}"
+        )
+
+
+def draws_array(draws: Array) -> Array:
+    """Draws of shape (n, d) or (chain, draw, d), as an array of real numbers of any library."""
+    array = validated_array(draws, "draws")
+    if array.ndim not in (2, 3):
+        raise InputError(
+            f"`draws` must have the shape (n, d) or (chain, draw, d); got {tuple(array.shape)}"
+        )
+    return array
 
 
 class LibraryFunction:
@@ -68,6 +76,7 @@ def batched(
     function: Callable[[Array], Array], rows: Array, progress: Progress | None = None
 ) -> FloatArray:
     """Apply a function of (n, d) rows block by block, in NumPy and double precision."""
+    require_progress(progress)
     count, parts = int(rows.shape[0]), []
     for part in blocks(count, int(rows.shape[-1])):
         parts.append(to_numpy(function(rows[part])))
@@ -80,6 +89,7 @@ def pointwise(
     function: Callable[[FloatArray], Any], rows: FloatArray, progress: Progress | None = None
 ) -> list[Any]:
     """Apply a function of one point to every row; progress is told about every hundredth."""
+    require_progress(progress)
     step, found = max(1, len(rows) // 100), []
     for number, row in enumerate(rows, 1):
         found.append(function(row))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from polystein._lib.arrays import to_numpy
-from polystein.adapters.assemble import assemble, pointwise
+from polystein.adapters.assemble import assemble, draws_array, pointwise, require_members
 from polystein.adapters.groups import POSTERIOR, opened
 from polystein.adapters.labels import stan_names, stan_parts
 from polystein.data.foreign import type_name
@@ -60,6 +60,9 @@ def from_bridgestan(
     ``ps.check(ps.from_bridgestan(model, draws, constrained=False))``
     """
     selection = Selection(var_names, thin, drop_first)
+    require_members(
+        model, "model", "a bridgestan.StanModel", "param_unc_names", "log_density_gradient"
+    )
     values, by_name = _flat(model, draws)
     chains = values if values.ndim == 3 else values[None]
     kept = selection.rows(chains)
@@ -92,12 +95,7 @@ def _flat(model: Any, draws: Any) -> tuple[FloatArray, bool]:
         return _by_name(model, own), True
     if isinstance(draws, Mapping):
         return _by_name(model, draws), True
-    values = to_numpy(draws)
-    if values.ndim not in (2, 3):
-        raise InputError(
-            f"`draws` must have the shape (n, d) or (chain, draw, d); got {values.shape}"
-        )
-    return values, False
+    return to_numpy(draws_array(draws)), False
 
 
 def _by_name(model: Any, draws: Mapping[str, Array]) -> FloatArray:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from polystein._lib.arguments import path_of
 from polystein._lib.notes import warn_caller
 from polystein.adapters.assemble import assemble
 from polystein.adapters.labels import stan_names
@@ -69,11 +70,11 @@ def from_cmdstan(
     ``ps.check(ps.from_cmdstan("diagnostic_*.csv"))``
     """
     selection = Selection(var_names, thin, drop_first)
-    chains = [read_diagnostics(path) for path in _paths(files)]
+    chains = [_after_warm_up(read_diagnostics(path)) for path in _paths(files)]
     _require_alike(chains)
     first = chains[0]
     parameters = _parameters(first.columns)
-    kept = selection.rows(np.stack([_after_warm_up(chain) for chain in chains]))
+    kept = selection.rows(np.stack([chain.values for chain in chains]))
     place = {name: number for number, name in enumerate(first.columns)}
     return assemble(
         kept[..., [place[name] for name in parameters]],
@@ -105,7 +106,7 @@ def _paths(files: Any) -> list[Path]:
     listed: Iterable[Any] = [files] if isinstance(files, str | os.PathLike) else files
     if not isinstance(listed, Iterable):
         raise InputError(f"`files` must be paths of CSV files; got a {type_name(files)}")
-    paths = [Path(one) for one in listed]
+    paths = [path_of(one, "files") for one in listed]
     missing = [path for path in paths if not path.is_file()]
     if missing or not paths:
         raise InputError(f"`files` must be files that exist; got {missing[0] if missing else []}")
@@ -114,22 +115,29 @@ def _paths(files: Any) -> list[Path]:
 
 def read_diagnostics(path: Path) -> DiagnosticFile:
     """Read one CSV file of CmdStan, its comments and messages left out of the numbers."""
+    try:
+        text = path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"`files` must be CSV files in UTF-8; got {path}: {error}") from error
     settings: dict[str, str] = {}
     columns: list[str] = []
     rows: list[list[str]] = []
-    with path.open(encoding="utf-8") as stream:
-        for number, line in enumerate(stream, 1):
-            if line.startswith("#"):
-                if not rows and (found := _SETTING.match(line)):
-                    settings.setdefault(found[1], found[2])
-            elif not columns:
-                columns = line.strip().split(",")
-            elif _is_row(line):
-                rows.append(_cells(line, len(columns), number, path))
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.startswith("#"):
+            if not rows and (found := _SETTING.match(line)):
+                settings.setdefault(found[1], found[2])
+        elif not columns:
+            columns = line.strip().split(",")
+        elif _is_row(line):
+            rows.append(_cells(line, len(columns), number, path))
     if not rows:
         raise InputError(f"`files` must hold draws; got {path} without any")
+    try:
+        values = np.array(rows, dtype=np.float64)
+    except ValueError as error:
+        raise InputError(f"`files` must hold numbers; got {path}: {error}") from error
     digits = max(_digits(cell) for row in rows[-20:] for cell in row)
-    return DiagnosticFile(settings, columns, np.array(rows, dtype=np.float64), digits)
+    return DiagnosticFile(settings, columns, values, digits)
 
 
 def _is_row(line: str) -> bool:
@@ -184,19 +192,30 @@ def _require_alike(chains: list[DiagnosticFile]) -> None:
             )
 
 
-def _after_warm_up(chain: DiagnosticFile) -> FloatArray:
-    """The rows after the warm-up, which is in the file if it was saved."""
+def _count(settings: dict[str, str], name: str, default: int) -> int:
+    """A setting that is a whole number."""
+    text = settings.get(name, str(default))
+    # CmdStan writes plain digits; a count of more than 18 is none.
+    if not re.fullmatch(r"[0-9]{1,18}", text):
+        raise InputError(
+            f"`files` must have a whole number for {name} in their comments; got {text!r}"
+        )
+    return int(text)
+
+
+def _after_warm_up(chain: DiagnosticFile) -> DiagnosticFile:
+    """The chain after the warm-up, which is in the file if it was saved."""
     settings = chain.settings
     if settings.get("save_warmup", "0") not in ("1", "true"):
-        return chain.values
-    thin = max(1, int(settings.get("thin", 1)))
-    saved = -(-int(settings.get("num_warmup", 1000)) // thin)
+        return chain
+    thin = max(1, _count(settings, "thin", 1))
+    saved = -(-_count(settings, "num_warmup", 1000) // thin)
     if saved >= len(chain.values):
         raise InputError(
             f"`files` must hold draws after the warm-up; got {len(chain.values)} rows, of which "
             f"{saved} are warm-up"
         )
-    return chain.values[saved:]
+    return chain._replace(values=chain.values[saved:])
 
 
 def _statistics(chain: DiagnosticFile, kept: FloatArray, place: dict[str, int]) -> dict[str, Array]:
@@ -204,7 +223,7 @@ def _statistics(chain: DiagnosticFile, kept: FloatArray, place: dict[str, int]) 
         name: kept[..., place[name]] for name in ("divergent__", "energy__") if name in place
     }
     if "treedepth__" in place:
-        deepest = int(chain.settings.get("max_depth", 10))
+        deepest = _count(chain.settings, "max_depth", 10)
         found["reached_max_treedepth"] = kept[..., place["treedepth__"]] >= deepest
     return found
 

@@ -6,9 +6,16 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from polystein._lib.arguments import path_of
 from polystein.adapters.arviz import from_arviz
 from polystein.adapters.cmdstan import from_cmdstan, is_stan_csv
-from polystein.adapters.tables import READERS, load_sample, load_table
+from polystein.adapters.tables import (
+    READERS,
+    load_sample,
+    load_scores,
+    load_table,
+    refuse_own_scores,
+)
 from polystein.data.sample import Sample
 from polystein.errors import InputError
 from polystein.types import Array, ScoreFunction
@@ -54,7 +61,7 @@ def from_file(
     >>> sample, sample.names
     (Sample(4 chains of 100 draws, d=2), ('mu', 'log_tau'))
     """
-    place = Path(path)
+    place = path_of(path, "path")
     if place.suffix.lower() in ARVIZ:
         return from_arviz(
             place,
@@ -78,9 +85,9 @@ def _of_arviz(
     """Scores of draws in ArviZ's files: a file of their own, or as they are."""
     if not isinstance(scores, str | os.PathLike):
         return scores
-    file = Path(scores)
+    file = path_of(scores, "scores")
     if file.is_file():
-        return load_table(file, "scores").values
+        return load_scores(file).values
     if file.suffix.lower() in READERS:
         raise InputError(f"`scores` must be a file that exists; got {file}")
     return os.fspath(scores)
@@ -88,8 +95,9 @@ def _of_arviz(
 
 def _of_tables(place: Path, scores: StrPath | Array | ScoreFunction | None) -> Sample:
     if scores is None or isinstance(scores, str | os.PathLike):
-        return load_sample(place, None if scores is None else Path(scores))
+        return load_sample(place, None if scores is None else path_of(scores, "scores"))
     table = load_table(place, "draws")
+    refuse_own_scores(table, place)
     return Sample(table.values, scores, names=table.names, log_weights=table.log_weights)
 
 

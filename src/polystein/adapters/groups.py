@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from polystein.adapters.assemble import imported
+from polystein._lib.imports import imported
+from polystein._lib.zarr_codecs import require_safe_store
 from polystein.data.foreign import type_name
 from polystein.data.selection import Selection
 from polystein.errors import InputError
@@ -117,15 +118,23 @@ def _file(path: Path) -> Any:
     if not path.exists():
         raise InputError(f"`data` must be a file that exists; got {path}")
     xarray = imported("xarray", "arviz")
-    engine = "zarr" if path.is_dir() or path.suffix == ".zarr" else None
+    # The engine is chosen here: xarray would offer the file to any that is installed.
+    engine, library = (
+        ("zarr", "zarr") if path.is_dir() or path.suffix == ".zarr" else ("netcdf4", "netCDF4")
+    )
+    imported(library, "arviz")
     if (path / _STATE_OF_PYMC).is_dir():
         raise InputError(
             f"`data` must be a netCDF file or a Zarr store of ArviZ; got {path}, a trace of PyMC's "
             "with pickled parts, which are never read. Pass what `pm.sample` returned."
         )
+    if engine == "zarr":
+        require_safe_store(path, "data")
     try:
         return xarray.open_datatree(path, engine=engine)
-    except (OSError, ValueError, KeyError) as error:
+    except MemoryError:
+        raise
+    except Exception as error:  # damaged stores make Zarr and xarray raise errors of any class
         raise InputError(
             f"`data` must be a netCDF file or a Zarr store; got {path}: {error}"
         ) from error

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from polystein._lib.arrays import to_numpy
-from polystein.adapters.assemble import blocks, imported
+from polystein._lib.imports import imported
+from polystein.adapters.assemble import blocks
 from polystein.adapters.jax import differentiated
 from polystein.adapters.trees import flat_rows, jax, tree_names, unflatten
 from polystein.data.foreign import type_name

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from polystein._lib.arguments import integer
+from polystein._lib.arguments import integer, require_progress
+from polystein._lib.imports import imported
 from polystein.adapters.assemble import (
     assemble,
-    imported,
     note_single_precision,
     pointwise,
 )
@@ -252,6 +252,7 @@ def _in_processes(
     function: LogDensityGradient, rows: FloatArray, cores: int, progress: Progress | None
 ) -> FloatArray:
     """Gradients of parts of the rows, computed in processes that load the function once."""
+    require_progress(progress)
     pickled = imported("cloudpickle", "pymc").dumps(function)
     parts = np.array_split(rows, min(len(rows), _PARTS * cores))
     found: list[FloatArray] = []

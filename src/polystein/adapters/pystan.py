@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from polystein._lib.arguments import integer
-from polystein.adapters.assemble import assemble, pointwise
+from polystein.adapters.assemble import assemble, pointwise, require_members
 from polystein.adapters.labels import coordinate_labels
 from polystein.data.sample import Sample
 from polystein.data.selection import Selection
@@ -66,6 +66,10 @@ def from_pystan(
     ``ps.check(ps.from_pystan(posterior, fit))``
     """
     selection = Selection(var_names, thin, drop_first)
+    require_members(
+        posterior, "posterior", "what `stan.build` returned", "program_code", "grad_log_prob"
+    )
+    require_members(fit, "fit", "what `posterior.sample` returned", "num_chains", "num_warmup")
     parameters = _declared(posterior)
     own = {name: selection.rows(_by_chain(fit, name)) for name in parameters}
     leading = next(iter(own.values())).shape[:2]

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import stats
 
 from polystein._lib.arrays import to_numpy
-from polystein.adapters.assemble import assemble
+from polystein.adapters.assemble import assemble, draws_array
 from polystein.data.foreign import type_name
 from polystein.data.sample import Sample
 from polystein.data.selection import Selection
@@ -59,12 +59,7 @@ def from_scipy(
     True
     """
     selection = Selection(var_names, thin, drop_first)
-    values = to_numpy(draws)
-    if values.ndim not in (2, 3):
-        raise InputError(
-            f"`draws` must have the shape (n, d) or (chain, draw, d); got {values.shape}"
-        )
-    kept = selection.draws(values)
+    kept = selection.draws(to_numpy(draws_array(draws)))
     rows = kept.reshape(-1, kept.shape[-1])
     score, log_density = _functions(distribution, rows.shape[1])
     scores = score(rows).reshape(kept.shape)

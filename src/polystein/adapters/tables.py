@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import csv
-import importlib
 import io
 import re
-import zipfile
-import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, TextIO
 
 import numpy as np
 
+from polystein._lib.files import fault_of_numpy_file
+from polystein._lib.imports import imported
 from polystein.data.labels import require_same_names
+from polystein.data.parquet import ParquetFile
 from polystein.data.sample import Sample
-from polystein.errors import InputError, MissingExtraError
+from polystein.errors import InputError, PolysteinError
 from polystein.types import Array
 
 # A key that is none of these would be left out of the answer without a word.
 _KEYS = {"draws", "scores", "log_weights", "names"}
+_ROWS = ("draws", "scores", "log_weights")
 _PICKLES = {".pkl", ".pickle", ".pt", ".pth", ".joblib", ".dill"}
 # What may stand between the numbers of a CSV file; one with semicolons may have commas in numbers.
 _DELIMITERS = (";", ",", "\t")
@@ -36,6 +37,8 @@ class Table(NamedTuple):
     values: Array
     names: tuple[str, ...] | None = None
     log_weights: Array | None = None
+    #: Other arrays of rows in the same file.
+    beside: tuple[str, ...] = ()
 
 
 def load_sample(draws: Path, scores: Path | None) -> Sample:
@@ -45,11 +48,35 @@ def load_sample(draws: Path, scores: Path | None) -> Sample:
             "`scores` are missing: give a second file, or one .npz with the keys 'draws' and "
             f"'scores'; got {draws} alone"
         )
-    left, right = load_table(draws, "draws"), load_table(scores or draws, "scores")
+    left = load_table(draws, "draws")
+    right = load_table(draws, "scores") if scores is None else load_scores(scores)
+    if scores is not None:
+        refuse_own_scores(left, draws)
     if left.names and right.names:
         require_same_names(left.names, right.names)
     names = left.names or right.names
     return Sample(left.values, right.values, names=names, log_weights=left.log_weights)
+
+
+def refuse_own_scores(table: Table, path: Path) -> None:
+    """Draws whose scores come from elsewhere must have none in their own file."""
+    if "scores" in table.beside:
+        raise InputError(
+            f"`scores` must come from one place; got {path}, which holds scores of its own, and "
+            "further scores. Pass it as the only file, or save its draws in a file of their own."
+        )
+
+
+def load_scores(path: Path) -> Table:
+    """Read scores from a file of their own, which belong to the draws of another file."""
+    table = load_table(path, "scores")
+    if table.beside:
+        raise InputError(
+            f"`scores` must be a file of scores alone; got {path}, which holds "
+            f"{' and '.join(table.beside)} of its own. Pass a complete run as the only file, or "
+            "save its scores in a file of their own."
+        )
+    return table
 
 
 def load_table(path: Path, argument: str) -> Table:
@@ -76,22 +103,31 @@ def _read_numpy(path: Path, argument: str) -> Table:
     try:
         with path.open("rb") as stream:
             return _numpy_table(stream, path, argument)
-    except InputError:
+    except PolysteinError:
         raise
-    except (ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+    except MemoryError as error:
+        raise InputError(
+            f"`{argument}` must be an intact NumPy file that fits into memory; got {path}: {error}"
+        ) from error
+    except Exception as error:  # damaged files make NumPy and zipfile raise errors of any class
         raise InputError(
             f"`{argument}` must be an intact NumPy file of plain numbers, without pickled "
-            f"objects; got {path}: {error}"
+            f"objects; got {path}: {fault_of_numpy_file(error)}"
         ) from error
 
 
 def _numpy_table(stream: BinaryIO, path: Path, argument: str) -> Table:
     """A .npy file's array, or that of the right key of a .npz file with its log-weights."""
-    loaded = np.load(stream, allow_pickle=False)
+    with np.errstate(over="raise"):  # a damaged shape, multiplied out
+        loaded = np.load(stream, allow_pickle=False)
     if isinstance(loaded, np.ndarray):
         return Table(loaded)
     with loaded:
         keys = sorted(loaded.files)
+        if len(set(keys)) < len(keys):
+            raise InputError(
+                f"`{argument}`: the keys of {path} must differ from each other; got {keys}"
+            )
         if argument not in keys:
             raise InputError(f"`{argument}` must be a key of {path}; got the keys {keys}")
         if not _KEYS.issuperset(keys):
@@ -101,7 +137,8 @@ def _numpy_table(stream: BinaryIO, path: Path, argument: str) -> Table:
             )
         log_weights = loaded["log_weights"] if "log_weights" in loaded.files else None
         names = _names(loaded["names"], path, argument) if "names" in loaded.files else None
-        return Table(loaded[argument], names, log_weights)
+        beside = tuple(key for key in _ROWS if key in keys and key != argument)
+        return Table(loaded[argument], names, log_weights, beside)
 
 
 def _names(values: Array, path: Path, argument: str) -> tuple[str, ...]:
@@ -128,14 +165,14 @@ def _read_csv(path: Path, argument: str) -> Table:
         names = _header(first, path, argument)
         try:
             table = _csv_table(data, max(1, len(first)), delimiter, has_header=names is not None)
-        except _pyarrow().ArrowInvalid as error:
+        except ValueError as error:  # PyArrow's, for cells that are no numbers
             fault = _csv_fault(data, delimiter, names, path, argument, str(error))
             raise InputError(fault) from error
     except (UnicodeDecodeError, csv.Error) as error:
         raise InputError(
             f"`{argument}` must be UTF-8 text with commas between numbers; got {path}: {error}"
         ) from error
-    return Table(_numbers(table, path, argument), names)
+    return Table(np.column_stack([column.to_numpy() for column in table.columns]), names)
 
 
 def _lines(data: bytes) -> TextIO:
@@ -173,16 +210,14 @@ def _header(cells: list[str], path: Path, argument: str) -> tuple[str, ...] | No
 
 def _csv_table(data: bytes, columns: int, delimiter: str, *, has_header: bool) -> Any:
     """Read every cell as a number, of which `nan` and `inf` are two; a blank line is an error."""
-    arrow = _pyarrow()
+    arrow, reader = (imported(f"pyarrow{part}", "cli", "reading .csv") for part in ("", ".csv"))
     labels = [str(number) for number in range(1, columns + 1)]
     types = dict.fromkeys(labels, arrow.float64())
-    return arrow.csv.read_csv(
+    return reader.read_csv(
         arrow.BufferReader(data),
-        arrow.csv.ReadOptions(
-            column_names=labels, skip_rows=int(has_header), block_size=_CSV_BLOCK
-        ),
-        arrow.csv.ParseOptions(delimiter=delimiter, ignore_empty_lines=False),
-        arrow.csv.ConvertOptions(column_types=types, null_values=[]),
+        reader.ReadOptions(column_names=labels, skip_rows=int(has_header), block_size=_CSV_BLOCK),
+        reader.ParseOptions(delimiter=delimiter, ignore_empty_lines=False),
+        reader.ConvertOptions(column_types=types, null_values=[]),
     )
 
 
@@ -228,53 +263,18 @@ def _is_number(cell: str) -> bool:
 
 
 def _read_parquet(path: Path, argument: str) -> Table:
-    arrow = _pyarrow()
+    file = ParquetFile(path, argument, "cli")
+    values = np.empty((sum(file.sizes), len(file.names)))
     try:
-        table = arrow.parquet.read_table(path)
-    except arrow.ArrowException as error:
-        raise InputError(f"`{argument}` must be a Parquet file; got {path}: {error}") from error
-    return Table(_numbers(table, path, argument), tuple(table.column_names))
-
-
-def _numbers(table: Any, path: Path, argument: str) -> Array:
-    """Return the columns of a PyArrow table side by side."""
-    if table.num_columns == 0:
-        raise InputError(f"`{argument}` must have at least one column; got none in {path}")
-    columns = zip(table.column_names, table.columns, strict=True)
-    return np.column_stack([_column(name, column, path, argument) for name, column in columns])
-
-
-def _column(name: str, column: Any, path: Path, argument: str) -> Array:
-    types = _pyarrow().types
-    if name.startswith("__index_level_"):
-        raise InputError(
-            f"`{argument}` must have no row index among its columns; got {name!r} in {path}. "
-            "Write the file without it (pandas: index=False)"
-        )
-    if not (types.is_floating(column.type) or types.is_integer(column.type)):
-        raise InputError(
-            f"`{argument}` must have columns of numbers; got the type {column.type} in column "
-            f"{name!r} of {path}"
-        )
-    if column.null_count:
-        raise InputError(
-            f"`{argument}` must have no missing values; got {column.null_count} in column "
-            f"{name!r} of {path}"
-        )
-    return column.to_numpy()
-
-
-def _pyarrow() -> Any:
-    """PyArrow, which takes long to import and is imported only where it is needed."""
-    try:
-        pyarrow = importlib.import_module("pyarrow")
-        importlib.import_module("pyarrow.csv")
-        importlib.import_module("pyarrow.parquet")
-    except ImportError as error:
-        raise MissingExtraError(
-            "reading .csv and .parquet needs PyArrow: pip install 'polystein[cli]'"
-        ) from error
-    return pyarrow
+        stop = 0
+        for group, size in enumerate(file.sizes):
+            values[stop : stop + size] = file.read(group)
+            stop += size
+    except MemoryError:
+        raise
+    except Exception as error:  # PyArrow's errors share no class
+        raise InputError(f"`{argument}` could not be read from {path}: {error}") from error
+    return Table(values, file.names)
 
 
 READERS: dict[str, Callable[[Path, str], Table]] = {

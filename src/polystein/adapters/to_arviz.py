@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from polystein.adapters.assemble import imported
+from polystein._lib.imports import imported
 from polystein.data.foreign import type_name
 from polystein.errors import InputError
 
@@ -43,6 +43,10 @@ def to_arviz(result: Result, data: Any = None) -> Any:
     ``ps.to_arviz(result, idata).to_netcdf("posterior.nc")``, and later
     ``ps.GofResult.from_dict(json.loads(tree["polystein"].attrs["result"]))``.
     """
+    if not callable(getattr(result, "to_dict", None)):
+        raise InputError(
+            f"`result` must be a GofResult, as a test returns it; got a {type_name(result)}"
+        )
     values = result.to_dict()
     dataset = imported("xarray", "arviz").Dataset(
         {name: float(values[name]) for name in ("pvalue", "statistic")}, attrs=_attributes(values)

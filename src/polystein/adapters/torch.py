@@ -6,7 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from polystein._lib.arrays import library, to_numpy
-from polystein.adapters.assemble import assemble, batched, imported, note_single_precision
+from polystein._lib.imports import imported
+from polystein.adapters.assemble import (
+    assemble,
+    batched,
+    draws_array,
+    note_single_precision,
+)
 from polystein.data.sample import Sample
 from polystein.data.selection import Selection
 from polystein.errors import InputError
@@ -79,11 +85,8 @@ def from_torch(
 
 
 def _as_tensor(torch: Any, draws: Array) -> Any:
-    tensor = draws if library(draws) == "torch" else torch.as_tensor(to_numpy(draws))
-    if tensor.ndim not in (2, 3):
-        raise InputError(
-            f"`draws` must have the shape (n, d) or (chain, draw, d); got {tuple(tensor.shape)}"
-        )
+    array = draws_array(draws)
+    tensor = array if library(array) == "torch" else torch.as_tensor(to_numpy(array))
     tensor = tensor.detach()
     return tensor if tensor.dtype.is_floating_point else tensor.double()
 

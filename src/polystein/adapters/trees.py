@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from polystein.adapters.assemble import imported
+from polystein._lib.imports import imported
 from polystein.adapters.labels import coordinate_labels
 from polystein.errors import InputError
 from polystein.types import Array

@@ -14,12 +14,13 @@ from rich.console import Console
 from rich.table import Table
 
 import polystein
-from polystein.cli.estimate import announce
+from polystein._lib.files import writing
 from polystein.cli.inputs import Input
+from polystein.cli.outputs import Force, require_free, require_other_output
 from polystein.cli.reproduce import run_reproduce
-from polystein.cli.session import EXIT_CODES, ExitCode, progress_bar, session, writing
+from polystein.cli.session import EXIT_CODES, ExitCode, progress_bar, session
 from polystein.data.source import Source
-from polystein.errors import InputError
+from polystein.errors import InputError, printable
 from polystein.experiments import demo as demonstration
 from polystein.explain.tolerance import checked_tolerance
 from polystein.report import plots
@@ -132,6 +133,7 @@ def run_test(
     ] = False,
     as_json: Json = False,
     html: Html = None,
+    force: Force = False,
     debug: Debug = False,
 ) -> None:
     """Test whether draws come from the target that their scores belong to.
@@ -142,9 +144,11 @@ def run_test(
         _check_level_and_seed(alpha, seed)
         _check_options(method, alternative, standardise)
         names = tuple(var_names or ())
-        sample = Input(draws, scores, var_names=names, thin=thin, drop_first=drop_first).load()
+        chosen = Input(draws, scores, var_names=names, thin=thin, drop_first=drop_first)
+        _check_outputs(chosen, html, force)
+        sample = chosen.load()
         result = _run(sample, method, order, alternative, standardise, seed)
-        _conclude(result, alpha, seed, as_json, html)
+        _conclude(result, alpha, seed, as_json, html, force)
 
 
 @app.command("check", epilog=EXIT_CODES)
@@ -173,6 +177,7 @@ def run_check(
     seed: Seed = 0,
     as_json: Json = False,
     html: Html = None,
+    force: Force = False,
     debug: Debug = False,
 ) -> None:
     """Check draws: safe for autocorrelated chains, nothing to tune.
@@ -184,13 +189,13 @@ def run_check(
         checked_tolerance(tolerance, "--tolerance")
         names = tuple(var_names or ())
         chosen = Input(draws, scores, scores_from, cmdstan, target, names, thin, drop_first, cache)
+        _check_outputs(chosen, html, force)
         sample = chosen.load()
-        announce(sample, iid=iid)
         with progress_bar("Checking") as progress:
             result = polystein.check(
                 sample, iid=iid, tolerance=tolerance, n_jobs=jobs, rng=seed, progress=progress
             )
-        _conclude(result, alpha, seed, as_json, html)
+        _conclude(result, alpha, seed, as_json, html, force)
 
 
 @app.command("demo")
@@ -200,10 +205,13 @@ def run_demo(
     out: Annotated[
         Path, typer.Option(help="File for the plot (.png, .svg, .pdf), or a directory for it.")
     ] = Path(DEMO_PLOT),
+    force: Force = False,
     debug: Debug = False,
 ) -> None:
     """Test one correct and three wrong samplers of a small posterior. Takes seconds."""
     with session(debug):
+        plot = out / DEMO_PLOT if out.is_dir() or not out.suffix else out
+        require_free("--out", plot, force=force)
         with progress_bar("Sampling and testing") as progress:
             cases = demonstration.run(draws, seed, progress)
         console = Console(highlight=False)
@@ -213,24 +221,28 @@ def run_demo(
             f"in about 1 run of {1 / DEFAULT_LEVEL:.0f}."
         )
         figure = plots.plot_results({case.name: case.result for case in cases})
-        print(f"Plot: {_save_plot(figure, out)}")
+        _save_plot(figure, plot, out)
+        print(f"Plot: {printable(str(plot))}")
 
 
 app.command("reproduce")(run_reproduce)
 
 
-def _conclude(result: GofResult, alpha: float, seed: int, as_json: bool, html: Path | None) -> None:
-    """Write the page, print the result, and exit with the verdict.
+def _conclude(
+    result: GofResult, alpha: float, seed: int, as_json: bool, html: Path | None, force: bool
+) -> None:
+    """Print the result, write the page, and exit with the verdict.
 
-    A page that cannot be written costs nobody the answer: it is printed before the error.
+    A page that cannot be written, or a pipe that nobody reads, costs nobody the answer. Neither
+    does an output that cannot be written cost anybody the page.
     """
     text = _as_json(result, alpha, seed) if as_json else _as_text(result, alpha)
     try:
+        print(text, flush=True)
+    finally:
         if html is not None:
             with writing("--html", html):
-                write_page(result, html, alpha)
-    finally:
-        print(text)
+                write_page(result, html, alpha, overwrite=force)
     raise typer.Exit(int(ExitCode.of(result.verdict_at(alpha), result.tolerance)))
 
 
@@ -240,6 +252,14 @@ def _check_level_and_seed(alpha: float, seed: int) -> None:
         raise InputError(f"`--alpha` must be a level strictly between 0 and 1; got {alpha:g}")
     if seed < 0:
         raise InputError(f"`--seed` must be a non-negative integer; got {seed}")
+
+
+def _check_outputs(chosen: Input, html: Path | None, force: bool) -> None:
+    """Refuse before files are read what would overwrite them, or other files."""
+    inputs = chosen.files()
+    require_other_output(inputs)
+    if html is not None:
+        require_free("--html", html, inputs, force)
 
 
 def _check_options(method: Method, alternative: Alternative | None, standardise: bool) -> None:
@@ -315,14 +335,12 @@ def _demo_table(cases: list[demonstration.Case], draws: int) -> Table:
     return table
 
 
-def _save_plot(figure: Any, out: Path) -> Path:
-    """Write to a file, or under the default name into a directory; return where."""
+def _save_plot(figure: Any, plot: Path, out: Path) -> None:
+    """Write the file, and its directory if that is what the user named."""
     with writing("--out", out):
-        if out.is_dir() or not out.suffix:
+        if plot != out:
             out.mkdir(parents=True, exist_ok=True)
-            out = out / DEMO_PLOT
         try:
-            plots.save(figure, out)
+            plots.save(figure, plot)
         except ValueError as error:
-            raise InputError(f"`--out` must name a picture; got {out}: {error}") from error
-    return out
+            raise InputError(f"`--out` must name a picture; got {plot}: {error}") from error

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import glob
 import importlib
+import importlib.util
+import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from polystein._lib.imports import imported
 from polystein.adapters.cmdstan import from_cmdstan
 from polystein.adapters.file import from_file
 from polystein.data.source import Source
@@ -51,12 +56,22 @@ class Input:
             raise InputError("`--cache` is for draws that are read in blocks; these are in memory")
         return from_file(self.draws, self._scores(), **selection)
 
+    def files(self) -> list[Path]:
+        """The files and folders that are read, as far as they exist."""
+        named = [self.draws, self.scores, self.scores_from]
+        if self.target is not None:
+            module = self.target.partition(":")[0].removesuffix(".py")
+            named.append(f"{module.replace('.', '/')}.py")
+        if self.cmdstan is not None:
+            named += [self.cmdstan, *glob.glob(self.cmdstan)]
+        return [Path(one) for one in named if one is not None and os.path.exists(one)]
+
     def _stays_in_file(self, draws: Path) -> bool:
         """Whether rows are read in blocks: a large table, a folder of them, a store of arrays."""
         if self.var_names or self.thin != 1 or self.drop_first or self.scores_from is not None:
             return False
         suffix = draws.suffix.lower()
-        if draws.is_dir():
+        if os.path.isdir(draws):  # False also for a name that is too long
             parquet = any(file.suffix.lower() == ".parquet" for file in draws.iterdir())
             return (draws / "draws").is_dir() if suffix == ".zarr" else parquet
         if suffix in (".h5", ".hdf5"):
@@ -87,16 +102,18 @@ class Input:
 
 
 def _size(path: Path) -> int:
-    return path.stat().st_size if path.is_file() else 0
+    return path.stat().st_size if os.path.isfile(path) else 0
 
 
 def _holds_draws(path: Path) -> bool:
     """Whether an HDF5 file has an array `draws`, and is none of ArviZ's."""
+    if importlib.util.find_spec("h5py") is None:
+        return False
+    h5py = imported("h5py", "scale", "reading an HDF5 file")
     try:
-        h5py: Any = importlib.import_module("h5py")
         with h5py.File(path, "r") as file:
             return "draws" in file and hasattr(file["draws"], "shape")
-    except (ImportError, OSError):
+    except OSError:
         return False
 
 
@@ -107,16 +124,40 @@ def score_function(target: str) -> Callable[[Any], Any]:
         raise InputError(f"`--target` must be module:function; got {target!r}")
     if "" not in sys.path:
         sys.path.insert(0, "")
-    try:
-        found: Any = importlib.import_module(module.removesuffix(".py"))
-    except ModuleNotFoundError as error:
-        raise InputError(f"`--target` must name a module that exists; {error}") from error
-    for part in name.split("."):
-        found = getattr(found, part, None)
+    with _own_code(target, "module"):
+        try:
+            found: Any = importlib.import_module(module.removesuffix(".py"))
+        except ModuleNotFoundError as error:
+            raise InputError(f"`--target` must name a module that exists; {error}") from error
+        for part in name.split("."):
+            found = getattr(found, part, None)
     if not callable(found):
         raise InputError(
             f"`--target` must name a function of (n, d) draws that returns their scores; got "
             f"{target!r}, which is {'missing' if found is None else type(found).__name__}"
         )
-    function: Callable[[Any], Any] = found
-    return function
+
+    def score(draws: Any) -> Any:
+        with _own_code(target, "score function"):
+            return found(draws)
+
+    return score
+
+
+@contextmanager
+def _own_code(target: str, part: str) -> Iterator[None]:
+    """Whatever the user's own code raises is theirs to mend. Ctrl-C and want of memory pass."""
+    try:
+        yield
+    except (KeyboardInterrupt, MemoryError, InputError):
+        raise
+    except SystemExit as stop:
+        raise InputError(
+            f"`--target` must not end the program; the {part} of {target} called "
+            f"sys.exit({'' if stop.code is None else repr(stop.code)})"
+        ) from stop
+    except Exception as error:
+        raise InputError(
+            f"`--target` must be a function of (n, d) draws that returns their scores; the {part} "
+            f"of {target} raised {type(error).__name__}: {error}"
+        ) from error

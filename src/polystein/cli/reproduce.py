@@ -9,9 +9,17 @@ from typing import Annotated
 
 import typer
 
-from polystein.cli.session import progress_bar, session, writing
-from polystein.errors import InputError
-from polystein.experiments.paper.reproduce import PAGE, STUDIES, Options, reproduce
+from polystein._lib.files import writing
+from polystein.cli.outputs import Force
+from polystein.cli.session import progress_bar, session
+from polystein.errors import InputError, printable
+from polystein.experiments.paper.reproduce import (
+    PAGE,
+    STUDIES,
+    Options,
+    holds_reproduction,
+    reproduce,
+)
 from polystein.experiments.paper.verdict import known_causes
 
 OUT = Path("reproduction")
@@ -24,7 +32,9 @@ class Study(StrEnum):
     EXPERIMENT2 = "experiment2"
     RUNTIME = "runtime"
     APPENDIX = "appendix"
+    SIZES = "sizes"
     SNR = "snr"
+    GAP = "gap"
     ALL = "all"
 
 
@@ -45,6 +55,14 @@ def run_reproduce(
     seed: Annotated[
         int, typer.Option(help="Random seed. The same seed gives the same tables.")
     ] = 0,
+    method: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Run this method only and keep the rows of all others in the tables of --out. "
+            "Repeatable; for experiment1, experiment2 and appendix. Default: all methods."
+        ),
+    ] = None,
+    force: Force = False,
     debug: Annotated[
         bool, typer.Option("--debug", help="Show the traceback if there is an error.")
     ] = False,
@@ -57,10 +75,26 @@ def run_reproduce(
     with session(debug):
         if replicates is not None and replicates < 1:
             raise InputError(f"`--replicates` must be a positive integer; got {replicates}")
-        options = Options(out, seed, progress_bar, jobs, replicates, quick)
+        with writing("--out", out):
+            _require_own_directory(out, force)
+        options = Options(out, seed, progress_bar, jobs, replicates, quick, tuple(method or ()))
         for name in STUDIES if study is Study.ALL else [study.value]:
             started = time.monotonic()
             with writing("--out", out):
                 section = reproduce(name, options)
             print(f"{section}\n({name}: {time.monotonic() - started:.0f} s elapsed)\n")
-        print(f"Known causes of differences:\n\n{known_causes()}\n\nVerdict: {out / PAGE}")
+        place = printable(str(out / PAGE))
+        print(f"Known causes of differences:\n\n{known_causes()}\n\nVerdict: {place}")
+
+
+def _require_own_directory(out: Path, force: bool) -> None:
+    """Refuse, before hours of work, a directory whose files might be replaced by the results."""
+    if force or not out.is_dir() or holds_reproduction(out):
+        return
+    others = sorted(path.name for path in out.iterdir() if not path.name.startswith("."))
+    if others:
+        raise InputError(
+            f"`--out` must be a new or empty directory, or that of an earlier run; got {out}, "
+            f"which holds {others[0]}. Choose another, or add --force to replace files of the "
+            "same names"
+        )

@@ -10,18 +10,18 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from enum import IntEnum
-from pathlib import Path
 from typing import TextIO
 
 import typer
 from rich.console import Console
 from rich.progress import Progress as Bar
 
-from polystein.errors import InputError, PolysteinError, PolysteinWarning, StudyError, TaskError
+from polystein.errors import PolysteinError, PolysteinWarning, StudyError, TaskError, printable
 from polystein.types import Progress, ToleranceVerdict, Verdict
 
-#: What a disk without room, a quota or a limit on the size of files answers.
-NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+#: What a disk without room, a quota, a limit on the size of files, or an output that is open only
+#: for reading answers.
+UNWRITABLE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EBADF}
 
 
 class ExitCode(IntEnum):
@@ -109,8 +109,8 @@ def _forget_output() -> None:
 
 
 def _unwritten(error: OSError, debug: bool) -> typer.Exit:
-    """A disk without room is the user's to mend; anything else is a fault of ours."""
-    if error.errno not in NO_ROOM:
+    """An output without room is the user's to mend; anything else is a fault of ours."""
+    if error.errno not in UNWRITABLE:
         return _failure(_fault(error), ExitCode.INTERNAL_ERROR, debug)
     _forget_output()
     message = f"error: the output could not be written: {error.strerror}"
@@ -123,18 +123,6 @@ def _fault(error: Exception) -> str:
         "This is a fault in polystein. Please report it, with the command that you ran and "
         "what it prints with --debug."
     )
-
-
-@contextmanager
-def writing(option: str, path: Path) -> Iterator[None]:
-    """A place that cannot be written to is the user's to mend."""
-    try:
-        yield
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise InputError(
-            f"`{option}` must be where files can be written; got {path}: {reason}"
-        ) from error
 
 
 @contextmanager
@@ -155,7 +143,7 @@ def progress_bar(description: str) -> Iterator[Progress | None]:
 def _failure(message: str, code: ExitCode, debug: bool) -> typer.Exit:
     if debug:
         traceback.print_exc()
-    print(f"polystein: {message}", file=sys.stderr)
+    print(f"polystein: {printable(message)}", file=sys.stderr)
     return typer.Exit(int(code))
 
 

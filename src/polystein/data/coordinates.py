@@ -16,7 +16,6 @@ import numpy as np
 
 from polystein._lib.columnwise import Columnwise, least_and_largest
 from polystein._lib.numerics import is_constant
-from polystein._lib.scratch import empty_like
 from polystein.data.source import Block
 from polystein.errors import DegenerateError
 from polystein.inference.columns import ColumnMoments
@@ -46,14 +45,14 @@ class Frame:
         if self.scale is None:
             return draws, scores
         with np.errstate(over="ignore"):  # infinity is reported where rows are summed
-            scaled = self._scaling.apply(np.multiply, scores, empty_like(scores))
+            scaled = self._scaling.apply(np.multiply, scores, np.empty_like(scores))
             return self.of_draws(draws), scaled
 
     def of_draws(self, draws: FloatArray) -> FloatArray:
         """The draws alone in this frame."""
         if self.scale is None:
             return draws
-        seen = empty_like(draws)
+        seen = np.empty_like(draws)
         if self.centre is None:
             return self._scaling.apply(np.divide, draws, seen)
         self._centring.apply(np.subtract, draws, seen)
@@ -73,9 +72,10 @@ class Frame:
         return scaled if self.centre is None else scaled + self.centre
 
     def scale_in(self, other: Frame) -> FloatArray | float:
-        """How large this frame's unit is in another frame."""
+        """How large this frame's unit is in another frame; infinite where that overflows."""
         own = 1.0 if self.scale is None else self.scale
-        return own if other.scale is None else own / other.scale
+        with np.errstate(over="ignore"):
+            return own if other.scale is None else own / other.scale
 
     def see(self, block: Block) -> Block:
         """The block in this frame."""

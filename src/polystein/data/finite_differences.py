@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
 
-from polystein._lib.arrays import to_numpy
+from polystein._lib.arrays import holds_real_numbers, is_array, to_numpy
+from polystein.errors import InputError
 from polystein.types import Array, FloatArray
 
 #: Draws at which scores are compared, and most coordinates that are.
@@ -51,10 +53,22 @@ def differences(
         for sign in (1.0, -1.0):
             moved = np.repeat(at[:, None, :], len(columns), axis=1)
             moved[:, np.arange(len(columns)), columns] += sign * step * spread
-            points.append(to_numpy(log_density(moved.reshape(-1, at.shape[1]))))
+            points.append(_log_densities(log_density, moved.reshape(-1, at.shape[1])))
         shape = (len(at), len(columns))
         estimates.append((points[0] - points[1]).reshape(shape) / (2.0 * step * spread))
     return estimates[0], np.abs(estimates[0] - estimates[1])
+
+
+def _log_densities(log_density: Callable[[Array], Array], points: FloatArray) -> FloatArray:
+    """The log-density at each point, in NumPy."""
+    found = log_density(points)
+    array = found if is_array(found) else np.asarray(found)
+    if not holds_real_numbers(array) or math.prod(array.shape) != len(points):
+        raise InputError(
+            "`facts['log_density']` must return a real number for each of (n, d) draws, an array "
+            f"of shape ({len(points)},) here; got dtype {array.dtype} of shape {tuple(array.shape)}"
+        )
+    return to_numpy(array).reshape(len(points))
 
 
 def _words(found: FloatArray, given: FloatArray, bad: FloatArray, names: list[str]) -> str:

@@ -11,13 +11,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 from threading import Lock
 from typing import Protocol, Self
 
 import numpy as np
 
-from polystein._lib import scratch
+from polystein._lib.arguments import require_progress
 from polystein._lib.threads import one_blas_thread
 from polystein.data.source import Block, Rows, Run, Source
 from polystein.types import FloatArray, Progress
@@ -42,6 +43,8 @@ MOST_NUMBERS = 2**21
 MANY_DIMENSIONS, FEW_NUMBERS = 512, 2**18
 # Longer blocks of few columns gain nothing: the fixed cost of a block is negligible by then.
 MOST_ROWS = 8_192
+# The allocator is to keep twice this many numbers, 32 MiB, when they are freed.
+_KEPT = 2**21
 
 
 class Accumulator(Protocol):
@@ -79,6 +82,7 @@ class Tick:
     """Counts the rows of one or more passes and tells `progress`."""
 
     def __init__(self, progress: Progress | None = None, total: int = 0) -> None:
+        require_progress(progress)
         self._progress, self._total, self._done = progress, total, 0
         self._lock = Lock()
 
@@ -110,10 +114,8 @@ class Serial:
         """Feed every block, of at most `size` rows, to every accumulator."""
 
         def feed(block: Block) -> None:
-            mark = scratch.mark()
             for accumulator in accumulators:
                 accumulator.update(block)
-                scratch.rewind(mark)
 
         _visit(_read_blocks(source, rows, size), feed, tick)
 
@@ -189,16 +191,29 @@ def _few_blas_threads(source: Source) -> AbstractContextManager[None]:
     return one_blas_thread() if numbers >= _WORTH_A_LIMIT else _NO_LIMIT
 
 
+@cache
+def _keep_freed_memory() -> None:
+    """Let the allocator keep what is freed, once for the whole process.
+
+    Arrays of a block's size would otherwise be given back to the operating system and fetched anew,
+    page by page, for the next block, which takes longer than the arithmetic on them. The allocator
+    of glibc returns memory at its end only if that is twice as large as the largest array ever
+    freed (mallopt(3), M_MMAP_THRESHOLD), so one large array is freed. Its memory is never touched.
+    Other allocators do not mind.
+    """
+    np.empty(_KEPT)
+
+
 def _visit(
     blocks: Iterable[Block], visit: Callable[[Block], object], tick: Callable[[int], None]
 ) -> None:
-    """Hand over one block after the other; the memory of the last one is used again."""
+    """Hand over one block after the other."""
+    _keep_freed_memory()
     # Overflow becomes infinity, which is reported where sums are used.
-    with np.errstate(over="ignore", invalid="ignore"), scratch.reused():
+    with np.errstate(over="ignore", invalid="ignore"):
         for block in blocks:
             visit(block)
             tick(block.rows)
-            scratch.next_block()
 
 
 def block_rows(dimension: int) -> int:
@@ -288,11 +303,13 @@ def first_block(source: Source) -> Block:
 def gathered(source: Source, rows: Iterable[Rows]) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Draws and scores of the chosen rows at once, (n, d), and weights that sum to 1.
 
+    The weights are zero if none of these rows has any.
     Each stretch is read as a whole, so that one stretch of an array in memory is no copy.
     """
     together = _joined([block for stretch in rows for block in _selected(source, stretch)])
     weights = together.weights_or_ones
-    return together.draws, together.scores, weights / weights.sum()
+    total = float(weights.sum())
+    return together.draws, together.scores, weights / total if total > 0.0 else weights
 
 
 def _consecutive_blocks(source: Source, stretch: Rows, size: int) -> Iterator[Block]:

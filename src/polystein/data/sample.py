@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from itertools import repeat
 from typing import Any
 
@@ -22,6 +22,7 @@ from polystein._lib.arrays import (
 )
 from polystein._lib.notes import warn_caller
 from polystein.data.axes import LEAST_LENGTH, rearranged
+from polystein.data.facts import validated_facts
 from polystein.data.foreign import adapted, refuse_dask, type_name
 from polystein.data.labels import require_same_labels
 from polystein.data.selection import Selection, selected_parts
@@ -103,9 +104,9 @@ class Sample:
         log_weights: Array | None = None,
         facts: Mapping[str, Any] | Facts | None = None,
     ) -> None:
-        self.draws = _validated_array(draws, "draws")
+        self.draws = validated_array(draws, "draws")
         shape = _validated_shape(self.draws)
-        self.facts = _with_swapped_axes(_validated_facts(facts), shape)
+        self.facts = _with_swapped_axes(validated_facts(facts, shape), shape)
         self.scores = _validated_scores(scores, self.draws, shape)
         if self.draws is not draws or self.scores is not scores:  # else there are no labels
             require_same_labels(draws, scores)
@@ -211,7 +212,7 @@ def as_source(
     return Sample(draws, scores)
 
 
-def _validated_array(value: Array, argument: str) -> Array:
+def validated_array(value: Array, argument: str) -> Array:
     """Return an array of real numbers, or raise an error that names the dtype."""
     if type(value) is np.ndarray and value.dtype == np.float64:
         return value
@@ -285,26 +286,6 @@ def _validated_shape(draws: Array) -> tuple[int, ...]:
     return shape
 
 
-def _validated_facts(facts: Mapping[str, Any] | Facts | None) -> Facts:
-    if facts is None or isinstance(facts, Facts):
-        return facts or Facts()
-    known = [field.name for field in fields(Facts)]
-    if not isinstance(facts, Mapping) or not set(facts) <= set(known):
-        got = sorted(map(str, facts)) if isinstance(facts, Mapping) else repr(facts)
-        raise InputError(f"`facts` must be a mapping with keys among {known}; got {got}")
-    made = Facts(**facts)
-    words: object = made.warnings
-    listed = isinstance(words, Sequence) and not isinstance(words, str)
-    if not listed or not all(isinstance(word, str) for word in made.warnings):
-        raise InputError(f"`facts['warnings']` must be a sequence of strings; got {words!r}")
-    if not isinstance(made.sampler_statistics, Mapping):
-        raise InputError(
-            "`facts['sampler_statistics']` must be a mapping from names to arrays; got "
-            f"{made.sampler_statistics!r}"
-        )
-    return replace(made, warnings=tuple(made.warnings))
-
-
 def _with_swapped_axes(facts: Facts, shape: tuple[int, ...]) -> Facts:
     """(draw, chain, d), as some ensemble samplers give it, looks like many short chains."""
     if len(shape) < 3 or not MANY_CHAINS <= shape[0] < LEAST_LENGTH or shape[0] <= shape[1]:
@@ -322,7 +303,7 @@ def _validated_scores(scores: Array | ScoreFunction, draws: Array, shape: tuple[
     """The scores as an array of the shape of the draws."""
     if callable(scores) and not is_array(scores):
         return _evaluated(scores, draws, shape)
-    result = _validated_array(scores, "scores")
+    result = validated_array(scores, "scores")
     if tuple(result.shape) != shape:
         raise InputError(
             f"`scores` must have the shape of `draws`, {shape}; got {tuple(result.shape)}."
@@ -337,7 +318,7 @@ def _evaluated(score: ScoreFunction, draws: Array, shape: tuple[int, ...]) -> Fl
     for stretch in _stretches(int(rows.shape[0]), ROWS_AT_ONCE):
         block = independent_copy(rows[stretch, ...])
         expected = tuple(int(size) for size in block.shape)
-        part = _validated_array(score(block), "scores")
+        part = validated_array(score(block), "scores")
         if tuple(part.shape) != expected:
             raise InputError(
                 f"`scores` must return an array of the shape of its argument, {expected}; "
@@ -382,7 +363,7 @@ def _validated_log_weights(
     """Return the log-weights minus their maximum, so that none overflows, and the maximum."""
     if log_weights is None:
         return None, 0.0
-    values = to_numpy(_validated_array(log_weights, "log_weights"))
+    values = to_numpy(validated_array(log_weights, "log_weights"))
     if values.shape != shape:
         raise InputError(
             f"`log_weights` must have the shape of `draws` without its last axis, {shape}; "

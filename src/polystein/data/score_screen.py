@@ -8,7 +8,6 @@ integration by parts gives E[(x_i - E x_i) s_j] = -1 if i = j, and 0 otherwise.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -17,21 +16,16 @@ from scipy.optimize import linear_sum_assignment
 
 from polystein._lib.notes import Notes
 from polystein.data.finite_differences import contradiction
+from polystein.data.mismatched_rows import mismatch
 from polystein.data.passes import run_pass
-from polystein.data.source import Block, Layout, Rows, Source, coordinate_names
+from polystein.data.screened_rows import LEAST_ROWS, ScreenedRows, stretches
+from polystein.data.source import Source, coordinate_names
 from polystein.errors import InputError, PolysteinWarning, ScoreWarning
 from polystein.types import FloatArray
 
 #: One truth value for each coordinate.
 Mask = NDArray[np.bool_]
 
-#: Most rows that are looked at, and about how many chains and stretches they come from.
-MOST_ROWS = 4096
-#: At most so many numbers, 8 MiB, of draws and of scores, but at least so many rows.
-MOST_NUMBERS, _FEWEST_OF_MANY = 2**20, 256
-_CHAINS, _STRETCHES = 16, 8
-#: Fewer rows than this say nothing.
-_LEAST_ROWS = 50
 #: Groups of neighbouring rows whose means show how uncertain a mean is.
 _GROUPS = 16
 #: A mean product is known if its standard error is below this ...
@@ -71,63 +65,6 @@ class Look(NamedTuple):
         return np.asarray(self.errors < _KNOWN)
 
 
-class ScreenedRows:
-    """Rows from stretches of every chain, `MOST_ROWS` at the most: an accumulator for any pass."""
-
-    def __init__(self, layout: Layout) -> None:
-        self._layout = layout
-        self._parts: dict[tuple[int, int], tuple[FloatArray, FloatArray]] = {}
-        #: Importance weights of the same rows, if there are any.
-        self._weights: dict[tuple[int, int], FloatArray] = {}
-
-    @cached_property
-    def _stretches(self) -> dict[int, list[Rows]]:
-        found: dict[int, list[Rows]] = {}
-        for stretch in stretches(self._layout):
-            own = found.setdefault(stretch.chain, [])  # those that meet are taken as one
-            start = own.pop().start if own and own[-1].stop == stretch.start else stretch.start
-            own.append(Rows(stretch.chain, start, stretch.stop))
-        return found
-
-    def zero(self) -> ScreenedRows:
-        """An accumulator of the same kind without rows."""
-        return ScreenedRows(self._layout)
-
-    def update(self, block: Block) -> None:
-        """Take the rows of a block that are in a stretch."""
-        for run in block.runs:
-            for stretch in self._stretches.get(run.chain, ()):
-                first = max(stretch.start, run.start)
-                last = min(stretch.stop, run.start + run.high - run.low)
-                if first < last:
-                    part = slice(run.low + first - run.start, run.low + last - run.start)
-                    place = (run.chain, first)
-                    self._parts[place] = block.draws[part].copy(), block.scores[part].copy()
-                    if block.weights is not None:
-                        self._weights[place] = block.weights[part].copy()
-
-    def merge(self, other: ScreenedRows) -> ScreenedRows:
-        """Add another accumulator's rows."""
-        self._parts |= other._parts
-        self._weights |= other._weights
-        return self
-
-    def finalise(self) -> tuple[FloatArray, FloatArray]:
-        """Draws and scores in proportion to their importance weights.
-
-        There are none if too few rows carry the weight.
-        """
-        places = sorted(self._parts)
-        parts = [self._parts[place] for place in places]
-        draws, scores = (np.concatenate(part) for part in zip(*parts, strict=True))
-        if not self._weights:
-            return (draws, scores) if len(draws) >= _LEAST_ROWS else (draws[:0], scores[:0])
-        kept = _by_weight(np.concatenate([self._weights[place] for place in places]))
-        if np.unique(kept).size < _LEAST_ROWS:
-            kept = kept[:0]
-        return draws[kept], scores[kept]
-
-
 def screen_scores(source: Source, rows: ScreenedRows, notes: Notes) -> None:
     """Say what speaks against the input itself, before any verdict on the sampler.
 
@@ -154,6 +91,8 @@ def score_warnings(source: Source, rows: ScreenedRows | None = None) -> Iterator
     with np.errstate(all="ignore"):
         wrong = contradiction(source.facts.log_density, draws, scores, names)
         verified = wrong is None and source.facts.log_density is not None
+        if not verified and (words := mismatch(*rows.in_order())):
+            wrong = words
         yield from _findings(_look(draws, scores, names, verified), wrong)
 
 
@@ -171,31 +110,6 @@ def _findings(look: Look, wrong: str | None) -> Iterator[PolysteinWarning]:
         yield ScoreWarning(found)
     if words := _single_precision(look):
         yield ScoreWarning(words)
-
-
-def _by_weight(weights: FloatArray) -> NDArray[np.intp]:
-    """The places of rows in proportion to their importance weights, in their order."""
-    shares = np.cumsum(weights) / max(float(weights.sum()), np.finfo(float).tiny)
-    levels = (np.arange(weights.size) + 0.5) / weights.size
-    return np.minimum(np.searchsorted(shares, levels), weights.size - 1)
-
-
-def stretches(layout: Layout) -> Iterator[Rows]:
-    """Stretches of some chains, `MOST_ROWS` rows at the most, and fewer of many coordinates."""
-    lengths = layout.lengths
-    most = min(MOST_ROWS, max(_FEWEST_OF_MANY, MOST_NUMBERS // layout.dimension))
-    shown = range(0, len(lengths), max(1, len(lengths) // _CHAINS))
-    size = max(1, most // (len(shown) * _STRETCHES))
-    for chain in shown:
-        for start in _starts(lengths[chain], size):
-            yield Rows(chain, start, min(start + size, lengths[chain]))
-
-
-def _starts(length: int, size: int) -> list[int]:
-    """Where stretches of a chain begin: they cover it if it is short, else they lie apart."""
-    if length <= size * _STRETCHES:
-        return list(range(0, length, size))
-    return [int(place) for place in np.linspace(0, length - size, _STRETCHES)]
 
 
 def _look(draws: FloatArray, scores: FloatArray, names: tuple[str, ...], verified: bool) -> Look:
@@ -268,6 +182,8 @@ def _permuted(look: Look) -> str | None:
     if look.verified or not 2 <= dimension <= _MOST_ORDERED:
         return None
     cross = look.away.T @ look.scores / len(look.away)
+    if not np.isfinite(cross).all():
+        return None
     rows, order = linear_sum_assignment(np.clip(cross, -1.0, 1.0))
     moved = np.flatnonzero(order != rows)
     if moved.size == 0:
@@ -290,7 +206,7 @@ def _permuted(look: Look) -> str | None:
 def _constrained(look: Look) -> str | None:
     """A coordinate on (0, inf) or (0, 1) whose scores are not those of the line."""
     # Few rows tell of most coordinates that they are not.
-    for place in np.flatnonzero(look.draws[:_LEAST_ROWS].min(axis=0) > 0.0).tolist():
+    for place in np.flatnonzero(look.draws[:LEAST_ROWS].min(axis=0) > 0.0).tolist():
         name, column, score = look.names[place], look.draws[:, place], look.scores[:, place]
         if column.min() <= 0.0:
             continue

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,6 +13,7 @@ import numpy as np
 from polystein._lib.arguments import integer
 from polystein._lib.arrays import to_numpy
 from polystein._lib.notes import first_of
+from polystein._lib.words import one_line
 from polystein.data.source import coordinate_names
 from polystein.errors import InputError
 from polystein.types import Array
@@ -41,8 +42,11 @@ class Selection:
         integer(self.thin, "thin", least=1)
         integer(self.drop_first, "drop_first", least=0)
         names = self.var_names
-        listed = isinstance(names, Iterable) and all(isinstance(name, str) for name in names)
-        if names is not None and (not listed or len(names) == 0):
+        try:
+            listed = names is None or (all(isinstance(name, str) for name in names) and len(names))
+        except TypeError:  # not iterable, an array without axes, or a generator
+            listed = False
+        if not listed:
             raise InputError(f"`var_names` must be a name or a list of names; got {names!r}")
 
     @property
@@ -115,7 +119,7 @@ def spellings(name: str) -> set[str]:
 def _matching(wanted: Sequence[str], names: Sequence[str]) -> set[int]:
     found: set[int] = set()
     for one in wanted:
-        pattern = _pattern(one)
+        pattern = _pattern(one_line(one))
         places = {
             place
             for place, name in enumerate(names)

@@ -14,8 +14,8 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from polystein._lib import scratch
 from polystein._lib.arrays import holds_real_numbers, to_numpy
+from polystein._lib.words import one_line
 from polystein.errors import InputError
 from polystein.types import Array, FloatArray
 
@@ -106,10 +106,8 @@ class Block(NamedTuple):
 
 
 def _taken(rows: FloatArray, index: NDArray[np.intp]) -> FloatArray:
-    if index.size * rows.shape[1] <= scratch.SMALL:
-        return rows.take(index, axis=0)
     # Clipping spares a buffer; no index is out of range.
-    return rows.take(index, axis=0, out=scratch.empty(index.size, rows.shape[1]), mode="clip")
+    return rows.take(index, axis=0, out=np.empty((index.size, rows.shape[1])), mode="clip")
 
 
 def chosen_rows(block: Block, mask: NDArray[np.bool_]) -> Block | None:
@@ -237,6 +235,7 @@ class CheckedSource(SourceOfAnother):
 
     def __init__(self, source: Source) -> None:
         super().__init__(source, _validated_layout(source.layout))
+        self.names = None if self.names is None else tuple(map(one_line, self.names))
 
     def read(self, chain: int, start: int, stop: int) -> Block:
         """Rows ``start:stop`` of a chain, validated."""
@@ -295,11 +294,16 @@ def _validated(values: Array, shape: tuple[int, ...], what: str, start: int) -> 
 
 
 def checked_names(names: Sequence[str] | None, dimension: int) -> tuple[str, ...] | None:
-    """The names as they were given, if there is one for each coordinate."""
+    """The names, if there is one for each coordinate, fit to be printed.
+
+    This is where names that others chose come in: what steers a terminal goes no further.
+    """
     if names is None:
         return None
-    found = tuple(names) if isinstance(names, Iterable) and not isinstance(names, str) else ()
+    listed = isinstance(names, Iterable) and not isinstance(names, str) and np.ndim(names) > 0
+    found = tuple(names) if listed else ()
     strings = all(isinstance(name, str) for name in found)
+    found = tuple(map(one_line, found)) if strings else found
     if not strings or len(found) != dimension or len(set(found)) != dimension:
         raise InputError(
             f"`names` must be {dimension} different strings, one for each coordinate; got {names!r}"

@@ -10,7 +10,7 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from polystein._lib.arguments import is_finite_number, is_integer
+from polystein._lib.arguments import integer_or_auto, is_finite_number
 from polystein.data.passes import Accumulator
 from polystein.data.source import Block, Layout, Rows, chosen_rows
 from polystein.errors import InputError
@@ -159,8 +159,7 @@ class BlockSplit:
     def __post_init__(self) -> None:
         validate_fraction(self.train, "train")
         validate_fraction(self.weights, "weights")
-        if self.gap != "auto" and not is_integer(self.gap, least=0):
-            raise InputError(f"`gap` must be an integer >= 0 or 'auto'; got {self.gap!r}")
+        integer_or_auto(self.gap, "gap", least=0)
 
     def partition(self, layout: Layout, rng: np.random.Generator) -> Partition:
         """Cut every chain in the same proportions."""

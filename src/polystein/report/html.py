@@ -7,10 +7,11 @@ import os
 import re
 from collections.abc import Callable, Sequence
 from html import escape
-from pathlib import Path
 
-from polystein._lib.files import write_whole
+from polystein._lib.arguments import boolean, path_of
+from polystein._lib.files import MARK, is_replaceable, write_whole
 from polystein._version import __version__
+from polystein.errors import InputError
 from polystein.report.effects import effect_facts, label_of_parts
 from polystein.report.text import (
     abstentions_beside,
@@ -109,7 +110,11 @@ def _facts(result: GofResult, alpha: float) -> list[tuple[str, str]]:
 
 
 def write_page(
-    result: GofResult, path: str | os.PathLike[str], alpha: float = DEFAULT_LEVEL
+    result: GofResult,
+    path: str | os.PathLike[str],
+    alpha: float = DEFAULT_LEVEL,
+    *,
+    overwrite: bool = False,
 ) -> None:
     """Write one page without scripts that loads nothing from anywhere.
 
@@ -118,11 +123,19 @@ def write_page(
     result : GofResult
         What a test returned.
     path : str or path-like
-        File to write; one that exists is replaced.
+        File to write. An earlier page is replaced.
     alpha : float
         Level at which the verdict is worded.
+    overwrite : bool
+        Whether to replace also a file that polystein did not write.
     """
-    write_whole(Path(path), page(result, alpha).encode())
+    file = path_of(path, "path")
+    if not boolean(overwrite, "overwrite") and not is_replaceable(file):
+        raise InputError(
+            f"`path` must be a new file or an earlier page; got {path}, a file that polystein did "
+            "not write. Choose another name, or replace the file with `overwrite=True`"
+        )
+    write_whole(file, page(result, alpha).encode())
 
 
 def page(result: GofResult, alpha: float = DEFAULT_LEVEL) -> str:
@@ -144,7 +157,7 @@ def page(result: GofResult, alpha: float = DEFAULT_LEVEL) -> str:
 <div class="polystein">
 {_pairs(options)}
 </div>
-<footer>Written by polystein {escape(__version__)}.</footer>
+<footer>{MARK} {escape(__version__)}.</footer>
 </body>
 </html>
 """

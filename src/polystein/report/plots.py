@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 
 from scipy.special import ndtri
 
-from polystein._lib.files import write_whole
-from polystein.errors import InputError, MissingExtraError
+from polystein._lib.files import MARK, write_whole
+from polystein._lib.imports import imported
+from polystein._version import __version__
+from polystein.errors import InputError
 from polystein.report.text import headings, p_words
 from polystein.results.result import DEFAULT_LEVEL, GofResult
 
@@ -27,6 +29,8 @@ _WORDS = {
     "not rejected": "no evidence against it",
     "inconclusive": "inconclusive",
 }
+#: Pictures of these kinds say what made them.
+_WITH_CREATOR = ("png", "svg", "pdf", "ps", "eps")
 _ACCEPTED, _REJECTED = "#0072B2", "#D55E00"
 
 
@@ -62,18 +66,19 @@ def plot_results(results: Mapping[str, GofResult], alpha: float = DEFAULT_LEVEL)
 def save(figure: Figure, path: str | os.PathLike[str]) -> None:
     """Write the figure in the format that the file's name asks for."""
     path = Path(path)
+    kind = path.suffix.removeprefix(".").lower() or "png"
+    metadata = {"Creator": f"{MARK} {__version__}"} if kind in _WITH_CREATOR else None
     picture = BytesIO()
-    figure.savefig(picture, dpi=150, format=path.suffix.removeprefix(".") or "png")
+    figure.savefig(picture, dpi=150, format=kind, metadata=metadata)
     write_whole(path, picture.getvalue())
 
 
 def new_figure(width: float, height: float) -> Figure:
     """Return an empty figure, or say which extra has Matplotlib."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise MissingExtraError("plots need Matplotlib: pip install 'polystein[cli]'") from error
-    return Figure(figsize=(width, height), layout="constrained")
+    made: Figure = imported("matplotlib.figure", "cli", "plotting").Figure(
+        figsize=(width, height), layout="constrained"
+    )
+    return made
 
 
 def _draw_statistics(axes: Axes, results: Mapping[str, GofResult], alpha: float) -> None:

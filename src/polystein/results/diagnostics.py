@@ -256,6 +256,8 @@ class Convergence:
         """The convergence that `to_dict` was called on, without its rows."""
         rhat, ess = (tuple(map(_number, values[name])) for name in _OF_MEANS)
         made = cls(tuple(values["names"]), rhat, ess)
+        if not len(made.names) == len(rhat) == len(ess):
+            raise ValueError("names and numbers of coordinates differ")
         columns = [values[name] for name in _BY_RANKS]
         if None not in columns:
             made.ranked.known.update(

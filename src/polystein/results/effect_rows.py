@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-#: From this reliability (R^2 out of fold) on, intervals cover as they say.
+#: Below this reliability (R^2 out of fold, over the draws) intervals are no promise. Above it they
+#: cover where the features explain as much under the target.
 RELIABLE = 0.99
 #: Level at which an effect counts as found, and of simultaneous intervals.
 LEVEL = 0.05
@@ -31,8 +32,9 @@ class EffectRow(NamedTuple):
     found : bool
         Whether it is at most 0.05.
     reliability : float
-        R^2, out of fold, of the function behind the row on Stein features, and lower where the
-        draws are far off. Below 0.99 the interval may be off by more than it says.
+        R^2 over the draws, out of fold, of the function behind the row on Stein features, and
+        lower where the features show that the draws are far off. Below 0.99 the interval may be
+        off by more than it says. It is no bound on what is unexplained where no draws are.
     sentence : str
         The same in words.
     estimate, error, df : float
@@ -60,7 +62,7 @@ class EffectRow(NamedTuple):
 
     @property
     def reliable(self) -> bool:
-        """Whether the interval covers as it says."""
+        """Whether the reliability is at least 0.99."""
         return self.reliability >= RELIABLE
 
     @property
@@ -84,9 +86,10 @@ class ExpectationRow(NamedTuple):
         Plain minus corrected value, the sampler's error, with its interval of level 0.95. The
         bounds are infinite where no features are of use.
     reliability : float
-        R^2, out of fold, of the function on the features, and lower where the draws are far off.
-        Below 0.99 the corrected value may be off by more than its error says, if the draws are
-        wrong.
+        R^2 over the draws, out of fold, of the function on the features, and lower where the
+        features show that the draws are far off. Below 0.99 the corrected value may be off by more
+        than its error says, if the draws are wrong. It is no bound on what is unexplained where no
+        draws are.
     reduction : float
         By what factor the correction lowers the variance.
     ess : float
@@ -108,5 +111,5 @@ class ExpectationRow(NamedTuple):
 
     @property
     def reliable(self) -> bool:
-        """Whether the corrected value is to be trusted if the draws are wrong."""
+        """Whether the reliability is at least 0.99."""
         return self.reliability >= RELIABLE

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import importlib
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from polystein.errors import InputError, MissingExtraError
+from polystein._lib.imports import imported
+from polystein._lib.records import require_types, stored
+from polystein.errors import InputError
 from polystein.results.effect_rows import EffectRow, ExpectationRow
 from polystein.results.tolerance import Tolerance, checked_bound, judged
 
@@ -106,8 +107,11 @@ class EffectTable:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> EffectTable:
         """The table that `to_dict` was called on."""
-        rows = tuple(EffectRow(**_unbounded(row)) for row in values["rows"])
-        return cls(rows, values["looks"], values["hint"], values["complete"])
+        with stored(values):
+            rows = tuple(EffectRow(**_unbounded(row)) for row in values["rows"])
+            made = cls(rows, values["looks"], values["hint"], values["complete"])
+            require_types(made)
+        return made
 
     def to_dataframe(self) -> Any:
         """The rows as a pandas DataFrame."""
@@ -180,8 +184,5 @@ def _unbounded(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _dataframe(rows: Sequence[Any]) -> Any:
-    try:
-        pandas = importlib.import_module("pandas")
-    except ImportError as error:
-        raise MissingExtraError("`to_dataframe` needs pandas: pip install pandas") from error
+    pandas = imported("pandas", None, "`to_dataframe`")
     return pandas.DataFrame([row._asdict() for row in rows])

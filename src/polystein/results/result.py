@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from polystein._lib.arguments import is_finite_number
-from polystein.errors import InputError
+from polystein._lib.arguments import integer, is_finite_number, one_of
+from polystein._lib.records import require_types, stored
+from polystein.errors import InputError, printable
 from polystein.results.diagnostics import Diagnostics
 from polystein.results.effects import EffectTable, WithEffects
 from polystein.results.evidence import Component, Evidence, Explanation, evidence_shares
@@ -114,9 +115,15 @@ class GofResult(WithEffects):
     effect_table: EffectTable | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
-        """Refuse a p-value that is none: NaN must never pass for "not rejected"."""
-        if not 0.0 <= self.pvalue <= 1.0:
+        """Refuse what no test gives; a p-value of NaN must never pass for "not rejected"."""
+        if not (is_finite_number(self.statistic) or isinstance(self.statistic, float)):
+            raise InputError(f"`statistic` must be a real number; got {self.statistic!r}")
+        if not (is_finite_number(self.pvalue) and 0.0 <= self.pvalue <= 1.0):
             raise InputError(f"`pvalue` must be between 0 and 1; got {self.pvalue!r}")
+        one_of(self.alternative, Alternative, "alternative")
+        if not isinstance(self.method, str):
+            raise InputError(f"`method` must be a string; got {self.method!r}")
+        integer(self.dimension, "dimension", least=1)
 
     def rejected(self, alpha: float = DEFAULT_LEVEL) -> bool:
         """Whether H0 is rejected at the level: the p-value is at most `alpha`."""
@@ -168,6 +175,13 @@ class GofResult(WithEffects):
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> GofResult:
         """The result that `to_dict` was called on; unknown keys are ignored."""
+        with stored(values):
+            made = cls._from_stored(values)
+            require_types(made)
+        return made
+
+    @classmethod
+    def _from_stored(cls, values: Mapping[str, Any]) -> GofResult:
         version = values.get("schema_version")
         if version not in _READABLE:
             raise InputError(
@@ -175,23 +189,33 @@ class GofResult(WithEffects):
                 f"{_READABLE[0]}; got schema_version {version!r}. Run the test again with this "
                 "version."
             )
-        values = {**_LATER, **values}
+        values = _printable({**_LATER, **values})
         known = {one.name: values[one.name] for one in fields(cls) if one.name != "effect_table"}
         table = values["effects"]
         known["effect_table"] = None if table is None else EffectTable.from_dict(table)
         known["components"] = tuple(Component(**one) for one in values["components"])
         known["evidence"] = Evidence.from_dict(values["evidence"])
         known["warnings"], known["reasons"] = tuple(values["warnings"]), tuple(values["reasons"])
-        known["ess"] = math.nan if values["ess"] is None else values["ess"]
+        for name in ("statistic", "ess"):
+            known[name] = math.nan if values[name] is None else float(values[name])
+        if values["tolerance"] is not None and not is_finite_number(
+            values["settings"]["tolerance"]
+        ):
+            raise TypeError("the tolerance among the settings is no number")
         if values["diagnostics"] is not None:
             known["diagnostics"] = Diagnostics.from_dict(values["diagnostics"])
         return cls(**known)
 
-    def to_html(self, path: str | os.PathLike[str]) -> None:
-        """Write a self-contained HTML page."""
+    def to_html(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write a self-contained HTML page.
+
+        An earlier page is replaced, another file only with ``overwrite=True``.
+        """
+        from polystein._lib.files import writing
         from polystein.report.html import write_page
 
-        write_page(self, path)
+        with writing("path", path):
+            write_page(self, path, overwrite=overwrite)
 
     def __repr__(self) -> str:
         statistic = f"{self.statistic_name} = {self.statistic:.4g}"
@@ -206,6 +230,15 @@ class GofResult(WithEffects):
         from polystein.report.html import fragment
 
         return fragment(self)
+
+
+def _printable(value: Any) -> Any:
+    """The value with all strings in it, which others may have written, fit to be printed."""
+    if isinstance(value, Mapping):
+        return {_printable(key): _printable(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_printable(item) for item in value]
+    return printable(value) if isinstance(value, str) else value
 
 
 def _plain(value: Any) -> Any:

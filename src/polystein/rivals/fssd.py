@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 from scipy.optimize import minimize
 
-from polystein._lib.arguments import boolean, integer
+from polystein._lib.arguments import boolean, replicates_of
 from polystein._lib.notes import Notes
 from polystein._lib.numerics import finite
 from polystein._lib.random import Streams
@@ -79,7 +79,7 @@ def fssd_test(
         As for `Sample`; a `Sample` stands in for both. Rows are taken to be
         independent; chains emit a `DependenceWarning`.
     n_locations : int
-        Number J of locations.
+        Number J of locations, at most 1,000,000.
     optimise : bool
         Whether locations and width are trained (FSSD-opt). Otherwise (FSSD-rand)
         they are drawn from a Gaussian fitted to all rows and set by the median
@@ -87,9 +87,9 @@ def fssd_test(
     train : float
         Share of the rows, taken at random, that train; unused without `optimise`.
     max_steps : int
-        Largest number of steps of the search.
+        Largest number of steps of the search, at most 1,000,000.
     n_simulations : int
-        Number B of draws from the simulated null law; the p-value is
+        Number B of draws from the simulated null law, at most 1,000,000; the p-value is
         (b + 1)/(B + 1), where b of them are at least as large as the statistic.
     rng : int, SeedSequence, Generator or None
         An int or SeedSequence reproduces the result.
@@ -130,9 +130,9 @@ def fssd_test(
     >>> ps.fssd_test(draws, lambda x: -x, rng=1).pvalue < 0.01
     True
     """
-    J = integer(n_locations, "n_locations", least=1)
-    steps = integer(max_steps, "max_steps", least=1)
-    simulations = integer(n_simulations, "n_simulations", least=1)
+    J = replicates_of(n_locations, "n_locations")
+    steps = replicates_of(max_steps, "max_steps")
+    simulations = replicates_of(n_simulations, "n_simulations")
     boolean(optimise, "optimise")
     split = RandomSplit(train, weights=2 / 3)
     source, streams = as_source(draws, scores), Streams(rng)
@@ -224,7 +224,8 @@ class Training:
         if draw_squares == 0.0 or score_squares == 0.0:
             which = "`draws` are all equal" if draw_squares == 0.0 else "`scores` are all zero"
             raise DegenerateError(f"{which} on the training rows, so that no width can be chosen")
-        return math.sqrt(math.sqrt(draw_squares / score_squares))
+        ratio = finite(draw_squares / score_squares, "the spread of the draws over the scores'")
+        return math.sqrt(math.sqrt(ratio))
 
     def guess(self, n_locations: int, rng: np.random.Generator) -> FiniteSet:
         """FSSD-rand: locations from a fitted Gaussian, the median heuristic's width."""

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from polystein._lib.numerics import finite
 from polystein.types import FloatArray
 
 # gamma in FSSD^2 / sqrt(sigma^2 + gamma), as in the experiments FSSD-opt was published with.
@@ -47,6 +48,7 @@ class PowerCriterion:
         self._draw_squares = np.vecdot(draws, draws)
         self._score_draws = np.vecdot(scores, draws)
 
+    @np.errstate(over="ignore", invalid="ignore", divide="ignore")
     def __call__(
         self, squared_width: float, locations: FloatArray
     ) -> tuple[float, float, FloatArray]:
@@ -63,7 +65,8 @@ class PowerCriterion:
         fssd = (n**2 * norm - diagonal) / (n * (n - 1))
         alignment = images.against(mean)
         q = share * np.vecdot(kernel, alignment)
-        variance = 4.0 * (float(np.mean(q**2)) - norm**2) + self._regulariser
+        variance = 4.0 * (float(np.mean(q**2)) - norm * norm) + self._regulariser
+        finite(variance, "the variance of FSSD^2")
         return _Power(fssd / math.sqrt(variance), variance, mean, norm, q[:, None], alignment)
 
     def _gradient(self, images: _Images, power: _Power) -> tuple[float, FloatArray]:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from polystein._lib.arguments import require_progress
 from polystein._lib.numerics import finite
 from polystein.data.passes import every_row, gathered
 from polystein.data.screen import require_shared_weight
@@ -106,6 +107,7 @@ def quadratic_forms(
     diagonal count twice. Each is made, meets all factors in one matrix product, and
     is then discarded.
     """
+    require_progress(progress)
     forms = np.zeros((len(kernels), factors.shape[1]))
     tiles = list(_upper_tiles(rows.draws.shape[0], side))
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
@@ -160,6 +162,7 @@ class SteinSample(NamedTuple):
     weights: FloatArray
 
     @classmethod
+    @np.errstate(over="ignore", invalid="ignore")  # it is reported with the discrepancy
     def of(cls, source: Source) -> SteinSample:
         """Hold all rows."""
         draws, scores, weights = _held(source)

@@ -66,7 +66,9 @@ class IMQKernel:
 
     def profile(self, squared_distances: FloatArray) -> Profile:
         """f(r) = (c^2 + r)^beta, f'/f = beta/(c^2 + r), f''/f' = (beta - 1)/(c^2 + r)."""
-        inverse = np.reciprocal(squared_distances + np.float64(self.c) ** 2)
+        with np.errstate(over="ignore"):
+            square = finite(float(np.float64(self.c) ** 2), "the square of `c` of the kernel")
+        inverse = np.reciprocal(squared_distances + square)
         root = self.beta == -0.5
         value = np.sqrt(inverse) if root else np.power(inverse, -self.beta)
         return Profile(value, self.beta * inverse, (self.beta - 1.0) * inverse)
@@ -111,7 +113,10 @@ class GaussianKernel:
         """f(r) = exp(-r/(2 s^2)), f'/f = f''/f' = -1/(2 s^2)."""
         if self.bandwidth == "median":
             raise InputError("`bandwidth` must be a number before the kernel can be evaluated")
-        rate = np.float64(-0.5) / np.float64(self.bandwidth) ** 2
+        # The square of a width beyond 1e154 is infinite: the kernel is constant to all digits. That
+        # of one below 1e-162 is zero, which the values of the kernel do not survive.
+        with np.errstate(over="ignore", divide="ignore", under="ignore"):
+            rate = np.float64(-0.5) / np.float64(self.bandwidth) ** 2
         return Profile(np.exp(rate * squared_distances), rate, rate)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from polystein._lib.arguments import integer, one_of
+from polystein._lib.arguments import one_of, replicates_of
 from polystein._lib.numerics import finite
 from polystein.data.sample import as_source
 from polystein.data.screen import require_shared_weight
@@ -109,8 +109,8 @@ def ksd_test(
         for chains, where neighbouring rows bias the statistic as the diagonal terms do,
         and dropping the diagonal alone would not help.
     n_bootstrap : int
-        Number of replicates B; the p-value is (b + 1)/(B + 1), where b of them are
-        at least as large as the statistic, and so never 0.
+        Number of replicates B, at most 1,000,000; the p-value is (b + 1)/(B + 1), where b
+        of them are at least as large as the statistic, and so never 0.
     length : float or "auto"
         For chains: the number of rows over which the multipliers stay dependent. "auto"
         estimates it from the autocorrelation of the scores.
@@ -142,7 +142,7 @@ def ksd_test(
     >>> ps.ksd_test(draws, lambda x: -x, n_bootstrap=199, rng=1).pvalue
     0.005
     """
-    integer(n_bootstrap, "n_bootstrap", least=1)
+    replicates_of(n_bootstrap, "n_bootstrap")
     source = as_source(draws, scores)
     estimator = chosen_estimator(estimator, source)
     sample = SteinSample.of(source)

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from polystein._lib.arguments import integer, is_finite_number, one_of
+from polystein._lib.arguments import is_finite_number, one_of, replicates_of
 from polystein._lib.numerics import TINY, finite
 from polystein.data.sample import as_source
 from polystein.data.source import Source
@@ -57,9 +57,9 @@ def ksdagg_test(
         The collection. The default is 2^i times the median of the distances between
         rows (see `GaussianKernel`), for i from -5 to 3.
     n_bootstrap : int
-        Replicates B1 for each bandwidth's own p-value.
+        Replicates B1 for each bandwidth's own p-value, at most 1,000,000.
     n_correction : int
-        Further replicates B2, for the level of the union.
+        Further replicates B2, for the level of the union, at most 1,000,000.
     length, rng, progress
         As for `ksd_test`.
 
@@ -102,8 +102,8 @@ def ksdagg_test(
     >>> ps.ksdagg_test(draws, lambda x: -x, rng=1).pvalue < 0.01
     True
     """
-    integer(n_bootstrap, "n_bootstrap", least=1)
-    integer(n_correction, "n_correction", least=1)
+    replicates_of(n_bootstrap, "n_bootstrap")
+    replicates_of(n_correction, "n_correction")
     source = as_source(draws, scores)
     sample = SteinSample.of(source)
     widths = _collection(bandwidths, sample.rows.draws)
@@ -172,6 +172,7 @@ def own_pvalues(forms: FloatArray, n_bootstrap: int) -> FloatArray:
     return 1.0 - np.array(below) / (1 + n_bootstrap)
 
 
+@np.errstate(over="ignore", invalid="ignore")  # a spread beyond all numbers is no excess
 def _strongest(forms: FloatArray, pvalues: FloatArray) -> int:
     """The bandwidth with the smallest p-value; of several, the one with the largest excess."""
     replicates = forms[:, 1:]

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from polystein._lib.arguments import integer, is_integer
+from polystein._lib.arguments import is_integer, replicates_of
 from polystein._lib.numerics import EPSILON, finite
 from polystein._lib.random import Streams
 from polystein.data.passes import Tick, every_row, visit_blocks
@@ -83,7 +83,7 @@ def nystrom_ksd_test(
     >>> ps.nystrom_ksd_test(draws, lambda x: -x, n_bootstrap=199, rng=1).pvalue
     0.005
     """
-    integer(n_bootstrap, "n_bootstrap", least=1)
+    replicates_of(n_bootstrap, "n_bootstrap")
     source = as_source(draws, scores)
     count = _validated_landmarks(n_landmarks, source.layout.total)
     draws, scores = held_rows(source)
@@ -109,6 +109,7 @@ def nystrom_ksd_test(
 class Landmarks:
     """The m rows that span the functions onto which the mean is projected."""
 
+    @np.errstate(over="ignore", invalid="ignore")  # it is reported with the discrepancy
     def __init__(self, kernel: RadialKernel, draws: FloatArray, scores: FloatArray) -> None:
         self._kernel, self._centre = kernel, draws.mean(axis=0)
         self._rows = stein_rows(draws, scores, self._centre)

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from scipy.special import betaincinv, gammaln
 
-from polystein._lib.arguments import integer, is_finite_number, one_of
+from polystein._lib.arguments import is_finite_number, one_of, replicates_of
 from polystein._lib.notes import Notes
 from polystein._lib.numerics import finite
 from polystein._lib.random import Streams
@@ -39,6 +39,9 @@ Calibration: TypeAlias = Literal["wild-bootstrap", "published"]
 GAMMA = 0.25
 DEGREES_OF_FREEDOM = 0.5
 MEDIANS = 4.0
+# Beyond these the squares of c' or of locations leave the range of a float64, but for the most
+# degrees of freedom: nu is normal to six digits there, and a difference of log-gammas loses more.
+RANGES = {"medians": (1e-100, 1e100), "degrees_of_freedom": (0.1, 1e6)}
 # ... but for the wild bootstrap so large that the kurtosis of a feature is about n to this power.
 KURTOSIS_POWER = 1.0 / 3.0
 # The default numbers of replicates, and the part of the largest variance below which one is zero.
@@ -75,19 +78,20 @@ def rfsd_test(
         As for `Sample`; a `Sample` stands in for both. Rows are taken to be
         independent; chains emit a `DependenceWarning`.
     n_features : int
-        Number M of locations.
+        Number M of locations, at most 1,000,000.
     calibration : "wild-bootstrap" or "published"
         Where the null law comes from. The first keeps its level in every dimension; the
         second is behind the published figures, is there to reproduce them, and says
         nothing in high dimension. See Notes.
     medians : float
-        Median distances between the draws in c, of which c' is about a half.
+        Median distances between the draws in c, of which c' is about a half; from 1e-100
+        to 1e100.
     degrees_of_freedom : float
-        Those of nu.
+        Those of nu, from 0.1 to 1e6.
     n_bootstrap : int, optional
         Number B of replicates, by default 500, or 3,000 simulations for the published
-        calibration; the p-value is (b + 1)/(B + 1), where b of them are at least as
-        large as the statistic.
+        calibration, at most 1,000,000; the p-value is (b + 1)/(B + 1), where b of them
+        are at least as large as the statistic.
     rng : int, SeedSequence, Generator or None
         An int or SeedSequence reproduces the result.
 
@@ -148,10 +152,10 @@ def rfsd_test(
     >>> ps.rfsd_test(draws, lambda x: -x, calibration="published", rng=1).pvalue < 0.01
     True
     """
-    count = integer(n_features, "n_features", least=1)
+    count = replicates_of(n_features, "n_features")
     setting = Setting(count, calibration, medians, degrees_of_freedom)
     wanted = REPLICATES[calibration] if n_bootstrap is None else n_bootstrap
-    replicates = integer(wanted, "n_bootstrap", least=1)
+    replicates = replicates_of(wanted, "n_bootstrap")
     source, streams = as_source(draws, scores), Streams(rng)
     notes = Notes(source.facts.warnings)
     require_rows(source)
@@ -184,10 +188,14 @@ class Setting:
 
     def __post_init__(self) -> None:
         one_of(self.calibration, Calibration, "calibration")
-        for name in ("medians", "degrees_of_freedom"):
+        for name, (least, most) in RANGES.items():
             value = getattr(self, name)
             if not (is_finite_number(value) and value > 0):
                 raise InputError(f"`{name}` must be a positive number; got {value!r}")
+            if not least <= float(value) <= most:
+                raise InputError(f"`{name}` must be between {least:g} and {most:g}; got {value!r}")
+            # In single precision the search of `tame_scale` would not end.
+            object.__setattr__(self, name, float(value))
 
     @property
     def published(self) -> bool:
@@ -214,6 +222,7 @@ class Locations:
     log_weights: FloatArray
     log_unit: float
 
+    @np.errstate(over="ignore", invalid="ignore")  # it is reported with the discrepancy
     def features(self, draws: FloatArray, scores: FloatArray) -> FloatArray:
         """(s_i Phi + dPhi/dx_i) / (M nu) of every row, of shape (rows, M d)."""
         differences = (draws[:, None, :] - self.locations) / self.c
@@ -233,10 +242,12 @@ class Locations:
             "locations": self.locations.tolist(),
         }
 
+    @np.errstate(over="ignore", invalid="ignore")
     def discrepancy(self, means: FloatArray) -> FloatArray:
         """Sum over coordinates of (sum over locations of |mean|)^2, of each row of means."""
         sizes = np.abs(means).reshape(-1, *self.locations.shape).sum(axis=1)
-        result: FloatArray = np.vecdot(sizes, sizes)
+        with np.errstate(over="ignore"):  # `rfsd_test` refuses a statistic that is infinite
+            result: FloatArray = np.vecdot(sizes, sizes)
         return result
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,11 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from polystein._lib.arguments import require_progress
+from polystein._lib.arrays import in_double
 from polystein.data.source import Block, Facts, Layout, checked_names
 from polystein.errors import InputError, PolysteinError
 from polystein.scale.sources import evaluation, require_finite
 from polystein.scale.spill import EvaluatedScores
-from polystein.scale.stores import Shape, in_double
+from polystein.scale.stores import Shape
 from polystein.types import FloatArray, Progress, ScoreFunction
 
 _ONCE = (
@@ -21,13 +24,16 @@ _ONCE = (
     "Pass a function that makes a new one, as in `lambda: make_blocks()`, or an object with "
     "`__iter__`."
 )
+#: Words of 8 bytes that a block is folded into: whole lines of the cache, and no multiple of many
+#: dimensions, so that rows that change places change the sum.
+_FOLDED = 8 * 127
 
 
 class BlockSource:
     """Blocks (draws, scores), or blocks of draws with a score function: one chain, in order.
 
     The blocks are walked once to count their rows, unless they say by a ``shape`` how many rows
-    and columns there are. Every walk must give the same blocks.
+    and columns there are. Every walk must give the same blocks, which a checksum of each finds out.
     """
 
     weighted, log_scale, sequential, grain = False, 0.0, True, 1
@@ -43,6 +49,7 @@ class BlockSource:
         cache: Path | None = None,
         progress: Progress | None = None,
     ) -> None:
+        require_progress(progress)
         self._blocks, self._walk = blocks, _Walk(blocks, paired=score is None)
         rows, dimension = _declared(blocks) or self._counted(progress)
         shape = Shape((rows,), dimension, chains=False)
@@ -106,7 +113,9 @@ class BlockSource:
         return f"{type(self).__name__}({self.layout}{evaluation(self._score)})"
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_walk": _Walk(self._blocks, paired=self._score is None)}
+        walk = _Walk(self._blocks, paired=self._score is None)
+        walk.digests = self._walk.digests
+        return {**self.__dict__, "_walk": walk}
 
 
 class _Walk:
@@ -114,7 +123,8 @@ class _Walk:
 
     def __init__(self, blocks: Any, *, paired: bool) -> None:
         self._make, self._paired = _maker(blocks), paired
-        self._first: NDArray[Any] | None = None
+        #: What each block was in the first walk, by its number.
+        self.digests: dict[int, dict[str, tuple[int, int]]] = {}
         self.width: int | None = None
         self._begin()
 
@@ -136,7 +146,7 @@ class _Walk:
             self._draws, self._scores = found
             self.start, self.stop = self.stop, self.stop + len(self._draws)
             if len(self._draws):
-                self._require_same_beginning()
+                self._require_same_as_before()
                 return True
         return False
 
@@ -187,18 +197,22 @@ class _Walk:
         self.width = width
         return draws, scores
 
-    def _require_same_beginning(self) -> None:
-        """Blocks that are drawn anew in every walk would mix different draws."""
-        if self.start > 0:
-            return
-        beginning = np.array(self._draws[0])
-        if self._first is None:
-            self._first = beginning
-        elif not np.array_equal(self._first, beginning, equal_nan=True):
+    def _require_same_as_before(self) -> None:
+        """Blocks that are drawn anew, or shuffled, in every walk would mix different draws."""
+        parts = {"draws": self._draws, "scores": self._scores} if self._paired else {
+            "draws": self._draws
+        }  # fmt: skip
+        digests = {name: (self.start, _digest(array)) for name, array in parts.items()}
+        before = self.digests.setdefault(self.number, digests)
+        changed = [name for name in digests if digests[name] != before[name]]
+        if changed:
+            number = self.number
+            self._begin()
             raise InputError(
-                "`draws` must give the same blocks in every pass; the first row of block "
-                f"{self.number} is another one than before. Fix the seed inside of the function "
-                "that makes the blocks."
+                f"`draws` must give the same blocks in every pass; the {changed[0]} of block "
+                f"{number} are other ones than before. Fix the seed inside of the function that "
+                "makes the blocks, and shuffle nothing. For scores that never come out quite the "
+                "same pass blocks of draws, a score function and `cache`."
             )
 
     def copy(
@@ -223,6 +237,20 @@ class _Walk:
         except (TypeError, ValueError, ArithmeticError, OSError) as error:
             raise InputError(f"{here} of `draws` could not be used: {error}") from error
         require_finite(scores, "scores", lambda row: f"{here}, row {start + row}")
+
+
+def _digest(array: NDArray[Any]) -> int:
+    """A checksum of the numbers in their order; Python objects are refused when they are read.
+
+    A checksum of all bytes would take as long as `psd` takes for them. Stretches of as many words
+    are joined bit by bit before, which is as fast as memory is and finds rows in another order.
+    """
+    if array.dtype.hasobject:
+        return 0
+    data = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+    whole = data.size - data.size % (8 * _FOLDED)
+    folded = np.bitwise_xor.reduce(data[:whole].view(np.uint64).reshape(-1, _FOLDED), axis=0)
+    return zlib.crc32(data[whole:].tobytes(), zlib.crc32(folded.tobytes()))
 
 
 def _maker(blocks: Any) -> Callable[[], Iterable[Any]]:

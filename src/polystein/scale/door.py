@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -10,10 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from polystein._lib.arguments import path_of
+from polystein._lib.files import fault_of_numpy_file
+from polystein._lib.imports import imported
+from polystein._lib.zarr_codecs import require_safe_store
 from polystein.data.foreign import is_with_dask
 from polystein.data.labels import require_same_labels
 from polystein.data.source import Source
-from polystein.errors import InputError, MissingExtraError
+from polystein.errors import InputError, PolysteinError
 from polystein.scale.blocks import BlockSource
 from polystein.scale.dask import from_dask
 from polystein.scale.labelled import LabelledTable
@@ -83,7 +86,7 @@ def from_store(
     >>> ps.check(source, iid=True).verdict
     'not rejected'
     """
-    folder = None if cache is None else Path(cache)
+    folder = None if cache is None else path_of(cache, "cache")
     if folder is not None and not callable(scores):
         raise InputError("`cache` must be given with a score function only; got scores or none")
     if is_with_dask(draws, scores):
@@ -136,28 +139,39 @@ def _tables(draws: Any, scores: Any) -> tuple[Table, Any]:
 def _table(value: Any, argument: str) -> tuple[Table, Any]:
     """A table, and what holds the scores beside it in the same file."""
     if isinstance(value, str | os.PathLike):
-        return _opened(Path(value), argument)
+        return _opened(path_of(value, argument), argument)
     if type(value).__module__.startswith("xarray."):
         return LabelledTable(value, argument), None
+    if not all(hasattr(value, name) for name in ("shape", "dtype", "__getitem__")):
+        try:
+            value = np.asarray(value)
+        except (ValueError, OverflowError) as error:
+            raise InputError(f"`{argument}` must be an array of numbers; {error}") from error
     return ArrayTable(value, argument), None
 
 
 def _opened(path: Path, argument: str) -> tuple[Table, Any]:
     suffix = path.suffix.lower()
-    if not path.exists():
+    if not (path.is_file() or path.is_dir()):  # a pipe would keep us waiting
         raise InputError(f"`{argument}` must be a file or folder that exists; got {path}")
     try:
         if suffix == ".npy":
-            return ArrayTable(np.load(path, mmap_mode="r", allow_pickle=False), argument), None
+            with np.errstate(over="raise"):  # a damaged shape, multiplied out
+                array = np.load(path, mmap_mode="r", allow_pickle=False)
+            return ArrayTable(array, argument), None
         if suffix == ".zarr":
-            return _of_group(_library("zarr").open(str(path), mode="r"), path, argument)
+            zarr = imported("zarr", "scale", "reading a .zarr store")
+            require_safe_store(path, argument)
+            return _of_group(zarr.open(str(path), mode="r"), path, argument)
         if suffix in HDF5:
-            return _of_group(_library("h5py").File(path, "r"), path, argument)
-    except (OSError, ValueError, EOFError) as error:
-        if isinstance(error, InputError):
-            raise
+            h5py = imported("h5py", "scale", f"reading a {suffix} file")
+            return _of_group(h5py.File(path, "r"), path, argument)
+    except (PolysteinError, MemoryError):
+        raise
+    except Exception as error:  # damaged files make libraries raise errors of any class
         raise InputError(
-            f"`{argument}` must be an intact {suffix} file; got {path}: {error}"
+            f"`{argument}` must be an intact {suffix} file; got {path}: "
+            f"{fault_of_numpy_file(error) if suffix == '.npy' else error}"
         ) from error
     if suffix == ".parquet" or path.is_dir():
         return ParquetTable(path, argument), None
@@ -176,14 +190,10 @@ def _of_group(opened: Any, path: Path, argument: str) -> tuple[Table, Any]:
             f"`{argument}` must be an array of that name in {path}; got "
             f"{sorted(map(str, opened))}. Pass `ps.from_file` for files of ArviZ."
         )
+    if argument == "scores" and "draws" in opened:
+        raise InputError(
+            f"`scores` must be a file of scores alone; got {path}, which holds draws of its own. "
+            "Pass a complete run as the only argument."
+        )
     beside = opened["scores"] if "scores" in opened else None  # noqa: SIM401 - no mapping
     return ArrayTable(opened[argument], argument), beside
-
-
-def _library(name: str) -> Any:
-    try:
-        return importlib.import_module(name)
-    except ImportError as error:
-        raise MissingExtraError(
-            f"reading such a file needs {name}: pip install 'polystein[scale]'"
-        ) from error

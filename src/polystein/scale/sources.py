@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from polystein._lib.arrays import in_double
 from polystein.data.labels import require_same_names
 from polystein.data.source import Block, Facts, Layout, checked_names
 from polystein.errors import InputError, PolysteinError
 from polystein.scale.spill import EvaluatedScores
-from polystein.scale.stores import GroupError, Table, in_double
+from polystein.scale.stores import GroupError, Table
 from polystein.types import FloatArray
 
 
@@ -39,7 +40,7 @@ class StoredSource:
         if not isinstance(scores, EvaluatedScores):
             _require_same(draws, scores)
         own = draws.names if isinstance(scores, EvaluatedScores) else draws.names or scores.names
-        self.names = checked_names(names, shape.dimension) or own
+        self.names = checked_names(own if names is None else names, shape.dimension)
         self.layout = Layout(shape.lengths, shape.dimension, time_ordered=shape.chains)
         self.grain = max(draws.grain, getattr(scores, "grain", 1))
         self.facts = Facts()

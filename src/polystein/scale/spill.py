@@ -17,8 +17,9 @@ from typing import Any
 
 import numpy as np
 
+from polystein._lib.arrays import in_double
 from polystein.errors import InputError
-from polystein.scale.stores import Shape, in_double
+from polystein.scale.stores import Shape
 from polystein.types import FloatArray, ScoreFunction
 
 

@@ -15,9 +15,10 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from polystein._lib.arrays import holds_real_numbers, to_numpy
+from polystein._lib.arrays import holds_real_numbers
+from polystein._lib.zarr_codecs import require_safe_array
 from polystein.errors import InputError
-from polystein.types import Array, FloatArray
+from polystein.types import Array
 
 #: Libraries whose reads must not happen at the same time.
 _ONE_READ_AT_A_TIME = threading.Lock()
@@ -120,6 +121,7 @@ class ArrayTable:
     def __init__(self, array: Array, argument: str) -> None:
         self._array = array
         self.shape = _shape_of(array, argument)
+        require_safe_array(array, argument)
         chunk = _chunk_rows(array, axis=int(self.shape.chains))
         self.grain = min(chunk, max(self.shape.lengths))
         length = self.shape.lengths[0]
@@ -147,7 +149,10 @@ class ArrayTable:
         return rows
 
     def _slice(self, chain: int, start: int, stop: int) -> NDArray[Any]:
-        place = (chain, slice(start, stop)) if self.shape.chains else (slice(start, stop),)
+        place: tuple[Any, ...] = (slice(start, stop),)
+        place = (chain, *place) if self.shape.chains else place
+        if hasattr(self._array, "__array_namespace__"):  # it wants an index for every axis
+            place = (*place, ...)
         if self._needs_lock:
             with _ONE_READ_AT_A_TIME:
                 found = self._array[place]
@@ -265,12 +270,3 @@ def _shape_of(array: Array, argument: str) -> Shape:
         )
     lengths = (shape[1],) * shape[0] if len(shape) == 3 else (shape[0],)
     return Shape(lengths, shape[-1], len(shape) == 3)
-
-
-def in_double(rows: NDArray[Any]) -> FloatArray:
-    """Rows in double precision; what it would change is an error."""
-    if not holds_real_numbers(rows):
-        raise ValueError(f"it must hold real numbers; got dtype {rows.dtype}")
-    if rows.dtype.kind in "iu" and rows.size and int(np.abs(rows).max()) > 2**53:
-        raise ValueError("it holds integers beyond 2**53, which no float64 represents")
-    return to_numpy(rows)

@@ -160,7 +160,8 @@ def thread_count(n_jobs: int | None) -> int:
         return 1
     if not is_integer(n_jobs, least=-(2**31)) or int(n_jobs) == 0:
         raise InputError(
-            f"`n_jobs` must be a positive number of threads, or -1 for all cores; got {n_jobs!r}"
+            f"`n_jobs` must be a positive number of threads, -1 for all cores, -2 for all but one "
+            f"and so on; got {n_jobs!r}"
         )
     return int(n_jobs) if n_jobs > 0 else max(1, _cores() + 1 + int(n_jobs))
 

@@ -6,12 +6,10 @@ from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from typing import Any, Self
 
-import numpy as np
-
 from polystein._lib.arguments import is_integer, one_of
-from polystein._lib.arrays import as_rows, is_array, to_numpy
+from polystein._lib.arrays import as_rows, to_numpy
 from polystein.data.labels import require_same_labels
-from polystein.data.sample import Sample
+from polystein.data.sample import Sample, validated_array
 from polystein.errors import InputError
 from polystein.stein.moments import SteinMoments
 from polystein.types import Array, ScoreFunction, Structure
@@ -171,7 +169,7 @@ class Monitor:
         if scores is None and self._score is None:
             raise InputError("`scores` must be given, as the monitor has no score function")
         numbers = self._numbers(chain)
-        x = _of_chains(draws, len(numbers))
+        x = _of_chains(draws, "draws", len(numbers))
         if x.ndim != 3 or x.shape[0] != len(numbers):
             expected = "(n, d)" if len(numbers) == 1 else f"({len(numbers)}, n, d)"
             remedy = " A single draw is `draw[None]`." if x.ndim == 1 else ""
@@ -179,10 +177,12 @@ class Monitor:
             raise InputError(
                 f"`draws` must have the shape {expected}; got {tuple(x.shape)}.{remedy or given}"
             )
+        if 0 in x.shape:
+            raise InputError(f"`draws` must not be empty; got the shape {tuple(x.shape)}")
         if scores is None:
             # Chains after one another are validated together; no draw of one alone looks odd.
             return Sample(_one_chain(x), self._score), numbers
-        s = _of_chains(scores, len(numbers))
+        s = _of_chains(scores, "scores", len(numbers))
         if tuple(s.shape) != tuple(x.shape):
             raise InputError(
                 f"`scores` must have the shape of `draws`, {tuple(x.shape)}; got {tuple(s.shape)}"
@@ -250,9 +250,9 @@ def _require_state(state: Mapping[str, Any]) -> None:
             raise InputError(f"{expected}; got {got} for its {name!r}")
 
 
-def _of_chains(array: Array, chains: int) -> Array:
+def _of_chains(array: Array, argument: str, chains: int) -> Array:
     """An array of shape (chain, n, d), if one of (n, d) belongs to a single chain."""
-    array = array if is_array(array) else np.asarray(array)
+    array = validated_array(array, argument)
     return array[None, ...] if array.ndim == 2 and chains == 1 else array
 
 

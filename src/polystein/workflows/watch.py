@@ -202,7 +202,10 @@ class Watch:
         witness = maximiser(mean, moments.basis, moments.structure, frame)
         windows = [chain.window for chain in self._chains if chain.window is not None]
         features = np.concatenate([project(witness, window) for window in windows])
-        centre, spread = features.mean(axis=0), features.std(axis=0)
+        with np.errstate(over="ignore", invalid="ignore"):
+            centre, spread = features.mean(axis=0), features.std(axis=0)
+        if not (np.isfinite(centre).all() and np.isfinite(spread).all()):
+            raise ScaleError("the features of the test function overflow")
         flat = is_constant(spread, centre)
         if flat.all():
             raise DegenerateError("the features of the test function do not vary")

@@ -1,0 +1,91 @@
+"""Whether what was read from a file is what its annotations say."""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from polystein._lib.arguments import is_finite_number, is_integer
+from polystein.errors import InputError, PolysteinError
+
+
+@contextmanager
+def stored(values: object) -> Iterator[None]:
+    """A context that reads what `to_dict` gave: what is missing or of another kind is an error."""
+    expected = "`values` must be what `to_dict` gave"
+    if not isinstance(values, Mapping):
+        raise InputError(f"{expected}; got a {type(values).__name__}")
+    require_plain(values)
+    try:
+        yield
+    except PolysteinError:
+        raise
+    except KeyError as error:
+        raise InputError(f"{expected}; got content without {error}") from error
+    except (TypeError, ValueError, AttributeError) as error:
+        raise InputError(f"{expected}; got content that is damaged: {error}") from error
+
+
+def require_plain(values: object) -> None:
+    """Raise an error if content holds what JSON has not: other types, NaN, or infinity."""
+    if isinstance(values, Mapping):
+        if not all(isinstance(key, str) for key in values):
+            raise InputError("`values` must be what `to_dict` gave; got keys that are no strings")
+        for item in values.values():
+            require_plain(item)
+    elif isinstance(values, list | tuple):
+        for item in values:
+            require_plain(item)
+    elif not (values is None or type(values) in (str, bool) or _is_plain_number(values)):
+        raise InputError(
+            f"`values` must be what `to_dict` gave; got {values!r}, a {type(values).__name__}"
+        )
+
+
+def require_types(record: Any) -> None:
+    """Raise an error if a part of a dataclass or named tuple is not what it is annotated as.
+
+    A p-value must be between 0 and 1.
+    """
+    for name, kind in get_type_hints(type(record)).items():
+        value = getattr(record, name)
+        if not _fits(value, kind):
+            raise InputError(
+                f"`values` must be what `to_dict` gave; got {value!r} for {name} of a "
+                f"{type(record).__name__}"
+            )
+        if name == "pvalue" and not 0.0 <= value <= 1.0:
+            raise InputError(f"`pvalue` must be between 0 and 1; got {value!r}")
+
+
+def _fits(value: Any, kind: Any) -> bool:
+    """Whether a value is of the annotated kind; parts that are records are looked into."""
+    origin, arguments = get_origin(kind), get_args(kind)
+    if origin in (Union, types.UnionType):
+        return any(_fits(value, one) for one in arguments)
+    if origin is Literal:
+        return isinstance(value, str) and value in arguments
+    if origin is tuple:
+        return isinstance(value, tuple) and all(_fits(item, arguments[0]) for item in value)
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        return isinstance(value, Mapping) and all(
+            _fits(item, arguments[1]) for item in value.values()
+        )
+    if kind is float:
+        return isinstance(value, float) or _is_plain_number(value)
+    if kind is int:
+        return is_integer(value, least=0)
+    if kind is Any:
+        return True
+    if not isinstance(value, kind):
+        return False
+    if dataclasses.is_dataclass(kind) or hasattr(kind, "_fields"):
+        require_types(value)
+    return True
+
+
+def _is_plain_number(value: object) -> bool:
+    return type(value) in (int, float) and is_finite_number(value)
