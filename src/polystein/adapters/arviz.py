@@ -11,7 +11,7 @@ from polystein.adapters.assemble import assemble
 from polystein.adapters.groups import POSTERIOR, STATISTICS, ArvizData, Groups, opened
 from polystein.adapters.labels import coordinate_labels, flattened, labels_of
 from polystein.adapters.nutpie import GRADIENT, how_to_store, stored_gradients
-from polystein.data.labels import require_same_labels, require_same_names
+from polystein.data.guard.pairing import require_same_labels, require_same_names
 from polystein.data.sample import Sample
 from polystein.data.selection import Selection, variable
 from polystein.errors import InputError

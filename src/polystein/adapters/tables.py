@@ -13,7 +13,7 @@ import numpy as np
 
 from polystein._lib.files import fault_of_numpy_file
 from polystein._lib.imports import imported
-from polystein.data.labels import require_same_names
+from polystein.data.guard.pairing import require_same_names
 from polystein.data.parquet import ParquetFile
 from polystein.data.sample import Sample
 from polystein.errors import InputError, PolysteinError

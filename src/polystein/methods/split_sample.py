@@ -14,11 +14,11 @@ from polystein._lib.arguments import one_of, replicates_of, require_rule, standa
 from polystein._lib.notes import Notes
 from polystein._lib.numerics import finite, is_constant
 from polystein._lib.random import Streams, seed_sequence
-from polystein.data.axes import require_time_along_chains
 from polystein.data.coordinates import Frame
 from polystein.data.cores import side_by_side
+from polystein.data.guard.chains import require_time_along_chains
+from polystein.data.guard.rows import forbid_duplicates
 from polystein.data.passes import Accumulator, Tick, run_pass
-from polystein.data.screen import forbid_duplicates
 from polystein.data.source import Block, Source
 from polystein.data.split import Partition, Split
 from polystein.errors import (
