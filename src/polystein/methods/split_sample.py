@@ -181,7 +181,8 @@ def low_ess_warning(ess: float, least: float) -> LowESSWarning | None:
         return None
     return LowESSWarning(
         f"the p-value rests on {ess:.0f} effective test draws; it is not to "
-        f"be trusted with fewer than {least:.0f}: take more draws"
+        f"be trusted with fewer than {least:.0f}: take more draws",
+        subject="effective test draws",
     )
 
 
@@ -195,7 +196,8 @@ def heavy_tail_warning(values: LargestValues) -> HeavyTailWarning | None:
         f"{LARGEST_INDEX}): the p-value rests on a normal approximation that this many "
         "draws may not support, and on a variance that may be infinite. Use a lower "
         "`order` where there is one, more draws, or a parametrisation with lighter "
-        "tails."
+        "tails.",
+        subject="tail of u",
     )
 
 
