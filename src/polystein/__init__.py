@@ -5,7 +5,7 @@ The public names, and nothing else.
 
 from polystein import theory
 from polystein._version import __version__
-from polystein.adapters.arviz import from_arviz
+from polystein.adapters.arviz import from_arviz, to_arviz
 from polystein.adapters.blackjax import from_blackjax
 from polystein.adapters.bridgestan import from_bridgestan
 from polystein.adapters.cmdstan import from_cmdstan
@@ -16,7 +16,6 @@ from polystein.adapters.nutpie import from_nutpie
 from polystein.adapters.pymc import from_pymc
 from polystein.adapters.pystan import from_pystan
 from polystein.adapters.scipy import from_scipy
-from polystein.adapters.to_arviz import to_arviz
 from polystein.adapters.torch import from_torch
 from polystein.corrections.expectations import expectations
 from polystein.data.sample import Sample

@@ -76,10 +76,15 @@ class TaskError(StudyError):
 
 
 class PolysteinWarning(UserWarning):
-    """Base class of every warning that polystein emits."""
+    """Base class of every warning that polystein emits.
 
-    def __init__(self, message: object = "") -> None:
+    Two warnings of one class and one ``subject`` say the same thing, with other numbers. Without
+    a subject the message tells them apart.
+    """
+
+    def __init__(self, message: object = "", *, subject: str = "") -> None:
         super().__init__(printable(str(message)))
+        self.subject = subject
 
 
 class DependenceWarning(PolysteinWarning):

@@ -1,6 +1,7 @@
 """Warnings that are gathered, and the line of the caller that they point at."""
 
 import linecache
+import pickle
 import subprocess
 import sys
 import warnings
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 
 import polystein as ps
-from polystein._lib.notes import Notes, warn_caller
+from polystein._lib.notes import Notes, first_of, one_line, warn_caller
 from polystein.errors import HeavyTailWarning, LowESSWarning, PolysteinWarning
 
 FIRST = LowESSWarning("the test rows hold 12 effective draws")
@@ -53,13 +54,25 @@ def test_nothing_is_emitted_where_there_is_nothing() -> None:
     assert emitted(Notes(["an earlier one"]).emit) == []
 
 
-def test_what_several_splits_say_alike_is_kept_once() -> None:
-    """Messages that begin with the same four words, the first of them."""
+def test_what_several_splits_say_on_one_subject_is_kept_once() -> None:
+    """The first warning of each class and subject; without a subject the message decides."""
     notes = Notes()
     for size in (12, 15):
-        notes.add(LowESSWarning(f"the test rows hold {size} effective draws"))
-    notes.add(LowESSWarning("the test rows are heavy"))
-    assert notes.messages == ("the test rows hold 12 effective draws", "the test rows are heavy")
+        notes.add(LowESSWarning(f"{size} effective draws", subject="effective draws"))
+        notes.add(HeavyTailWarning(f"{size} heavy draws", subject="effective draws"))
+    notes.add(LowESSWarning("12 effective rows"), LowESSWarning("15 effective rows"))
+    notes.add(LowESSWarning("12 effective rows"), None)
+    assert notes.messages == (
+        "12 effective draws",
+        "12 heavy draws",
+        "12 effective rows",
+        "15 effective rows",
+    )
+
+
+def test_subjects_survive_pickling() -> None:
+    copied = pickle.loads(pickle.dumps(LowESSWarning("few draws", subject="draws")))
+    assert (str(copied), copied.subject) == ("few draws", "draws")
 
 
 # The line
@@ -125,3 +138,19 @@ def test_the_stack_may_end_inside() -> None:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "<string>:4: LowESSWarning: few draws" in done.stderr
+
+
+# Names
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [("beta[0]", "beta[0]"), ("a\nb", "a\\nb"), ("\x1b[31m", "\\x1b[31m"), ("σ", "σ"), ("", "")],
+)
+def test_names_stay_on_one_line(name: str, shown: str) -> None:
+    assert one_line(name) == shown
+
+
+def test_lists_of_names_end_in_dots() -> None:
+    assert first_of(["a", "b"], 2) == "a, b"
+    assert first_of(["a", "b", "c"], 2) == "a, b, ..."

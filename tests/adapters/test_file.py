@@ -1,13 +1,280 @@
-"""Files of all kinds through one reader."""
+"""Files of all kinds through one reader, and those that it refuses."""
 
+import io
+import json
+import pickle
 import sys
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
 import pytest
 
 import polystein as ps
-from tests.cli.files import SAVERS
+from polystein.adapters.file import load_table
+from polystein.errors import InputError
+from tests.bombs import Bomb, exploded
+from tests.cli.files import SAVERS, Run, save_csv, save_pair
+
+
+@pytest.fixture(autouse=True)
+def _in_a_directory_of_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize("suffix", SAVERS)
+def test_every_file_type_gives_the_same_result(run: Run, good: np.ndarray, suffix: str) -> None:
+    expected = ps.lambda_psd_test(good, -good, order=4, rng=3)
+    done = run("test", *save_pair(suffix, good), "--seed", "3", "--json")
+    # np.savetxt writes 18 digits after the point: nothing is lost.
+    assert json.loads(done.out)["statistic"] == pytest.approx(expected.statistic, rel=1e-12)
+
+
+def test_npz_holds_draws_and_scores(run: Run, bad: np.ndarray) -> None:
+    np.savez("both.npz", draws=bad, scores=-bad)
+    assert run("test", "both.npz").code == 1
+
+
+def test_npz_may_hold_log_weights(run: Run) -> None:
+    """Draws that are too wide, with the weights that put them right, and without."""
+    rng = np.random.default_rng(0)
+    draws = 1.5 * rng.standard_normal((2000, 2))
+    log_weights = -0.5 * np.sum(draws**2 * (1.0 - 1.5**-2), axis=1)
+    np.savez("weighted.npz", draws=draws, scores=-draws, log_weights=log_weights)
+    np.savez("plain.npz", draws=draws, scores=-draws)
+    assert run("check", "weighted.npz", "--iid").code == 0
+    assert run("check", "plain.npz", "--iid").code == 1
+
+
+def test_npz_may_hold_names(run: Run, bad: np.ndarray) -> None:
+    np.savez("named.npz", draws=bad, scores=-bad, names=["mu", "tau", "z"])
+    assert load_table(Path("named.npz"), "draws").names == ("mu", "tau", "z")
+    np.savez("wrong.npz", draws=bad, scores=-bad, names=[1, 2, 3])
+    assert "key names of wrong.npz must be a list of strings" in run("test", "wrong.npz").err
+
+
+def test_npz_with_a_key_that_means_nothing_is_refused(run: Run, good: np.ndarray) -> None:
+    np.savez("odd.npz", draws=good, scores=-good, weights=np.ones(len(good)))
+    done = run("test", "odd.npz")
+    assert done.code == 2
+    assert (
+        "only log_weights and names may be missing; got ['draws', 'scores', 'weights']" in done.err
+    )
+
+
+def test_a_file_of_each_type_may_be_mixed(run: Run, bad: np.ndarray) -> None:
+    np.savez("draws.npz", draws=bad)
+    save_csv(Path("scores.csv"), -bad, header="a,b,c")
+    assert run("test", "draws.npz", "scores.csv").code == 1
+
+
+@pytest.mark.parametrize("start", ["a,b,c\n", '"a","b","c"\r\n', "\ufeffa,b,c\n", ""])
+def test_csv_with_and_without_names(run: Run, bad: np.ndarray, start: str) -> None:
+    np.save("scores.npy", -bad)
+    body = io.StringIO()
+    np.savetxt(body, bad, delimiter=",")
+    Path("draws.csv").write_text(start + body.getvalue() + "\n\n", encoding="utf-8")
+    assert run("test", "draws.csv", "scores.npy").code == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("1,2\n3\n", "line 2 of draws.csv: expected 2 numbers, as on line 1; got 1"),
+        ("a,b\n1,2\n3,4,5\n", "line 3 of draws.csv: expected 2 numbers, as on line 1; got 3"),
+        ("a,b\n1,2\n3,x\n", "line 3 of draws.csv, column 2: expected a number; got 'x'"),
+        ("a,b\n1,2\n3,\n", "line 3 of draws.csv, column 2: expected a number; got ''"),
+        ("1,2\n\n3,4\n", "line 2 of draws.csv: expected numbers; got nothing"),
+        ("1\n\n3\n", "line 2 of draws.csv: expected numbers; got nothing"),
+        ("\n1\n2\n", "line 1 of draws.csv: expected numbers; got nothing"),
+        ("a,b\n1,2\n \n3,4\n", "line 3 of draws.csv: expected numbers; got nothing"),
+        ("1,2\n,\n", "line 2 of draws.csv, column 1: expected a number; got ''"),
+        ("1,2\n3,NA\n", "line 2 of draws.csv, column 2: expected a number; got 'NA'"),
+        ("1,2\n3,1_000\n", "must be numbers separated by commas; got draws.csv: "),
+        ("1,2\n3,-inf\n", "`draws` must be finite; got 1 non-finite value"),
+        ("a,b\n1,2\n3,nan\n", "`draws` must be finite; got 1 non-finite value"),
+        (",a,b\n0,1,2\n1,3,4\n", "column 1 unnamed. Is it a row number?"),
+        ("0,1\n1.5,2.5\n", "column numbers or a draw?"),
+        ("a,b,c\n1,2\n3,4\n", "a name for each of 2 columns; got 3 names in draws.csv"),
+        ("a\n1,2\n3,4\n", "a name for each of 2 columns; got 1 names in draws.csv"),
+        ("1,2\n3;4\n", "line 2 of draws.csv: expected 2 numbers, as on line 1; got 1"),
+        ("a;b\n1,5;2\n", "line 2 of draws.csv, column 1: expected a number; got '1,5'"),
+        ("# stan_version_major = 2\nlp__,x\n1,2\n", "with CmdStan's files, which"),
+        ("a,b\n", "at least one line of numbers"),
+        ("a,b\n\n \n", "at least one line of numbers"),
+        ("1" * 200_000, "field larger than field limit"),
+        ("", "at least one line of numbers"),
+    ],
+)
+def test_csv_errors_say_where(run: Run, text: str, message: str) -> None:
+    Path("draws.csv").write_text(text, encoding="utf-8")
+    np.save("scores.npy", np.zeros((2, 2)))
+    done = run("test", "draws.csv", "scores.npy")
+    assert done.code == 2
+    assert message in done.err
+    assert done.err.count("\n") == 1
+
+
+def test_csv_that_is_not_utf_8(run: Run, good: np.ndarray) -> None:
+    np.save("scores.npy", -good)
+    Path("draws.csv").write_bytes(b"\xff\xfe1,2\n")
+    assert "must be UTF-8 text" in run("test", "draws.csv", "scores.npy").err
+
+
+def test_csv_that_is_not_utf_8_further_down() -> None:
+    Path("draws.csv").write_bytes(b"1,2\n3,\xff\n")
+    with pytest.raises(InputError, match="must be UTF-8 text"):
+        load_table(Path("draws.csv"), "draws")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a,b\r1,2.5\r3,4\r",
+        'a,b\n"1","2.5"\n"3","4"\n',
+        "a,b\n 1 ,\t2.5\n+3,.4e1\n",
+        "\ufeffa,b\n1,2.5\n3,4",
+        "a;b\n1;2.5\n3;4\n",
+        "a\tb\n1\t2.5\n3\t4\n",
+        '"a";"b"\n1;2.5\n3;4\n',
+    ],
+)
+def test_csv_may_be_written_in_many_ways(text: str) -> None:
+    Path("draws.csv").write_bytes(text.encode())
+    values, names = load_table(Path("draws.csv"), "draws")[:2]
+    assert values.tolist() == [[1.0, 2.5], [3.0, 4.0]]
+    assert names == ("a", "b")
+
+
+def test_csv_numbers_are_read_to_the_last_digit(good: np.ndarray) -> None:
+    draws = np.concatenate([good, good * 1e-300, good * 1e300, [[np.nan, np.inf, -np.inf]]])
+    save_csv(Path("draws.csv"), draws)
+    np.testing.assert_array_equal(load_table(Path("draws.csv"), "draws").values, draws)
+
+
+def test_csv_names_may_hold_commas() -> None:
+    Path("draws.csv").write_text('"L[1,1]","L[2,1]"\n1,2\n', encoding="utf-8")
+    assert load_table(Path("draws.csv"), "draws").names == ("L[1,1]", "L[2,1]")
+
+
+def test_csv_lines_may_be_longer_than_a_block() -> None:
+    """PyArrow parses a megabyte at a time unless it is told otherwise."""
+    wide = np.full((2, 2000), 0.5)
+    cell = "0.5".ljust(1500, "0")
+    Path("draws.csv").write_text(f"{','.join([cell] * 2000)}\n" * 2, encoding="utf-8")
+    np.testing.assert_array_equal(load_table(Path("draws.csv"), "draws").values, wide)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_without_pyarrow_the_extra_is_named(
+    run: Run, good: np.ndarray, monkeypatch: pytest.MonkeyPatch, suffix: str
+) -> None:
+    pair = save_pair(suffix, good)
+    monkeypatch.delitem(sys.modules, f"pyarrow{suffix}")
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    done = run("test", *pair)
+    assert done.code == 2
+    assert "needs pyarrow: pip install 'polystein[cli]'" in done.err
+
+
+def test_columns_in_another_order_are_not_paired(run: Run, good: np.ndarray) -> None:
+    save_csv(Path("draws.csv"), good, header="a,b,c")
+    save_csv(Path("scores.csv"), -good, header="a,c,b")
+    done = run("test", "draws.csv", "scores.csv")
+    assert done.code == 2
+    assert "in the order of `draws`, a, b, c; got a, c, b" in done.err
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"a": [1.0, None], "b": [1.0, 2.0]}, "has 1 missing values in column 'a'"),
+        ({"a": [1.0, 2.0], "b": ["u", "v"]}, "the type string in column 'b'"),
+        ({"a": [1.0, 2.0], "__index_level_0__": [0, 1]}, "no row index among its columns"),
+        ({"a": [1.0, 2.0], "__index_level_0__": ["u", "v"]}, "no row index among its columns"),
+        (
+            {"a": [1.0, float("nan")], "b": [1.0, 2.0]},
+            "`draws` must be finite; got 1 non-finite value",
+        ),
+        ({}, "at least one column"),
+    ],
+)
+def test_parquet_errors_name_the_column(
+    run: Run, columns: dict[str, list[object]], message: str
+) -> None:
+    pyarrow.parquet.write_table(pa.table(columns), "draws.parquet")
+    np.save("scores.npy", np.zeros((2, 2)))
+    done = run("test", "draws.parquet", "scores.npy")
+    assert done.code == 2
+    assert message in done.err
+
+
+@pytest.mark.parametrize("suffix", [".npy", ".npz", ".parquet"])
+def test_broken_files(run: Run, good: np.ndarray, suffix: str) -> None:
+    path = Path(f"draws{suffix}")
+    if suffix == ".npz":
+        np.savez(path, draws=good, scores=-good)
+    else:
+        SAVERS[suffix](path, good)
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    np.save("scores.npy", -good)
+    done = run("test", path, "scores.npy")
+    assert done.code == 2
+    assert "`draws` must be" in done.err
+
+
+@pytest.mark.parametrize("name", ["bomb.pkl", "bomb.PICKLE", "bomb.pt", "bomb.joblib"])
+def test_pickles_are_refused_by_name(run: Run, name: str) -> None:
+    Path(name).write_bytes(pickle.dumps(Bomb()))
+    done = run("test", name)
+    assert done.code == 2
+    assert "must not be a pickle" in done.err
+    assert not exploded()
+
+
+@pytest.mark.parametrize("kind", ["renamed.npy", "renamed.npz", "object.npy", "object.npz"])
+def test_pickles_in_disguise_are_refused(run: Run, kind: str) -> None:
+    objects = np.array([Bomb()], dtype=object)
+    if kind.startswith("renamed"):
+        Path(kind).write_bytes(pickle.dumps(Bomb()))
+    elif kind.endswith("npy"):
+        np.save(kind, objects, allow_pickle=True)
+    else:
+        np.savez(kind, draws=objects, scores=objects)
+    done = run("test", kind, kind)
+    assert done.code == 2
+    assert "without pickled objects" in done.err
+    assert not exploded()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["missing.npy", "missing.npy"], "must be a file that exists; got missing.npy"),
+        (["draws.txt"], "must be a file of type .npy, .npz, .csv, .parquet; got draws.txt"),
+        (["draws.npy"], "`scores` are missing: give a second file"),
+        (["half.npz"], "`scores` must be a key of half.npz; got the keys ['draws']"),
+        (["folder.npy", "draws.npy"], "must be a file that exists; got folder.npy"),
+        (["draws.npy", "short.npy"], "the shape of `draws`, (400, 3); got (399, 3)"),
+        (["line.npy", "line.npy"], "For one scalar parameter pass `draws[:, None]`"),
+    ],
+)
+def test_what_cannot_be_read_is_named(
+    run: Run, good: np.ndarray, arguments: list[str], message: str
+) -> None:
+    Path("folder.npy").mkdir()
+    np.save("draws.npy", good)
+    np.save("short.npy", good[1:])
+    np.save("line.npy", good[:, 0])
+    np.savez("half.npz", draws=good)
+    done = run("test", *arguments)
+    assert done.code == 2
+    assert message in done.err
+    assert done.out == ""
+
+
+# From Python
 
 
 @pytest.mark.parametrize("suffix", SAVERS)

@@ -23,9 +23,8 @@ from polystein.corrections.gram import Folds, GramPass
 from polystein.corrections.influence import Combination, InfluencePass
 from polystein.corrections.products import ProductSums
 from polystein.data.coordinates import RAW, DrawMoments
+from polystein.data.guard.rows import LargestDeviations, PositiveWeights, RowKeys, ScreenedRows
 from polystein.data.passes import Tick, every_row, run_pass
-from polystein.data.screen import LargestDeviations, PositiveWeights, RowKeys
-from polystein.data.screened_rows import ScreenedRows
 from polystein.data.source import Source
 from polystein.data.split import TRAINING, ForRoles, Partition
 from polystein.data.weight_sums import WeightSums
@@ -241,7 +240,7 @@ CASES: dict[str, Case] = {
     ),
     "EntryVariances": Case(lambda g: EntryVariances(g.witness), _moments),
     "DrawMoments": Case(lambda g: DrawMoments(3), _frame),
-    "RowKeys": Case(lambda g: RowKeys.of_first_coordinates(), lambda a: [a.repeats()]),
+    "RowKeys": Case(lambda g: RowKeys(), lambda a: [a.repeats()]),
     "PositiveWeights": Case(
         lambda g: PositiveWeights(g.partition), lambda a: list(a._counts.values())
     ),

@@ -68,7 +68,7 @@ def test_roles_that_are_drawn_meanwhile_are_the_same(monkeypatch: pytest.MonkeyP
     """A split of one seed does not depend on what is done beside it."""
     draws = np.random.default_rng(0).standard_normal((3000, 2))
     one = ps.lambda_psd_test(draws, -draws, order=2, rng=7, n_jobs=1)
-    for module in ("screen", "cores"):
+    for module in ("guard.rows", "cores"):
         monkeypatch.setattr(f"polystein.data.{module}.MANY_ROWS", 1)
     drawn_on: list[int] = []
     partition = ps.RandomSplit.partition

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from polystein.data.axes import require_time_along_chains
+from polystein.data.guard.chains import require_time_along_chains
 from polystein.errors import InputError
 from tests.sources import MinimalSource
 

@@ -8,7 +8,7 @@ from scipy import stats
 from scipy.special import expit
 
 import polystein as ps
-from polystein.data.score_screen import score_warnings
+from polystein.data.guard.scores import score_warnings
 from tests.data.targets import Generator, equicorrelated
 from tests.rows import Array
 from tests.statistical.samplers import autoregressive

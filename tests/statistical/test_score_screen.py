@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import polystein as ps
-from polystein.data.score_screen import score_warnings
+from polystein.data.guard.scores import score_warnings
 from tests.data.targets import TARGETS
 
 pytestmark = pytest.mark.slow

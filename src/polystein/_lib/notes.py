@@ -1,4 +1,4 @@
-"""Warnings gathered while a test runs, and the line of the caller that they point at."""
+"""What users are told: warnings that a test gathers, and names fit to be printed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 import warnings
 from collections.abc import Iterable, Sequence
 
-from polystein.errors import PolysteinWarning
+from polystein.errors import PolysteinWarning, printable
 
 
 class Notes:
@@ -18,46 +18,51 @@ class Notes:
 
     def __init__(self, earlier: Iterable[str] = ()) -> None:
         self._earlier = tuple(earlier)
-        self._items: list[PolysteinWarning] = []
+        #: By their class and subject.
+        self._items: dict[tuple[type, str], PolysteinWarning] = {}
 
     def add(self, *warnings: PolysteinWarning | None) -> None:
-        """Keep warnings for later; one that several splits give alike is kept once."""
+        """Keep warnings for later; of those on one subject, as from several splits, the first."""
         for warning in warnings:
-            if warning is not None and _key(warning) not in map(_key, self._items):
-                self._items.append(warning)
+            if warning is not None:
+                self._items.setdefault((type(warning), warning.subject or str(warning)), warning)
 
     @property
     def messages(self) -> tuple[str, ...]:
         """The messages, in the order in which they were added."""
-        return (*self._earlier, *(str(item) for item in self._items))
+        return (*self._earlier, *(str(item) for item in self._items.values()))
 
     def of_kind(self, kind: type[PolysteinWarning]) -> tuple[str, ...]:
         """The messages of warnings of one kind, without those that came earlier."""
-        return tuple(str(item) for item in self._items if isinstance(item, kind))
+        return tuple(str(item) for item in self._items.values() if isinstance(item, kind))
 
     def emit(self) -> None:
         """Emit everything."""
-        for item in self._items:
+        for item in self._items.values():
             warn_caller(item)
 
 
 def warn_caller(warning: PolysteinWarning) -> None:
     """Emit a warning that points at the line outside the package that made the call."""
     caller, level = sys._getframe(), 1
-    while caller.f_back and _inside(caller.f_globals.get("__name__", "")):
+    while caller.f_back and f"{caller.f_globals.get('__name__', '')}.".startswith("polystein."):
         caller, level = caller.f_back, level + 1
     warnings.warn(warning, stacklevel=level)
 
 
-def _inside(module: str) -> bool:
-    return module == "polystein" or module.startswith("polystein.")
-
-
-def _key(warning: PolysteinWarning) -> tuple[type, list[str]]:
-    """What two splits say alike: the kind of warning and its first words, before any numbers."""
-    return type(warning), str(warning).split()[:4]
-
-
 def first_of(names: Sequence[str], most: int) -> str:
-    """The first names in a list, with dots for the others."""
+    """At most `most` names in a list, with dots for the others."""
     return ", ".join(names[:most]) + (", ..." if len(names) > most else "")
+
+
+def one_line(name: str) -> str:
+    r"""A name that others chose, with line breaks and characters that are not printed written out.
+
+    Names are escaped once, where they enter.
+
+    Examples
+    --------
+    >>> print(one_line("a\nb"))
+    a\nb
+    """
+    return printable(name).replace("\n", "\\n")

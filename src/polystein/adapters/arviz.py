@@ -1,17 +1,26 @@
-"""ArviZ: `InferenceData`, `DataTree`, netCDF files and Zarr stores, with scores from anywhere."""
+"""ArviZ: draws from its data and files, with scores from anywhere, and results written to them."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
-from polystein.adapters.assemble import assemble
-from polystein.adapters.groups import POSTERIOR, STATISTICS, ArvizData, Groups, opened
-from polystein.adapters.labels import coordinate_labels, flattened, labels_of
+from polystein._lib.imports import imported
+from polystein.adapters.assemble import assemble, coordinate_labels, side_by_side
+from polystein.adapters.groups import (
+    POSTERIOR,
+    STATISTICS,
+    ArvizData,
+    Groups,
+    labels_of,
+    opened,
+)
 from polystein.adapters.nutpie import GRADIENT, how_to_store, stored_gradients
-from polystein.data.labels import require_same_labels, require_same_names
+from polystein.data.foreign import type_name
+from polystein.data.guard.pairing import require_same_labels, require_same_names
 from polystein.data.sample import Sample
 from polystein.data.selection import Selection, variable
 from polystein.errors import InputError
@@ -61,9 +70,9 @@ def from_arviz(
             return stored_gradients(groups, selection)
         selection = groups.without_warm_up(selection)
         chosen = _chosen(groups.require(group), selection, scores, groups)
-        draws, names = flattened(chosen)
+        names = _names(chosen)
         found = _scores(scores, chosen, names, groups)
-        draws = selection.rows(draws)
+        draws = selection.rows(side_by_side(one.values for one in chosen.values()))
         return assemble(
             draws,
             found if callable(found) else selection.rows(_same_shape(found, draws, selection)),
@@ -98,13 +107,18 @@ def _chosen(
     listed = [wanted] if isinstance(wanted, str) else list(wanted)
     if all(name in own for name in listed):
         return {name: own[name] for name in listed}
-    names = [label for name in own for label in _labels(name, own[name])]
+    names = _names(own)
     kept = [variable(names[place]) for place in selection.columns(names)]
     return {name: own[name] for name in dict.fromkeys(kept)}
 
 
-def _labels(name: str, array: Any) -> list[str]:
-    return coordinate_labels(name, array.shape[2:], labels_of(array))
+def _names(variables: Mapping[str, Any]) -> list[str]:
+    """The names of all coordinates, with the labels of the variables' axes."""
+    return [
+        label
+        for name, array in variables.items()
+        for label in coordinate_labels(name, array.shape[2:], labels_of(array))
+    ]
 
 
 def _scores(
@@ -119,7 +133,7 @@ def _scores(
     if not name:
         for one in chosen:
             require_same_labels(chosen[one], stored[one])
-        return flattened({one: stored[one] for one in chosen})[0]
+        return side_by_side(stored[one].values for one in chosen)
     if name not in stored:
         raise InputError(
             f"`scores` must name a variable of the group {group!r}; got {name!r}, but there are "
@@ -175,3 +189,62 @@ def _same_shape(scores: Array, draws: Array, selection: Selection) -> Array:
             "Choose the variables by `var_names`."
         )
     return scores
+
+
+class Result(Protocol):
+    """What a test returned."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain Python values, ready for JSON."""
+
+
+def to_arviz(result: Result, data: Any = None) -> Any:
+    """Put a result beside the draws, so that it survives a netCDF round trip.
+
+    Parameters
+    ----------
+    result : GofResult
+        What a test returned.
+    data : InferenceData or DataTree, optional
+        The draws that were tested. They are not modified.
+
+    Returns
+    -------
+    InferenceData or DataTree
+        The data with a further group ``polystein``, or that group alone if there are no data. It
+        has the variables ``pvalue`` and ``statistic``, and the verdict and the whole result (as
+        JSON) among its attributes.
+
+    Examples
+    --------
+    ``ps.to_arviz(result, idata).to_netcdf("posterior.nc")``, and later
+    ``ps.GofResult.from_dict(json.loads(tree["polystein"].attrs["result"]))``.
+    """
+    if not callable(getattr(result, "to_dict", None)):
+        raise InputError(
+            f"`result` must be a GofResult, as a test returns it; got a {type_name(result)}"
+        )
+    values = result.to_dict()
+    dataset = imported("xarray", "arviz").Dataset(
+        {name: float(values[name]) for name in ("pvalue", "statistic")},
+        attrs={
+            "verdict": values["verdict"],
+            "method": values["method"],
+            "warnings": json.dumps(values["warnings"]),
+            "result": json.dumps(values, allow_nan=False),
+        },
+    )
+    if data is None:
+        tree = imported("xarray", "arviz").DataTree
+        return tree.from_dict({"polystein": dataset})
+    if type_name(data).endswith("DataTree"):
+        copied = data.copy()
+        copied["polystein"] = type(data)(dataset)
+        return copied
+    if type_name(data).endswith("InferenceData"):
+        copied = data.copy()
+        if "polystein" in copied.groups():
+            del copied["polystein"]
+        copied.add_groups({"polystein": dataset}, warn_on_custom_groups=False)
+        return copied
+    raise InputError(f"`data` must be an InferenceData or a DataTree; got a {type_name(data)}")

@@ -1,8 +1,10 @@
-"""What all adapters share: rows and coordinates that are kept, the `Sample`."""
+"""What all adapters share: checks, names of coordinates, gradients in blocks, the `Sample`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import itertools
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,9 +12,9 @@ import numpy as np
 from polystein._lib.arguments import require_progress
 from polystein._lib.arrays import to_numpy
 from polystein._lib.notes import warn_caller
+from polystein.data.facts import known_statistics
 from polystein.data.foreign import type_name
 from polystein.data.sample import Sample, validated_array
-from polystein.data.sampler_statistics import known_statistics
 from polystein.data.selection import Selection
 from polystein.data.source import Facts
 from polystein.errors import InputError, ScoreWarning
@@ -22,6 +24,8 @@ from polystein.types import Array, FloatArray, Progress
 ROWS_AT_ONCE = 1024
 #: Most numbers in the draws of such a block, so that wide draws come in smaller blocks.
 NUMBERS_AT_ONCE = 2**18
+#: Stan's names: a variable and indices from 1 on, with dots between them.
+_STAN = re.compile(r"(?P<name>[^.]+)\.(?P<indices>\d+(?:\.\d+)*)")
 
 
 def require_members(value: object, argument: str, expected: str, *members: str) -> None:
@@ -98,14 +102,55 @@ def pointwise(
     return found
 
 
-def note_single_precision(what: str, remedy: str) -> str:
-    """Warn that numbers were computed in single precision; return the message."""
+def single_precision_warnings(dtype: object, what: str, remedy: str) -> tuple[str, ...]:
+    """Warn if numbers of this dtype, of any library, are not in double precision.
+
+    Returns the messages for `Facts.warnings`.
+    """
+    if str(dtype).rpartition(".")[2] not in ("float32", "float16", "bfloat16"):
+        return ()
     warning = ScoreWarning(
         f"{what} were computed in float32, with about seven digits: rounding may pass for a fault. "
         f"{remedy}"
     )
     warn_caller(warning)
-    return str(warning)
+    return (str(warning),)
+
+
+def coordinate_labels(
+    name: str, shape: Sequence[int], labels: Sequence[Sequence[Any]] | None = None
+) -> list[str]:
+    """``theta[0]``, ``theta[1]``, ... in the order of a flattened array; ``mu`` for a scalar.
+
+    `labels` are those of each axis, in the place of numbers.
+    """
+    if len(shape) == 0:
+        return [name]
+    axes = labels or [range(size) for size in shape]
+    return [f"{name}[{', '.join(map(str, place))}]" for place in itertools.product(*axes)]
+
+
+def side_by_side(variables: Iterable[Array]) -> Array:
+    """Arrays of shape (chain, draw, ...), each flattened, next to each other: (chain, draw, d)."""
+    return np.concatenate([one.reshape(*one.shape[:2], -1) for one in variables], axis=2)
+
+
+def stan_parts(label: str) -> tuple[str, tuple[int, ...]]:
+    """A variable and the indices, from 0 on, of Stan's ``theta.1.2``."""
+    found = _STAN.fullmatch(label)
+    if found is None:
+        return label, ()
+    return found["name"], tuple(int(index) - 1 for index in found["indices"].split("."))
+
+
+def stan_names(labels: Iterable[str]) -> list[str]:
+    """Stan's own notation, from 1 on: ``theta[1, 2]`` for ``theta.1.2``."""
+    names = []
+    for label in labels:
+        name, indices = stan_parts(label)
+        inside = ", ".join(str(index + 1) for index in indices)
+        names.append(f"{name}[{inside}]" if indices else name)
+    return names
 
 
 def assemble(

@@ -6,12 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from polystein.adapters.assemble import side_by_side
 from polystein.adapters.groups import POSTERIOR, Groups
 from polystein.data.foreign import type_name
 from polystein.errors import InputError
 from polystein.types import Array
-
-_SIGNATURE = "modeling_interface"
 
 
 def is_bambi(model: Any) -> bool:
@@ -29,7 +28,7 @@ def pymc_model(model: Any) -> Any:
 
 def made_by_bambi(groups: Groups) -> bool:
     """Whether draws went through Bambi, which changes intercepts."""
-    return bool(groups.attributes(POSTERIOR).get(_SIGNATURE) == "bambi")
+    return bool(groups.attributes(POSTERIOR).get("modeling_interface") == "bambi")
 
 
 def sampled_intercepts(model: Any, own: dict[str, Any]) -> dict[str, Array]:
@@ -52,9 +51,8 @@ def sampled_intercepts(model: Any, own: dict[str, Any]) -> dict[str, Array]:
                 f"{name} of shape {own[name].shape[2:]}. Build it with `center_predictors=False`."
             )
         means = np.asarray(part.design_matrix_without_intercept).mean(axis=0)
-        terms = [own[_name(term)].values for term in component.common_terms.values()]
-        chains = own[name].shape[:2]
-        coefficients = np.concatenate([term.reshape(*chains, -1) for term in terms], axis=2)
+        terms = (own[_name(term)].values for term in component.common_terms.values())
+        coefficients = side_by_side(terms)
         found[name] = own[name].values + coefficients @ means
     return found
 

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from polystein._lib.arrays import to_numpy
-from polystein.adapters.assemble import assemble, note_single_precision
-from polystein.adapters.jax import X64
-from polystein.adapters.trees import flat_rows, jax, tree_names
+from polystein.adapters.assemble import assemble, single_precision_warnings
+from polystein.adapters.jax import X64, flat_rows, jax, tree_names
 from polystein.data.foreign import type_name
 from polystein.data.sample import MANY_CHAINS, Sample
 from polystein.data.selection import Selection
@@ -65,16 +64,13 @@ def from_blackjax(
         selection.rows(_chains_first(flat_rows(part, axes), axes, chain_axis))
         for part in (states.position, states.logdensity_grad)
     )
-    notes = []
-    if str(draws.dtype) == "float32":
-        notes.append(note_single_precision("BlackJAX's draws and gradients", X64))
     return assemble(
         draws,
         scores,
         tree_names(states.position, axes),
         selection,
         statistics=_statistics(info, axes, chain_axis, selection),
-        warnings=notes,
+        warnings=single_precision_warnings(draws.dtype, "BlackJAX's draws and gradients", X64),
     )
 
 

@@ -8,9 +8,15 @@ from typing import Any
 import numpy as np
 
 from polystein._lib.arrays import to_numpy
-from polystein.adapters.assemble import assemble, draws_array, pointwise, require_members
+from polystein.adapters.assemble import (
+    assemble,
+    draws_array,
+    pointwise,
+    require_members,
+    stan_names,
+    stan_parts,
+)
 from polystein.adapters.groups import POSTERIOR, opened
-from polystein.adapters.labels import stan_names, stan_parts
 from polystein.data.foreign import type_name
 from polystein.data.sample import Sample
 from polystein.data.selection import Selection

@@ -13,8 +13,7 @@ import numpy as np
 
 from polystein._lib.arguments import path_of
 from polystein._lib.notes import warn_caller
-from polystein.adapters.assemble import assemble
-from polystein.adapters.labels import stan_names
+from polystein.adapters.assemble import assemble, stan_names
 from polystein.data.foreign import type_name
 from polystein.data.sample import Sample
 from polystein.data.selection import Selection

@@ -1,28 +1,52 @@
-"""Files of any known kind to a `Sample`; the command line reads with this."""
+"""Files of any known kind to a `Sample`; the command line reads with this.
+
+Tables of numbers are .npy, .npz, .csv and .parquet files. A pickle is never read.
+"""
 
 from __future__ import annotations
 
+import csv
+import io
 import os
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from polystein._lib.arguments import path_of
+from polystein._lib.files import fault_of_numpy_file
+from polystein._lib.imports import imported
 from polystein.adapters.arviz import from_arviz
 from polystein.adapters.cmdstan import from_cmdstan, is_stan_csv
-from polystein.adapters.tables import (
-    READERS,
-    load_sample,
-    load_scores,
-    load_table,
-    refuse_own_scores,
-)
+from polystein.data.guard.pairing import require_same_names
+from polystein.data.parquet import ParquetFile
 from polystein.data.sample import Sample
-from polystein.errors import InputError
+from polystein.errors import InputError, PolysteinError
 from polystein.types import Array, ScoreFunction
 
+StrPath = str | os.PathLike[str]
 #: How the names of ArviZ's files end.
 ARVIZ = (".nc", ".nc4", ".netcdf", ".cdf", ".h5", ".hdf5", ".zarr")
-StrPath = str | os.PathLike[str]
+_PICKLES = (".pkl", ".pickle", ".pt", ".pth", ".joblib", ".dill")
+#: Keys of an .npz file with a value for each row, and all keys: any other would go unused.
+_ROWS = ("draws", "scores", "log_weights")
+_KEYS = {*_ROWS, "names"}
+#: What may stand between the numbers of a CSV file; one with semicolons may have commas in numbers.
+_DELIMITERS = (";", ",", "\t")
+#: Bytes of a CSV file that PyArrow parses at once; it refuses a line longer than two such blocks.
+_CSV_BLOCK = 1 << 26
+
+
+class Table(NamedTuple):
+    """Numbers, and the columns' names and importance weights if the file has them."""
+
+    values: Array
+    names: tuple[str, ...] | None = None
+    log_weights: Array | None = None
+    #: Other arrays of rows in the same file.
+    beside: tuple[str, ...] = ()
 
 
 def from_file(
@@ -62,48 +86,279 @@ def from_file(
     (Sample(4 chains of 100 draws, d=2), ('mu', 'log_tau'))
     """
     place = path_of(path, "path")
-    if place.suffix.lower() in ARVIZ:
+    suffix = place.suffix.lower()
+    if suffix in ARVIZ:
         return from_arviz(
             place,
-            _of_arviz(scores, place),
+            _scores_of_arviz(scores),
             var_names=var_names,
             thin=thin,
             drop_first=drop_first,
         )
-    if place.suffix.lower() == ".csv" and place.is_file() and is_stan_csv(place):
-        _refuse_scores(scores, place)
+    if suffix == ".csv" and place.is_file() and is_stan_csv(place):
+        if scores is not None:
+            raise InputError(
+                "`scores` must not be given with CmdStan's files, which hold gradients; got "
+                f"{place} and further scores"
+            )
         return from_cmdstan(place, var_names=var_names, thin=thin, drop_first=drop_first)
-    sample = _of_tables(place, scores)
+    if scores is None or isinstance(scores, str | os.PathLike):
+        sample = _of_tables(place, None if scores is None else path_of(scores, "scores"))
+    else:
+        table = load_table(place, "draws")
+        _refuse_own_scores(table, place)
+        sample = Sample(table.values, scores, names=table.names, log_weights=table.log_weights)
     if var_names is None and thin == 1 and drop_first == 0:
         return sample
     return sample.select(var_names=var_names, thin=thin, drop_first=drop_first)
 
 
-def _of_arviz(
-    scores: StrPath | Array | ScoreFunction | None, place: Path
+def _scores_of_arviz(
+    scores: StrPath | Array | ScoreFunction | None,
 ) -> str | Array | ScoreFunction | None:
     """Scores of draws in ArviZ's files: a file of their own, or as they are."""
     if not isinstance(scores, str | os.PathLike):
         return scores
     file = path_of(scores, "scores")
     if file.is_file():
-        return load_scores(file).values
+        return _load_scores(file).values
     if file.suffix.lower() in READERS:
         raise InputError(f"`scores` must be a file that exists; got {file}")
     return os.fspath(scores)
 
 
-def _of_tables(place: Path, scores: StrPath | Array | ScoreFunction | None) -> Sample:
-    if scores is None or isinstance(scores, str | os.PathLike):
-        return load_sample(place, None if scores is None else path_of(scores, "scores"))
-    table = load_table(place, "draws")
-    refuse_own_scores(table, place)
-    return Sample(table.values, scores, names=table.names, log_weights=table.log_weights)
-
-
-def _refuse_scores(scores: object, place: Path) -> None:
-    if scores is not None:
+def _of_tables(draws: Path, scores: Path | None) -> Sample:
+    """Read draws and scores, each from its own file or both from one .npz."""
+    if scores is None and draws.suffix.lower() in set(READERS) - {".npz"}:
         raise InputError(
-            f"`scores` must not be given with CmdStan's files, which hold gradients; got {place} "
-            "and further scores"
+            "`scores` are missing: give a second file, or one .npz with the keys 'draws' and "
+            f"'scores'; got {draws} alone"
         )
+    left = load_table(draws, "draws")
+    right = load_table(draws, "scores") if scores is None else _load_scores(scores)
+    if scores is not None:
+        _refuse_own_scores(left, draws)
+    if left.names and right.names:
+        require_same_names(left.names, right.names)
+    names = left.names or right.names
+    return Sample(left.values, right.values, names=names, log_weights=left.log_weights)
+
+
+def _refuse_own_scores(table: Table, path: Path) -> None:
+    """Draws whose scores come from elsewhere must have none in their own file."""
+    if "scores" in table.beside:
+        raise InputError(
+            f"`scores` must come from one place; got {path}, which holds scores of its own, and "
+            "further scores. Pass it as the only file, or save its draws in a file of their own."
+        )
+
+
+def _load_scores(path: Path) -> Table:
+    """Read scores from a file of their own, which belong to the draws of another file."""
+    table = load_table(path, "scores")
+    if table.beside:
+        raise InputError(
+            f"`scores` must be a file of scores alone; got {path}, which holds "
+            f"{' and '.join(table.beside)} of its own. Pass a complete run as the only file, or "
+            "save its scores in a file of their own."
+        )
+    return table
+
+
+def load_table(path: Path, argument: str) -> Table:
+    """Read one array; `argument` is the .npz key and the name in messages."""
+    suffix = path.suffix.lower()
+    if suffix in _PICKLES:
+        raise InputError(
+            f"`{argument}` must not be a pickle, which can run any code when it is opened; got "
+            f"{path}. Save the array with numpy.save instead."
+        )
+    if suffix not in READERS:
+        raise InputError(f"`{argument}` must be a file of type {', '.join(READERS)}; got {path}")
+    if not path.is_file():
+        raise InputError(f"`{argument}` must be a file that exists; got {path}")
+    try:
+        return READERS[suffix](path, argument)
+    except OSError as error:
+        raise InputError(
+            f"`{argument}` must be a readable {suffix} file; got {path}: {error}"
+        ) from error
+
+
+def _read_numpy(path: Path, argument: str) -> Table:
+    """Read the array of a .npy file, or one of the arrays of a .npz file."""
+    try:
+        # Overflow is that of a damaged shape, multiplied out.
+        with path.open("rb") as stream, np.errstate(over="raise"):
+            loaded = np.load(stream, allow_pickle=False)
+            if isinstance(loaded, np.ndarray):
+                return Table(loaded)
+            return _of_archive(loaded, path, argument)
+    except PolysteinError:
+        raise
+    except MemoryError as error:
+        raise InputError(
+            f"`{argument}` must be an intact NumPy file that fits into memory; got {path}: {error}"
+        ) from error
+    except Exception as error:  # damaged files make NumPy and zipfile raise errors of any class
+        raise InputError(
+            f"`{argument}` must be an intact NumPy file of plain numbers, without pickled "
+            f"objects; got {path}: {fault_of_numpy_file(error)}"
+        ) from error
+
+
+def _of_archive(archive: Any, path: Path, argument: str) -> Table:
+    """The array of the right key of a .npz file, with its names and log-weights."""
+    with archive:
+        keys = sorted(archive.files)
+        if len(set(keys)) < len(keys):
+            raise InputError(
+                f"`{argument}`: the keys of {path} must differ from each other; got {keys}"
+            )
+        if argument not in keys:
+            raise InputError(f"`{argument}` must be a key of {path}; got the keys {keys}")
+        if not _KEYS.issuperset(keys):
+            raise InputError(
+                f"`{argument}`: the keys of {path} must be {', '.join(sorted(_KEYS))}, of which "
+                f"only log_weights and names may be missing; got {keys}"
+            )
+        log_weights = archive["log_weights"] if "log_weights" in keys else None
+        names = None
+        if "names" in keys:
+            found = archive["names"]
+            if found.dtype.kind not in "US" or found.ndim != 1:
+                raise InputError(
+                    f"`{argument}`: the key names of {path} must be a list of strings; got dtype "
+                    f"{found.dtype} of shape {found.shape}"
+                )
+            names = tuple(str(name) for name in found.astype(str))
+        beside = tuple(key for key in _ROWS if key in keys and key != argument)
+        return Table(archive[argument], names, log_weights, beside)
+
+
+def _read_csv(path: Path, argument: str) -> Table:
+    """Read numbers between commas, semicolons or tabs, below an optional line of names."""
+    if is_stan_csv(path):
+        raise InputError(
+            f"`{argument}` must be a table of numbers; got {path}, a file of CmdStan. Pass its "
+            "diagnostic files alone, which hold draws and gradients (`--cmdstan`, `from_cmdstan`)."
+        )
+    data = path.read_bytes().rstrip()
+    try:
+        top = _lines(data).readline()
+        # Delimiters in quotes are part of a name.
+        bare = re.sub(r'"[^"]*"', "", top.strip())
+        delimiter = next((one for one in _DELIMITERS if one in bare), ",")
+        first = _cells(top, delimiter)
+        names = _header(first, path, argument)
+        try:
+            table = _csv_table(data, max(1, len(first)), delimiter, has_header=names is not None)
+        except ValueError as error:  # PyArrow's, for cells that are no numbers
+            fault = _csv_fault(data, delimiter, names, path, argument, str(error))
+            raise InputError(fault) from error
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise InputError(
+            f"`{argument}` must be UTF-8 text with commas between numbers; got {path}: {error}"
+        ) from error
+    return Table(np.column_stack([column.to_numpy() for column in table.columns]), names)
+
+
+def _lines(data: bytes) -> io.TextIOWrapper:
+    return io.TextIOWrapper(io.BytesIO(data), encoding="utf-8-sig", newline="")
+
+
+def _cells(line: str, delimiter: str) -> list[str]:
+    """The cells of a line, which are none on a blank one."""
+    return [cell.strip() for cell in next(csv.reader([line.strip()], delimiter=delimiter), [])]
+
+
+def _header(cells: list[str], path: Path, argument: str) -> tuple[str, ...] | None:
+    """Return the names on the first line, or None if it holds numbers."""
+    if cells and cells == [str(index) for index in range(len(cells))]:
+        raise InputError(
+            f"`{argument}`, line 1 of {path}, counts 0, 1, ...: column numbers or a draw? Give "
+            "the columns names, or leave the line out"
+        )
+    if all(_is_number(cell) for cell in cells):
+        return None
+    if "" in cells:
+        raise InputError(
+            f"`{argument}` must have a name for every column; got line 1 of {path} with column "
+            f"{cells.index('') + 1} unnamed. Is it a row number? Write the file without it "
+            "(pandas: index=False)"
+        )
+    return tuple(cells)
+
+
+def _csv_table(data: bytes, columns: int, delimiter: str, *, has_header: bool) -> Any:
+    """Read every cell as a number, of which `nan` and `inf` are two; a blank line is an error."""
+    arrow, reader = (imported(f"pyarrow{part}", "cli", "reading .csv") for part in ("", ".csv"))
+    labels = [str(number) for number in range(1, columns + 1)]
+    types = dict.fromkeys(labels, arrow.float64())
+    return reader.read_csv(
+        arrow.BufferReader(data),
+        reader.ReadOptions(column_names=labels, skip_rows=int(has_header), block_size=_CSV_BLOCK),
+        reader.ParseOptions(delimiter=delimiter, ignore_empty_lines=False),
+        reader.ConvertOptions(column_types=types, null_values=[]),
+    )
+
+
+def _csv_fault(
+    data: bytes,
+    delimiter: str,
+    names: tuple[str, ...] | None,
+    path: Path,
+    argument: str,
+    otherwise: str,
+) -> str:
+    """Find the first line at fault, whose number PyArrow does not tell."""
+    rows = [_cells(line, delimiter) for line in _lines(data)]
+    start = 1 if names else 0
+    if not rows[start:]:
+        return f"`{argument}` must hold at least one line of numbers; got {path}"
+    if names and rows[1] and len(rows[1]) != len(names):
+        return (
+            f"`{argument}` must have a name for each of {len(rows[1])} columns; got "
+            f"{len(names)} names in {path}"
+        )
+    for number, cells in enumerate(rows[start:], start + 1):
+        where = f"`{argument}`, line {number} of {path}"
+        if not cells:
+            return f"{where}: expected numbers; got nothing"
+        if len(cells) != len(rows[0]):
+            return f"{where}: expected {len(rows[0])} numbers, as on line 1; got {len(cells)}"
+        for column, cell in enumerate(cells, 1):
+            if not _is_number(cell):
+                return f"{where}, column {column}: expected a number; got {cell!r}"
+    return f"`{argument}` must be numbers separated by commas; got {path}: {otherwise}"
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def _read_parquet(path: Path, argument: str) -> Table:
+    file = ParquetFile(path, argument, "cli")
+    values = np.empty((sum(file.sizes), len(file.names)))
+    try:
+        stop = 0
+        for group, size in enumerate(file.sizes):
+            values[stop : stop + size] = file.read(group)
+            stop += size
+    except MemoryError:
+        raise
+    except Exception as error:  # PyArrow's errors share no class
+        raise InputError(f"`{argument}` could not be read from {path}: {error}") from error
+    return Table(values, file.names)
+
+
+READERS: dict[str, Callable[[Path, str], Table]] = {
+    ".npy": _read_numpy,
+    ".npz": _read_numpy,
+    ".csv": _read_csv,
+    ".parquet": _read_parquet,
+}

@@ -163,3 +163,11 @@ def complete_chains(array: Array, what: str) -> Array:
             "chains differ in length, cut them to the shortest: `idata.isel(draw=slice(n))`."
         )
     return values
+
+
+def labels_of(array: Any) -> list[list[Any]]:
+    """The labels of an xarray variable's axes beyond (chain, draw); numbers if there are none."""
+    return [
+        array.coords[dim].values.tolist() if dim in array.coords else list(range(array.sizes[dim]))
+        for dim in array.dims[2:]
+    ]

@@ -1,18 +1,30 @@
-"""JAX: any log-density, differentiated at the draws."""
+"""JAX: any log-density, differentiated at the draws, which may be pytrees."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from polystein.adapters.assemble import assemble, batched, note_single_precision
-from polystein.adapters.trees import flat_rows, jax, leading_axes, tree_names, unflatten
+import numpy as np
+
+from polystein._lib.imports import imported
+from polystein.adapters.assemble import (
+    assemble,
+    batched,
+    coordinate_labels,
+    single_precision_warnings,
+)
 from polystein.data.sample import Sample
 from polystein.data.selection import Selection
 from polystein.errors import InputError
 from polystein.types import Array, FloatArray, Progress
 
 X64 = 'Run `jax.config.update("jax_enable_x64", True)` before anything is sampled.'
+
+
+def jax() -> Any:
+    """JAX itself."""
+    return imported("jax", "jax")
 
 
 def from_jax(
@@ -88,16 +100,19 @@ def differentiated(
     if scores is None:
         gradient = jax().jit(jax().vmap(jax().grad(logdensity)))
         scores = batched(gradient, flat, progress).reshape(rows.shape)
-    notes = []
-    if str(rows.dtype) in ("float32", "float16", "bfloat16"):
-        notes.append(note_single_precision("JAX's draws and gradients", X64))
     values = jax().jit(jax().vmap(logdensity))
 
     def log_density(points: FloatArray) -> FloatArray:
         return batched(values, jax().numpy.asarray(points, dtype=rows.dtype))
 
     return assemble(
-        rows, scores, names, selection, log_density=log_density, warnings=notes, **facts
+        rows,
+        scores,
+        names,
+        selection,
+        log_density=log_density,
+        warnings=single_precision_warnings(rows.dtype, "JAX's draws and gradients", X64),
+        **facts,
     )
 
 
@@ -144,3 +159,67 @@ def _shape(function: Callable[[Array], Array], row: Array) -> tuple[int, ...] | 
         return None
     shape = getattr(found, "shape", None)
     return None if shape is None else tuple(shape)
+
+
+def leading_axes(leaves: list[Array]) -> int:
+    """How many axes count draws: 1 for (draw, ...), 2 for (chain, draw, ...).
+
+    The first two sizes are shared by all leaves if there are chains. With nothing else to tell
+    them apart, more draws than chains are expected.
+    """
+    shapes = [tuple(leaf.shape) for leaf in leaves]
+    if min(len(shape) for shape in shapes) < 2:
+        return 1
+    if len({shape[:2] for shape in shapes}) > 1:
+        return 1
+    if len(shapes) == 1:
+        return len(shapes[0]) - 1 if len(shapes[0]) <= 3 else 2
+    return 2 if shapes[0][0] < shapes[0][1] else 1
+
+
+def tree_names(tree: Any, axes: int) -> list[str] | None:
+    """Names of the coordinates: keys of the leaves and indices; None for a bare array."""
+    paths = jax().tree_util.tree_flatten_with_path(tree)[0]
+    if len(paths) == 1 and not paths[0][0]:
+        return None
+    names = []
+    for path, leaf in paths:
+        names += coordinate_labels(".".join(map(_key, path)), leaf.shape[axes:])
+    return names
+
+
+def _key(entry: Any) -> str:
+    """A key of a dictionary, a field of a tuple, or a place in a list."""
+    for attribute in ("key", "name", "idx"):
+        if hasattr(entry, attribute):
+            return str(getattr(entry, attribute))
+    return str(entry)
+
+
+def flat_rows(tree: Any, axes: int) -> Array:
+    """The leaves side by side, of shape (chain, draw, d) or (draw, d), in JAX."""
+    numpy = jax().numpy
+    leaves = [numpy.asarray(leaf) for leaf in jax().tree_util.tree_leaves(tree)]
+    leading = {leaf.shape[:axes] for leaf in leaves}
+    if len(leading) != 1:
+        raise InputError(
+            f"`draws` must have the same first {axes} sizes in all parts; got {sorted(leading)}"
+        )
+    return numpy.concatenate([leaf.reshape(*leaf.shape[:axes], -1) for leaf in leaves], axis=-1)
+
+
+def unflatten(tree: Any, axes: int) -> Any:
+    """A function from one flat point to the containers of the draws."""
+    leaves, structure = jax().tree_util.tree_flatten(tree)
+    shapes = [leaf.shape[axes:] for leaf in leaves]
+    ends = np.cumsum([int(np.prod(shape, dtype=int)) for shape in shapes])
+
+    def point(row: Array) -> Any:
+        starts = [0, *ends[:-1].tolist()]
+        parts = [
+            row[low:high].reshape(shape)
+            for low, high, shape in zip(starts, ends.tolist(), shapes, strict=True)
+        ]
+        return jax().tree_util.tree_unflatten(structure, parts)
+
+    return point

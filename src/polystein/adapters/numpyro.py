@@ -10,8 +10,7 @@ import numpy as np
 from polystein._lib.arrays import to_numpy
 from polystein._lib.imports import imported
 from polystein.adapters.assemble import blocks
-from polystein.adapters.jax import differentiated
-from polystein.adapters.trees import flat_rows, jax, tree_names, unflatten
+from polystein.adapters.jax import differentiated, flat_rows, jax, tree_names, unflatten
 from polystein.data.foreign import type_name
 from polystein.data.sample import Sample
 from polystein.data.selection import Selection

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
-from polystein.adapters.assemble import assemble
+from polystein.adapters.assemble import assemble, coordinate_labels
 from polystein.adapters.bambi import made_by_bambi
 from polystein.adapters.groups import (
     POSTERIOR,
@@ -16,15 +17,17 @@ from polystein.adapters.groups import (
     ArvizData,
     Groups,
     complete_chains,
+    labels_of,
     opened,
 )
-from polystein.adapters.labels import coordinate_labels, labels_of, nutpie_parts
 from polystein.data.sample import Sample
 from polystein.data.selection import Selection, spellings
 from polystein.errors import InputError
 from polystein.types import Array
 
 GRADIENT, DRAW, LABELS = "gradient", "unconstrained_draw", "unconstrained_parameter"
+#: Its names of coordinates: a variable, an underscore, and indices with dots between them.
+_LABEL = re.compile(r"(?P<name>.+)_(?P<indices>\d+(?:\.\d+)*)")
 #: What to pass to the sampler, by library and version: each takes other arguments.
 _HOW_TO_STORE = {
     "pymc 6": (
@@ -52,8 +55,10 @@ _COMMON = ("nutpie", "pymc 6", "pymc 5", "cmdstan")
 def how_to_store(groups: Groups) -> str:
     """What to pass to the sampler that made the data; to the common ones if it is not known."""
     attributes = [groups.attributes(name) for name in groups.names]
-    made = [f"{one.get('inference_library')} {one.get('inference_library_version')}"
-            for one in attributes]  # fmt: skip
+    made = [
+        f"{one.get('inference_library')} {one.get('inference_library_version')}"
+        for one in attributes
+    ]
     # nutpie signs what it samples for PyMC, which signs the other groups: PyMC comes first.
     known = [key for key in _HOW_TO_STORE if any(one.lower().startswith(key) for one in made)]
     advice = ". ".join(_HOW_TO_STORE[key] for key in known[:1] or _COMMON)
@@ -156,6 +161,14 @@ def _column(label: str, transformed: dict[str, Any], own: dict[str, Any], groups
         f"`trace` must hold the unconstrained draws of {label!r}; got neither {UNCONSTRAINED} nor "
         f"{POSTERIOR} with it. {how_to_store(groups)}."
     )
+
+
+def nutpie_parts(label: str, variables: Iterable[str]) -> tuple[str, tuple[int, ...]]:
+    """A variable and the indices of one coordinate: ``z_0.1`` is ``z``, (0, 1)."""
+    found = _LABEL.fullmatch(label)
+    if label in variables or found is None:
+        return label, ()
+    return found["name"], tuple(int(index) for index in found["indices"].split("."))
 
 
 def _names(labels: list[str], groups: Groups) -> list[str]:

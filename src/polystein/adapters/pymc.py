@@ -12,8 +12,10 @@ from polystein._lib.arguments import integer, require_progress
 from polystein._lib.imports import imported
 from polystein.adapters.assemble import (
     assemble,
-    note_single_precision,
+    coordinate_labels,
     pointwise,
+    side_by_side,
+    single_precision_warnings,
 )
 from polystein.adapters.bambi import is_bambi, made_by_bambi, pymc_model, sampled_intercepts
 from polystein.adapters.groups import (
@@ -22,9 +24,9 @@ from polystein.adapters.groups import (
     ArvizData,
     Groups,
     complete_chains,
+    labels_of,
     opened,
 )
-from polystein.adapters.labels import coordinate_labels, labels_of
 from polystein.data.foreign import type_name
 from polystein.data.sample import Sample
 from polystein.data.selection import Selection
@@ -86,7 +88,7 @@ def from_pymc(
         values = unconstrained_values(plain, _as_sampled(model, groups), groups, selection)
         names = _names(plain, values, groups)
         statistics = groups.statistics(selection)
-    draws = _side_by_side(values)
+    draws = np.ascontiguousarray(side_by_side(values.values()), dtype=np.float64)
     function = log_density_gradient(plain)
     scores, notes = _scores(function, draws, integer(cores, "cores", least=1), progress)
     return assemble(
@@ -213,16 +215,10 @@ def _forward(
     }
 
 
-def _side_by_side(values: Mapping[str, Array]) -> FloatArray:
-    """(chain, draw, d), each variable flattened as PyMC does it."""
-    columns = [array.reshape(*array.shape[:2], -1) for array in values.values()]
-    return np.ascontiguousarray(np.concatenate(columns, axis=2), dtype=np.float64)
-
-
 def _scores(
     function: LogDensityGradient, draws: FloatArray, cores: int, progress: Progress | None
-) -> tuple[FloatArray, list[str]]:
-    """The gradients at all draws, and what is to be said about them."""
+) -> tuple[FloatArray, tuple[str, ...]]:
+    """The gradients at all draws, and warnings about them."""
     rows = draws.reshape(-1, draws.shape[-1])
     first = function(rows[0])[1]
     if np.shape(first) != rows[0].shape:
@@ -230,10 +226,8 @@ def _scores(
             "`idata` must hold draws of this model; got values of dimension "
             f"{rows.shape[1]} where the model has {np.size(first)}"
         )
-    notes = []
-    if np.asarray(first).dtype == np.float32:
-        remedy = 'Set `pytensor.config.floatX = "float64"` before the model is made.'
-        notes.append(note_single_precision("PyMC's gradients", remedy))
+    remedy = 'Set `pytensor.config.floatX = "float64"` before the model is made.'
+    notes = single_precision_warnings(np.asarray(first).dtype, "PyMC's gradients", remedy)
     if cores > 1:
         gradients = _in_processes(function, rows, cores, progress)
     else:

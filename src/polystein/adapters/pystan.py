@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from polystein._lib.arguments import integer
-from polystein.adapters.assemble import assemble, pointwise, require_members
-from polystein.adapters.labels import coordinate_labels
+from polystein.adapters.assemble import assemble, coordinate_labels, pointwise, require_members
 from polystein.data.sample import Sample
 from polystein.data.selection import Selection
 from polystein.errors import InputError

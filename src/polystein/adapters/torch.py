@@ -11,14 +11,12 @@ from polystein.adapters.assemble import (
     assemble,
     batched,
     draws_array,
-    note_single_precision,
+    single_precision_warnings,
 )
 from polystein.data.sample import Sample
 from polystein.data.selection import Selection
 from polystein.errors import InputError
 from polystein.types import Array, FloatArray, Progress
-
-_DOUBLE = "Pass draws and parameters in `torch.float64`."
 
 
 def from_torch(
@@ -70,17 +68,20 @@ def from_torch(
     flat = rows.reshape(-1, rows.shape[-1])
     values = _values(torch, log_prob, flat)
     scores = batched(_gradient(torch, log_prob, values, flat), flat, progress)
-    notes = []
-    if rows.dtype in (torch.float32, torch.float16, torch.bfloat16):
-        notes.append(note_single_precision("PyTorch's gradients", _DOUBLE))
 
     def log_density(points: FloatArray) -> FloatArray:
         tensor = torch.as_tensor(points, dtype=rows.dtype, device=rows.device)
         with torch.no_grad():
             return batched(values, tensor)
 
+    remedy = "Pass draws and parameters in `torch.float64`."
     return assemble(
-        rows, scores.reshape(rows.shape), names, selection, log_density=log_density, warnings=notes
+        rows,
+        scores.reshape(rows.shape),
+        names,
+        selection,
+        log_density=log_density,
+        warnings=single_precision_warnings(rows.dtype, "PyTorch's gradients", remedy),
     )
 
 

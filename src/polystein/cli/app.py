@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -236,7 +235,10 @@ def _conclude(
     A page that cannot be written, or a pipe that nobody reads, costs nobody the answer. Neither
     does an output that cannot be written cost anybody the page.
     """
-    text = _as_json(result, alpha, seed) if as_json else _as_text(result, alpha)
+    if as_json:
+        text = _as_json(result, alpha, seed)
+    else:
+        text = render(result, alpha, others_in="effects of --json")
     try:
         print(text, flush=True)
     finally:
@@ -291,11 +293,6 @@ def _run(
             rng=seed,
             progress=progress,
         )
-
-
-def _as_text(result: GofResult, alpha: float) -> str:
-    """The text, which says where the command line has what is left out of it."""
-    return re.sub(r"`result\.([\w.]+)`", r"\1 of --json", render(result, alpha))
 
 
 def _as_json(result: GofResult, alpha: float, seed: int) -> str:

@@ -25,8 +25,8 @@ from polystein.corrections.fit import EXACT
 from polystein.corrections.functionals import What
 from polystein.corrections.refusals import ConstantValuesError
 from polystein.corrections.requests import Asked, Functions, asked
-from polystein.data.axes import rows_or_chains
 from polystein.data.coordinates import Frame
+from polystein.data.guard.chains import rows_or_chains
 from polystein.data.sample import as_source
 from polystein.data.source import Source, is_source
 from polystein.errors import DegenerateError

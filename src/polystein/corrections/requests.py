@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from polystein._lib.arrays import holds_real_numbers, is_array, to_numpy
-from polystein._lib.words import one_line
+from polystein._lib.notes import one_line
 from polystein.corrections.designs import ValueFunction
 from polystein.corrections.estimates import Quantity
 from polystein.corrections.functionals import What
@@ -140,7 +140,7 @@ class _Request:
         coordinates = {variable(one) for one in self._names}
         for key in known if name is None else [name]:
             if name is not None or key not in coordinates:
-                self._add_function(key, _Constrained(transform, key))
+                self._add_function(one_line(key), _Constrained(transform, key))
 
     def _name_of(self, function: DrawFunction) -> str:
         """The function's own name; one without, or one that is taken, is numbered."""

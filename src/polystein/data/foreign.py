@@ -16,10 +16,13 @@ import numpy as np
 from polystein._lib.arrays import is_array
 from polystein.errors import InputError
 
+FROM_ARVIZ = "polystein.adapters.arviz:from_arviz"
+#: What takes ArviZ data together with a model of PyMC or Bambi.
+FROM_PYMC = "polystein.adapters.pymc:from_pymc"
 #: Module and name of a type, or the start of them, and the adapter that takes such objects.
 ADAPTERS = {
-    "arviz.data.inference_data.InferenceData": "polystein.adapters.arviz:from_arviz",
-    "xarray.core.datatree.DataTree": "polystein.adapters.arviz:from_arviz",
+    "arviz.data.inference_data.InferenceData": FROM_ARVIZ,
+    "xarray.core.datatree.DataTree": FROM_ARVIZ,
     "numpyro.infer.mcmc.MCMC": "polystein.adapters.numpyro:from_numpyro",
     "blackjax.": "polystein.adapters.blackjax:from_blackjax",
     "cmdstanpy.stanfit.mcmc.CmdStanMCMC": "polystein.adapters.cmdstan:from_cmdstan",
@@ -70,27 +73,51 @@ def type_name(value: object) -> str:
 
 def adapted(draws: Any, scores: Any, model: object) -> Any:
     """A source of an object that an adapter takes; None for anything else."""
-    if is_with_dask(draws, scores) or is_stored(draws) or (is_array(draws) and is_stored(scores)):
-        _refuse_model(model, draws)
-        return _stored(draws, scores)
-    if is_array(draws):
-        _refuse_model(model, draws)
+    stored = is_with_dask(draws, scores) or is_stored(draws)
+    stored = stored or (is_array(draws) and is_stored(scores))
+    name, plain = type_name(draws), is_array(draws) and not stored
+    entry = None if stored or plain else _entry(ADAPTERS, name)
+    if model is not None:
+        if entry != FROM_ARVIZ:
+            raise InputError(
+                "`model` must be given with an InferenceData or a DataTree only; got a "
+                f"{type_name(model)} beside a {name}"
+            )
+        if scores is not None:
+            raise InputError(
+                f"`scores` must not be given with `model`, which gives them; got "
+                f"{type_name(scores)}"
+            )
+        return _call(FROM_PYMC, model, draws)
+    if stored:
+        return _call(FROM_STORE, draws, scores)
+    if plain:
         return None
-    name = type_name(draws)
-    entry = _entry(ADAPTERS, name)
-    if model is not None and entry in (None, ADAPTERS["blackjax."]):
-        _refuse_model(model, draws)
     if entry is not None:
-        return _call(entry, draws, scores, model)
+        if scores is not None and entry != FROM_ARVIZ:
+            raise InputError(
+                f"`scores` must not be given with a {name}, which carries its own; got "
+                f"{type_name(scores)}"
+            )
+        return _call(entry, draws) if scores is None else _call(entry, draws, scores)
     if (remedy := _entry(REMEDIES, name)) is not None:
         raise InputError(f"`draws` must carry draws and scores; got a {name}. {remedy}.")
     if isinstance(draws, str | os.PathLike):
         raise InputError(
             f"`draws` must be an array; got a {name}. Pass `ps.from_file({os.fspath(draws)!r})`."
         )
-    if _is_blocks(draws, scores):
-        return _stored(draws, scores)
-    return None
+    return _call(FROM_STORE, draws, scores) if _is_blocks(draws, scores) else None
+
+
+def _entry(table: dict[str, str], name: str) -> str | None:
+    """What a table has for a type of this name, found by the start of the name."""
+    return next((entry for prefix, entry in table.items() if name.startswith(prefix)), None)
+
+
+def _call(entry: str, *arguments: Any) -> Any:
+    """Import a function, given as "module:function", and call it."""
+    module, _, function = entry.partition(":")
+    return getattr(importlib.import_module(module), function)(*arguments)
 
 
 def is_with_dask(draws: Any, scores: Any) -> bool:
@@ -141,36 +168,3 @@ def _is_blocks(draws: Any, scores: Any) -> bool:
 
 def _is_pair(block: Any) -> bool:
     return isinstance(block, tuple) and len(block) == 2 and all(map(is_array, block))
-
-
-def _stored(draws: Any, scores: Any) -> Any:
-    module, _, function = FROM_STORE.partition(":")
-    return getattr(importlib.import_module(module), function)(draws, scores)
-
-
-def _call(entry: str, draws: Any, scores: Any, model: object) -> Any:
-    """Import the adapter and give it the object, with the model or the scores if there are."""
-    module, _, function = entry.partition(":")
-    if model is not None:
-        return importlib.import_module("polystein.adapters.models").with_model(draws, model, scores)
-    adapter = getattr(importlib.import_module(module), function)
-    if scores is None:
-        return adapter(draws)
-    if function == "from_arviz":
-        return adapter(draws, scores)
-    raise InputError(
-        f"`scores` must not be given with a {type_name(draws)}, which carries its own; got "
-        f"{type_name(scores)}"
-    )
-
-
-def _entry(table: dict[str, str], name: str) -> str | None:
-    return next((entry for prefix, entry in table.items() if name.startswith(prefix)), None)
-
-
-def _refuse_model(model: object, draws: object) -> None:
-    if model is not None:
-        raise InputError(
-            "`model` must be given with an InferenceData or a DataTree only; got a "
-            f"{type_name(model)} beside a {type_name(draws)}"
-        )

@@ -21,10 +21,10 @@ from polystein._lib.arrays import (
     to_numpy,
 )
 from polystein._lib.notes import warn_caller
-from polystein.data.axes import LEAST_LENGTH, rearranged
 from polystein.data.facts import validated_facts
 from polystein.data.foreign import adapted, refuse_dask, type_name
-from polystein.data.labels import require_same_labels
+from polystein.data.guard.chains import LEAST_LENGTH, rearranged
+from polystein.data.guard.pairing import require_same_labels
 from polystein.data.selection import Selection, selected_parts
 from polystein.data.source import (
     Block,

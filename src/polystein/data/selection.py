@@ -12,8 +12,7 @@ import numpy as np
 
 from polystein._lib.arguments import integer
 from polystein._lib.arrays import to_numpy
-from polystein._lib.notes import first_of
-from polystein._lib.words import one_line
+from polystein._lib.notes import first_of, one_line
 from polystein.data.source import coordinate_names
 from polystein.errors import InputError
 from polystein.types import Array

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polystein._lib.arrays import holds_real_numbers, to_numpy
-from polystein._lib.words import one_line
+from polystein._lib.notes import one_line
 from polystein.errors import InputError
 from polystein.types import Array, FloatArray
 

@@ -22,7 +22,7 @@ from polystein.corrections.estimates import (
     first_look,
 )
 from polystein.corrections.functionals import What
-from polystein.data.axes import rows_or_chains
+from polystein.data.guard.chains import rows_or_chains
 from polystein.data.passes import Tick
 from polystein.data.sample import as_source
 from polystein.data.source import Source, coordinate_names

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from polystein._lib.words import one_line
 from polystein.results.effect_rows import RELIABLE
 
 #: What an effect is one of.
@@ -29,7 +28,7 @@ def sentence(
         effect = _percentage
     elif what == "tail":
         weight = "heavy" if size >= 0.0 else "light"
-        subject = f"the tails of `{one_line(names[0])}` are too {weight}: its kurtosis"
+        subject = f"the tails of `{names[0]}` are too {weight}: its kurtosis"
     words = f"{subject} is {effect(what, size, lower, upper)}"
     if reliability < RELIABLE:
         return f"{words}; trust this less, R2 is {math.floor(100.0 * reliability) / 100.0:.2f}"
@@ -42,7 +41,7 @@ def not_judged(what: str, names: Sequence[str]) -> str:
 
 
 def _subject(what: str, names: Sequence[str]) -> str:
-    return _SUBJECTS[what].format(" and ".join(f"`{one_line(name)}`" for name in names))
+    return _SUBJECTS[what].format(" and ".join(f"`{name}`" for name in names))
 
 
 def _difference(what: str, size: float, lower: float, upper: float) -> str:

@@ -6,9 +6,9 @@ import numpy as np
 
 from polystein._lib.arguments import replicates_of
 from polystein._lib.numerics import finite
+from polystein.data.guard.rows import forbid_duplicates, require_shared_weight
 from polystein.data.passes import Tick, every_row, visit_blocks
 from polystein.data.sample import as_source
-from polystein.data.screen import forbid_duplicates, require_shared_weight
 from polystein.data.source import Block, Source
 from polystein.errors import DegenerateError, InputError
 from polystein.inference.multipliers import Multipliers, multipliers

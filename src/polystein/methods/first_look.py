@@ -10,8 +10,8 @@ import numpy as np
 
 from polystein._lib.numerics import kish_size
 from polystein.data.coordinates import RAW, DrawMoments, Frame
+from polystein.data.guard.rows import PositiveWeights, RowKeys, refuse_repeats
 from polystein.data.passes import Accumulator, Tick, every_row, rows_of_many_arrays, run_pass
-from polystein.data.screen import PositiveWeights, RowKeys, refuse_repeats
 from polystein.data.source import Block, Source
 from polystein.data.split import TRAINING, Partition
 from polystein.data.weight_sums import WeightSums
@@ -30,7 +30,7 @@ class FirstLook:
         whiten: bool = False,
     ) -> None:
         self._source, self._moments, self._whiten = source, moments, whiten
-        self._keys = RowKeys.of_first_coordinates() if repeats else None
+        self._keys = RowKeys() if repeats else None
         self._positive = PositiveWeights(partition) if source.weighted else None
         self._weights = WeightSums() if source.weighted else None
         self._partition = partition

@@ -14,11 +14,11 @@ from polystein._lib.arguments import one_of, replicates_of, require_rule, standa
 from polystein._lib.notes import Notes
 from polystein._lib.numerics import finite, is_constant
 from polystein._lib.random import Streams, seed_sequence
-from polystein.data.axes import require_time_along_chains
 from polystein.data.coordinates import Frame
 from polystein.data.cores import side_by_side
+from polystein.data.guard.chains import require_time_along_chains
+from polystein.data.guard.rows import forbid_duplicates
 from polystein.data.passes import Accumulator, Tick, run_pass
-from polystein.data.screen import forbid_duplicates
 from polystein.data.source import Block, Source
 from polystein.data.split import Partition, Split
 from polystein.errors import (
@@ -181,7 +181,8 @@ def low_ess_warning(ess: float, least: float) -> LowESSWarning | None:
         return None
     return LowESSWarning(
         f"the p-value rests on {ess:.0f} effective test draws; it is not to "
-        f"be trusted with fewer than {least:.0f}: take more draws"
+        f"be trusted with fewer than {least:.0f}: take more draws",
+        subject="effective test draws",
     )
 
 
@@ -195,7 +196,8 @@ def heavy_tail_warning(values: LargestValues) -> HeavyTailWarning | None:
         f"{LARGEST_INDEX}): the p-value rests on a normal approximation that this many "
         "draws may not support, and on a variance that may be infinite. Use a lower "
         "`order` where there is one, more draws, or a parametrisation with lighter "
-        "tails."
+        "tails.",
+        subject="tail of u",
     )
 
 

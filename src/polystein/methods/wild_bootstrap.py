@@ -10,7 +10,7 @@ import numpy as np
 from polystein._lib.arguments import is_finite_number, one_of
 from polystein._lib.notes import Notes
 from polystein._lib.random import Streams
-from polystein.data.axes import require_time_along_chains
+from polystein.data.guard.chains import require_time_along_chains
 from polystein.data.passes import every_row, visit_blocks
 from polystein.data.source import Block, Source
 from polystein.data.weight_sums import effective_weights

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from polystein._lib.words import one_line
 from polystein.errors import PolysteinError
 from polystein.results.effect_rows import LEVEL, RELIABLE, ExpectationRow
 from polystein.results.effects import EffectTable, ExpectationTable
@@ -16,13 +15,13 @@ from polystein.results.tolerance import Tolerance
 MOST_ROWS = 40
 #: Sentences below the line.
 MOST_BELOW = 5
-#: Sentences in the report of a result.
-MOST_SENTENCES = 3
+#: Sentences in the report of a result, and where the other effects are.
+MOST_SENTENCES, OTHERS_IN = 3, "`result.effects`"
 
 
 def expectation_table(table: ExpectationTable) -> str:
     """One line for each expectation."""
-    width = max([len("parameter"), *(len(one_line(row.name)) for row in table.rows[:MOST_ROWS])])
+    width = max([len("parameter"), *(len(row.name) for row in table.rows[:MOST_ROWS])])
     head = (
         f"{'parameter':<{width}}  {'what':<11} {'plain':>10} {'mcse':>9} {'corrected':>10} "
         f"{'error':>9} {'bias':>10} {'interval (95 %)':>23}  R2"
@@ -41,7 +40,7 @@ def expectation_table(table: ExpectationTable) -> str:
 def _expectation_line(row: ExpectationRow, width: int) -> str:
     interval = f"{_number(row.lower)} to {_number(row.upper)}"
     return (
-        f"{one_line(row.name):<{width}}  {row.what:<11} "
+        f"{row.name:<{width}}  {row.what:<11} "
         f"{_number(row.plain):>10} {_number(row.mcse):>9} "
         f"{_number(row.corrected):>10} {_number(row.error):>9} {_number(row.bias):>10} "
         f"{interval:>23}  {reliability_words(row.reliability)}{'' if row.reliable else ' *'}"
@@ -67,11 +66,16 @@ def effect_table(table: EffectTable) -> str:
 
 
 def effect_facts(
-    result: GofResult, alpha: float = LEVEL, most: int = MOST_SENTENCES
+    result: GofResult,
+    alpha: float = LEVEL,
+    most: int = MOST_SENTENCES,
+    *,
+    others_in: str = OTHERS_IN,
 ) -> list[tuple[str, str]]:
-    """Labelled lines on what is wrong, at most so many, what to do next and whether it matters.
+    """At most `most` labelled lines on what is wrong, what to do next, and whether it matters.
 
-    Effects are computed for a rejected result only, unless they are there already.
+    Effects are computed for a rejected result only, unless they are there already. ``others_in``
+    says where a reader finds those that are left out.
     """
     table, why_not = _effects_to_tell(result, alpha)
     facts = _tolerance_facts(result, table)
@@ -90,7 +94,7 @@ def effect_facts(
     for row in shown:
         facts.append(("Found" if row is shown[0] else "", row.sentence))
     if len(rows) > len(shown):
-        facts.append(("", f"... and {len(rows) - len(shown)} more in `result.effects`"))
+        facts.append(("", f"... and {len(rows) - len(shown)} more in {others_in}"))
     if table.hint:
         facts.append(("Next", table.hint))
     return facts

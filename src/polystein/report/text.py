@@ -6,7 +6,7 @@ import math
 import textwrap
 from collections.abc import Iterable, Iterator
 
-from polystein.report.effects import effect_facts, label_of_parts
+from polystein.report.effects import OTHERS_IN, effect_facts, label_of_parts
 from polystein.results.diagnostics import sampler_words
 from polystein.results.evidence import Explanation
 from polystein.results.result import DEFAULT_LEVEL, GofResult
@@ -30,7 +30,7 @@ _TESTS = {
 _STRONG = 0.001
 
 
-def render(result: GofResult, alpha: float = DEFAULT_LEVEL) -> str:
+def render(result: GofResult, alpha: float = DEFAULT_LEVEL, *, others_in: str = OTHERS_IN) -> str:
     """Return at most 24 lines of at most 88 ASCII columns.
 
     Parameters
@@ -39,10 +39,12 @@ def render(result: GofResult, alpha: float = DEFAULT_LEVEL) -> str:
         What a test returned.
     alpha : float
         Level at which the verdict is worded.
+    others_in : str
+        Where a reader finds the effects that are left out.
     """
     blocks = [
         list(_head(result, alpha)),
-        list(_facts(result, alpha)),
+        list(_facts(result, alpha, others_in)),
         [],
         _warning_lines(result.warnings),
     ]
@@ -201,8 +203,8 @@ def _head(result: GofResult, alpha: float) -> Iterator[str]:
     yield _shorten(f"{_QUESTION} {name_of_test(result)}", WIDTH)
 
 
-def _facts(result: GofResult, alpha: float) -> Iterator[str]:
-    effects = effect_facts(result, alpha)
+def _facts(result: GofResult, alpha: float, others_in: str) -> Iterator[str]:
+    effects = effect_facts(result, alpha, others_in=others_in)
     for label, text in effects:
         yield from _labelled(label, text)
     reasons: list[str] = []

@@ -12,9 +12,9 @@ from polystein._lib.arguments import boolean, replicates_of
 from polystein._lib.notes import Notes
 from polystein._lib.numerics import finite
 from polystein._lib.random import Streams
+from polystein.data.guard.rows import forbid_duplicates
 from polystein.data.passes import every_row, gathered, visit_blocks
 from polystein.data.sample import as_source
-from polystein.data.screen import forbid_duplicates
 from polystein.data.source import Block, Rows, Source
 from polystein.data.split import TRAINING, RandomSplit, count_of
 from polystein.errors import DegenerateError, InputError

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from polystein._lib.arguments import require_progress
 from polystein._lib.numerics import finite
+from polystein.data.guard.rows import require_shared_weight
 from polystein.data.passes import every_row, gathered
-from polystein.data.screen import require_shared_weight
 from polystein.data.source import Source
 from polystein.errors import DegenerateError
 from polystein.inference.multipliers import multipliers

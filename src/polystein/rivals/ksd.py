@@ -6,8 +6,8 @@ import numpy as np
 
 from polystein._lib.arguments import one_of, replicates_of
 from polystein._lib.numerics import finite
+from polystein.data.guard.rows import require_shared_weight
 from polystein.data.sample import as_source
-from polystein.data.screen import require_shared_weight
 from polystein.data.source import Source
 from polystein.methods.wild_bootstrap import bootstrap_result, chosen_estimator
 from polystein.results.evidence import Evidence

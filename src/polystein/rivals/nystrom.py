@@ -9,9 +9,9 @@ import numpy as np
 from polystein._lib.arguments import is_integer, replicates_of
 from polystein._lib.numerics import EPSILON, finite
 from polystein._lib.random import Streams
+from polystein.data.guard.rows import require_shared_weight
 from polystein.data.passes import Tick, every_row, visit_blocks
 from polystein.data.sample import as_source
-from polystein.data.screen import require_shared_weight
 from polystein.data.source import Block, Source
 from polystein.errors import InputError
 from polystein.inference.multipliers import Multipliers, multipliers

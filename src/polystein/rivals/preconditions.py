@@ -7,8 +7,8 @@ from collections.abc import Iterable
 import numpy as np
 
 from polystein._lib.notes import Notes
+from polystein.data.guard.rows import forbid_duplicates
 from polystein.data.passes import visit_blocks
-from polystein.data.screen import forbid_duplicates
 from polystein.data.source import Block, Rows, Source
 from polystein.errors import DependenceWarning, InputError
 from polystein.rivals.kernels import MEDIAN_ROWS, median_distance

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from polystein._lib.arguments import integer, one_of, order_of, replicates_of
 from polystein._lib.numerics import finite
+from polystein.data.guard.rows import require_shared_weight
 from polystein.data.passes import every_row, visit_blocks
 from polystein.data.sample import as_source
-from polystein.data.screen import require_shared_weight
 from polystein.data.source import Block, Source
 from polystein.errors import DegenerateError, InputError
 from polystein.inference.multipliers import Multipliers, multipliers

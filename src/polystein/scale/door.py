@@ -14,7 +14,7 @@ from polystein._lib.files import fault_of_numpy_file
 from polystein._lib.imports import imported
 from polystein._lib.zarr_codecs import require_safe_store
 from polystein.data.foreign import is_with_dask
-from polystein.data.labels import require_same_labels
+from polystein.data.guard.pairing import require_same_labels
 from polystein.data.source import Source
 from polystein.errors import InputError, PolysteinError
 from polystein.scale.blocks import BlockSource

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from polystein._lib.arrays import in_double
-from polystein.data.labels import require_same_names
+from polystein.data.guard.pairing import require_same_names
 from polystein.data.source import Block, Facts, Layout, checked_names
 from polystein.errors import InputError, PolysteinError
 from polystein.scale.spill import EvaluatedScores

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from polystein._lib.arguments import is_integer, one_of
 from polystein._lib.arrays import as_rows, to_numpy
-from polystein.data.labels import require_same_labels
+from polystein.data.guard.pairing import require_same_labels
 from polystein.data.sample import Sample, validated_array
 from polystein.errors import InputError
 from polystein.stein.moments import SteinMoments

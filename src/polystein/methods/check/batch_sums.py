@@ -11,8 +11,8 @@ from scipy.sparse import csr_array
 from polystein._lib.numerics import TINY, kish_size, summed_products
 from polystein._lib.segments import Segments
 from polystein.data.coordinates import Frame
+from polystein.data.guard.rows import LargestDeviations
 from polystein.data.passes import Accumulator, Tick, every_row, rows_of_many_arrays, run_pass
-from polystein.data.screen import LargestDeviations
 from polystein.data.source import Block, Source
 from polystein.inference.columns import segment_sums
 from polystein.inference.memory import Joining, joinings

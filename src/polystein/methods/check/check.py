@@ -11,14 +11,13 @@ from numpy.typing import NDArray
 
 from polystein._lib.notes import Notes, first_of
 from polystein._lib.threads import one_blas_thread
-from polystein.data.axes import rows_or_chains
+from polystein.data.guard.chains import refuse_absurd_chains, rows_or_chains
+from polystein.data.guard.rows import ScreenedRows
+from polystein.data.guard.scores import score_warnings
 from polystein.data.passes import Accumulator, Tick
 from polystein.data.sample import as_source
-from polystein.data.score_screen import screen_scores
-from polystein.data.screened_rows import ScreenedRows
 from polystein.data.source import Source, coordinate_names
 from polystein.data.split import TRAINING, BlockSplit, ChainSplit, RandomSplit, Split
-from polystein.data.stuck import refuse_absurd_chains
 from polystein.errors import LowESSWarning, ScoreWarning
 from polystein.explain.hints import Circumstances
 from polystein.explain.tolerance import checked_tolerance, with_effects
@@ -172,7 +171,7 @@ def check(
     beside: list[Accumulator] = [screened, *([] if thinned is None else [thinned])]
     with one_blas_thread(), working(source, n_jobs):
         (rows,) = split_rows(test, rng, notes, tick, beside)
-        screen_scores(source, screened, notes)
+        notes.add(*score_warnings(source, screened))
         del beside, screened  # rows are kept there
         found = _judged(rows, thinned, tick)
         tick.finish()

@@ -1,9 +1,12 @@
-"""Checks of rows that were validated: repeats, lost weights, draws that outweigh the others."""
+"""What a pass over the rows shows: repeats, lost weights, a draw that outweighs all others.
+
+`ScreenedRows` keeps the few rows that `scores` and `pairing` look at.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -13,29 +16,33 @@ from polystein._lib.columnwise import least_and_largest
 from polystein.data.coordinates import Frame
 from polystein.data.cores import MANY_ROWS, on_threads
 from polystein.data.passes import Tick, cores, every_row, rows_of_few_columns, run_pass
-from polystein.data.source import Block, Source, chosen_rows
+from polystein.data.source import Block, Layout, Rows, Source, chosen_rows
 from polystein.data.split import LEAST_ROWS, Partition
 from polystein.data.weight_sums import effective_weights
 from polystein.errors import DegenerateError, HeavyTailWarning, InputError
 from polystein.types import FloatArray
 
-# Most repeats allowed. Continuous draws repeat only by rounding, mostly in one dimension.
-MOST_REPEATS = 0.01
-MOST_REPEATS_IN_ONE_DIMENSION = 0.1
-# If the weight of all pairs of different rows is below this, it is rounding error.
+#: Largest share of rows that may repeat others, in one dimension and in several. Continuous draws
+#: repeat only by rounding, mostly in one dimension.
+MOST_REPEATS_IN_ONE_DIMENSION, MOST_REPEATS = 0.1, 0.01
+#: If the weight of all pairs of different rows is below this, it is rounding error.
 LEAST_PAIR_WEIGHT = 1e-12
-# If one draw makes up more than this part of a variance, the others look alike beside it.
+#: If one draw makes up more than this part of a variance, the others look alike beside it.
 MOST_OF_A_VARIANCE = 0.5
-# 2^64 divided by the golden ratio: its multiples are spread evenly.
-_FIRST_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+#: Most rows that are screened, and about how many chains and blocks of a chain they come from.
+MOST_ROWS, _CHAINS, _BLOCKS = 4096, 16, 8
+#: Most numbers, 8 MiB, of draws and of scores that are screened; at least 256 rows are, however.
+MOST_NUMBERS, _FEWEST_OF_MANY = 2**20, 256
+#: Fewer rows than this are not judged.
+FEWEST_SCREENED = 50
 
 
 def forbid_duplicates(source: Source, tick: Tick | None = None) -> None:
     """Raise where rows repeat, which independent draws from a density do not."""
-    repeats = RowKeys(_first_coordinates)
+    keys = RowKeys()
     least = rows_of_few_columns(source.layout.dimension)
-    run_pass(source, every_row(source), repeats, tick=tick, least=least)
-    refuse_repeats(source, repeats)
+    run_pass(source, every_row(source), keys, tick=tick, least=least)
+    refuse_repeats(source, keys)
 
 
 def refuse_repeats(source: Source, first_coordinates: RowKeys) -> None:
@@ -59,17 +66,48 @@ def refuse_repeats(source: Source, first_coordinates: RowKeys) -> None:
         )
 
 
-class RowKeys:
-    """One key for each row, by which repeated rows are found: 4 or 8 bytes a row."""
+def _first_coordinates(block: Block) -> NDArray[np.uint32]:
+    """One 32-bit key for each row, from the bits of its first coordinate.
 
-    def __init__(self, key: Callable[[Block], NDArray[Any]]) -> None:
+    These are sorted in half the time of the coordinates themselves. Unequal ones have equal keys
+    with probability 2^-32, far too rarely to matter against `MOST_REPEATS`.
+    """
+    # Zero has two signs, and equal coordinates must have equal keys.
+    bits = (block.draws[:, 0] + 0.0).view(np.uint64)
+    # 2^64 divided by the golden ratio: its multiples are spread evenly.
+    bits *= np.uint64(0x9E3779B97F4A7C15)
+    # Every bit of the coordinate has a part in the upper half.
+    return (bits >> np.uint64(32)).astype(np.uint32)
+
+
+def _hashes(block: Block) -> NDArray[np.uint64]:
+    """One 64-bit key for each row, from the bits of its coordinates.
+
+    Sums modulo 2^64 are exact, so that equal rows have equal keys. Unequal rows
+    have equal keys too rarely to matter against `MOST_REPEATS`: two rows with
+    probability 2^-35 if the draws were once in single precision, else 2^-64.
+    """
+    bits = np.ascontiguousarray(block.draws).view(np.uint64)
+    keys: NDArray[np.uint64] = np.sum(bits * _multipliers(bits.shape[1]), axis=1)
+    return keys
+
+
+@lru_cache(maxsize=64)
+def _multipliers(dimension: int) -> NDArray[np.uint64]:
+    """Odd 64-bit numbers, always the same, one for each coordinate."""
+    rng = np.random.default_rng(dimension)
+    return rng.integers(2**63, size=dimension, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
+
+
+class RowKeys:
+    """One key for each row, by which repeated rows are found: 4 or 8 bytes a row.
+
+    Keys of first coordinates are cheap, and rows that repeat repeat them.
+    """
+
+    def __init__(self, key: Callable[[Block], NDArray[Any]] = _first_coordinates) -> None:
         self._key = key
         self._keys: list[NDArray[Any]] = []
-
-    @classmethod
-    def of_first_coordinates(cls) -> RowKeys:
-        """Keys that are cheap: rows that repeat repeat the key of their first coordinate."""
-        return cls(_first_coordinates)
 
     def zero(self) -> RowKeys:
         """An accumulator of the same kind without rows."""
@@ -110,38 +148,6 @@ def _repeats(keys: NDArray[Any]) -> int:
     """How many of the keys are equal to another one before them; they are sorted in place."""
     keys.sort()
     return int(np.count_nonzero(keys[1:] == keys[:-1]))
-
-
-def _first_coordinates(block: Block) -> NDArray[np.uint32]:
-    """One 32-bit key for each row, from the bits of its first coordinate.
-
-    These are sorted in half the time of the coordinates themselves. Unequal ones have equal keys
-    with probability 2^-32, far too rarely to matter against `MOST_REPEATS`.
-    """
-    # Zero has two signs, and equal coordinates must have equal keys.
-    bits = (block.draws[:, 0] + 0.0).view(np.uint64)
-    bits *= _FIRST_MULTIPLIER
-    # The upper half: every bit of the coordinate has a part in it.
-    return (bits >> np.uint64(32)).astype(np.uint32)
-
-
-def _hashes(block: Block) -> NDArray[np.uint64]:
-    """One 64-bit key for each row, from the bits of its coordinates.
-
-    Sums modulo 2^64 are exact, so that equal rows have equal keys. Unequal rows
-    have equal keys too rarely to matter against `MOST_REPEATS`: two rows with
-    probability 2^-35 if the draws were once in single precision, else 2^-64.
-    """
-    bits = np.ascontiguousarray(block.draws).view(np.uint64)
-    keys: NDArray[np.uint64] = np.sum(bits * _multipliers(bits.shape[1]), axis=1)
-    return keys
-
-
-@lru_cache(maxsize=64)
-def _multipliers(dimension: int) -> NDArray[np.uint64]:
-    """Odd 64-bit numbers, always the same, one for each coordinate."""
-    rng = np.random.default_rng(dimension)
-    return rng.integers(2**63, size=dimension, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
 
 
 class PositiveWeights:
@@ -230,3 +236,96 @@ class LargestDeviations:
             f"one row of `draws` makes up {part:.0%} of the variance of coordinate {coordinate}: "
             "beside it all other draws look alike, and the test is blind. Look at that draw."
         )
+
+
+class ScreenedRows:
+    """At most `MOST_ROWS` rows, in blocks from some chains: an accumulator for any pass."""
+
+    def __init__(self, layout: Layout) -> None:
+        self._layout = layout
+        self._parts: dict[tuple[int, int], tuple[FloatArray, FloatArray]] = {}
+        #: Importance weights of the same rows, if there are any.
+        self._weights: dict[tuple[int, int], FloatArray] = {}
+
+    @cached_property
+    def _wanted(self) -> dict[int, list[Rows]]:
+        """The rows to keep of each chain; blocks that meet are taken as one."""
+        found: dict[int, list[Rows]] = {}
+        for chain, start, stop, _ in screened_rows(self._layout):
+            own = found.setdefault(chain, [])
+            first = own.pop().start if own and own[-1].stop == start else start
+            own.append(Rows(chain, first, stop))
+        return found
+
+    def zero(self) -> ScreenedRows:
+        """An accumulator of the same kind without rows."""
+        return ScreenedRows(self._layout)
+
+    def update(self, block: Block) -> None:
+        """Take the rows of a block that are to be kept."""
+        for run in block.runs:
+            for wanted in self._wanted.get(run.chain, ()):
+                first = max(wanted.start, run.start)
+                last = min(wanted.stop, run.start + run.high - run.low)
+                if first < last:
+                    part = slice(run.low + first - run.start, run.low + last - run.start)
+                    place = (run.chain, first)
+                    self._parts[place] = block.draws[part].copy(), block.scores[part].copy()
+                    if block.weights is not None:
+                        self._weights[place] = block.weights[part].copy()
+
+    def merge(self, other: ScreenedRows) -> ScreenedRows:
+        """Add another accumulator's rows."""
+        self._parts |= other._parts
+        self._weights |= other._weights
+        return self
+
+    def in_order(self) -> tuple[FloatArray, FloatArray, NDArray[np.intp], NDArray[np.intp]]:
+        """Draws and scores by chain and time, whatever their weights, with chains and times."""
+        places = sorted(self._parts)
+        parts = [self._parts[place] for place in places]
+        draws, scores = (np.concatenate(part) for part in zip(*parts, strict=True))
+        sizes = [len(part[0]) for part in parts]
+        chains = np.repeat([chain for chain, _ in places], sizes)
+        times = np.concatenate(
+            [start + np.arange(size) for (_, start), size in zip(places, sizes, strict=True)]
+        )
+        return draws, scores, chains, times
+
+    def finalise(self) -> tuple[FloatArray, FloatArray]:
+        """Draws and scores in proportion to their importance weights.
+
+        There are none if too few rows carry the weight.
+        """
+        draws, scores, *_ = self.in_order()
+        if not self._weights:
+            return (draws, scores) if len(draws) >= FEWEST_SCREENED else (draws[:0], scores[:0])
+        kept = _by_weight(np.concatenate([self._weights[place] for place in sorted(self._parts)]))
+        if np.unique(kept).size < FEWEST_SCREENED:
+            kept = kept[:0]
+        return draws[kept], scores[kept]
+
+
+def _by_weight(weights: FloatArray) -> NDArray[np.intp]:
+    """The places of rows in proportion to their importance weights, in their order."""
+    shares = np.cumsum(weights) / max(float(weights.sum()), np.finfo(float).tiny)
+    levels = (np.arange(weights.size) + 0.5) / weights.size
+    return np.minimum(np.searchsorted(shares, levels), weights.size - 1)
+
+
+def screened_rows(layout: Layout) -> Iterator[Rows]:
+    """Blocks of some chains, at most `MOST_ROWS` rows in all, and fewer of many coordinates.
+
+    They cover a chain that is short, and lie at equal distances in a longer one.
+    """
+    lengths = layout.lengths
+    most = min(MOST_ROWS, max(_FEWEST_OF_MANY, MOST_NUMBERS // layout.dimension))
+    shown = range(0, len(lengths), max(1, len(lengths) // _CHAINS))
+    size = max(1, most // (len(shown) * _BLOCKS))
+    for chain in shown:
+        length = lengths[chain]
+        starts: Iterable[int] = range(0, length, size)
+        if length > size * _BLOCKS:
+            starts = np.linspace(0, length - size, _BLOCKS).astype(int).tolist()
+        for start in starts:
+            yield Rows(chain, start, min(start + size, length))

@@ -9,8 +9,7 @@ import pytest
 import polystein as ps
 from polystein.data import passes
 from polystein.data.coordinates import DrawMoments
-from polystein.data.passes import every_row, executed_by, run_pass
-from polystein.data.screen import (
+from polystein.data.guard.rows import (
     LargestDeviations,
     PositiveWeights,
     RowKeys,
@@ -18,6 +17,7 @@ from polystein.data.screen import (
     refuse_repeats,
     require_shared_weight,
 )
+from polystein.data.passes import every_row, executed_by, run_pass
 from polystein.data.split import Partition
 from polystein.errors import DegenerateError, HeavyTailWarning, InputError
 from polystein.scale.threads import Threads
@@ -140,7 +140,7 @@ def test_first_coordinates_are_looked_at_first() -> None:
     draws, scores = arbitrary_rows(100, 2)
     draws[:, 0] = np.arange(100) // 2
     sample = CountingSample(draws, scores)
-    keys = RowKeys.of_first_coordinates()
+    keys = RowKeys()
     run_pass(sample, every_row(sample), keys)
     assert keys.repeats() == 50
     refuse_repeats(sample, keys)
@@ -148,7 +148,7 @@ def test_first_coordinates_are_looked_at_first() -> None:
     twice = CountingSample(np.repeat(draws[::2], 2, axis=0), scores)
     with pytest.raises(InputError, match="50 of 100 rows"):
         refuse_repeats(twice, keys)
-    none = RowKeys.of_first_coordinates()
+    none = RowKeys()
     apart = CountingSample(*arbitrary_rows(100, 2))
     run_pass(apart, every_row(apart), none)
     refuse_repeats(apart, none)
@@ -323,7 +323,7 @@ def test_the_weight_of_a_draw_counts() -> None:
 def test_many_keys_are_sorted_on_several_cores(
     n_jobs: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("screen", "cores"):
+    for module in ("guard.rows", "cores"):
         monkeypatch.setattr(f"polystein.data.{module}.MANY_ROWS", 100)
     draws = np.random.default_rng(0).standard_normal((400, 2))
     twice = np.concatenate([draws, draws[:200]])
@@ -336,7 +336,7 @@ def test_many_keys_are_sorted_on_several_cores(
 @pytest.mark.parametrize("count", [2, 3, 7])
 def test_every_key_is_in_one_part(count: int, dtype: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The keys at the ends of the ranges, each of them three times."""
-    monkeypatch.setattr("polystein.data.screen.MANY_ROWS", 1)
+    monkeypatch.setattr("polystein.data.guard.rows.MANY_ROWS", 1)
     values = 2 ** np.iinfo(dtype).bits
     ends = {number * values // count + k for number in range(count + 1) for k in (-1, 0)}
     chosen = [end for end in sorted(ends) if 0 <= end < values]

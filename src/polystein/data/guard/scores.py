@@ -1,33 +1,34 @@
-"""The guard, which asks whether these scores look like scores of these draws.
+"""Whether scores look like scores of their draws.
 
 A wrong sign, a wrong order of columns or a forgotten Jacobian would be blamed on the sampler.
 Each of them leaves a mark that some hundred rows show. For draws x of a target with score s,
-integration by parts gives E[(x_i - E x_i) s_j] = -1 if i = j, and 0 otherwise.
+integration by parts gives E[(x_i - E x_i) s_j] = -1 if i = j, and 0 otherwise. Where a log-density
+is at hand, its differences are compared with the scores.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-from polystein._lib.notes import Notes
-from polystein.data.finite_differences import contradiction
-from polystein.data.mismatched_rows import mismatch
+from polystein._lib.arrays import holds_real_numbers, is_array, to_numpy
+from polystein.data.guard.pairing import mismatch
+from polystein.data.guard.rows import FEWEST_SCREENED, ScreenedRows, screened_rows
 from polystein.data.passes import run_pass
-from polystein.data.screened_rows import LEAST_ROWS, ScreenedRows, stretches
 from polystein.data.source import Source, coordinate_names
-from polystein.errors import InputError, PolysteinWarning, ScoreWarning
-from polystein.types import FloatArray
+from polystein.errors import InputError, ScoreWarning
+from polystein.types import Array, FloatArray
 
 #: One truth value for each coordinate.
 Mask = NDArray[np.bool_]
 
-#: Groups of neighbouring rows whose means show how uncertain a mean is.
-_GROUPS = 16
+#: Batches of consecutive rows whose means show how uncertain a mean is.
+_BATCHES = 16
 #: A mean product is known if its standard error is below this ...
 _KNOWN = 0.15
 #: ... and something is said only if it is this many standard errors away from what it should be.
@@ -43,10 +44,14 @@ _NEAR = 0.2
 _SCALES_DIFFER = 0.25
 #: Scores explode if they grow by this factor from the middle of the draws to the border.
 _EXPLODES = 20.0
+#: Draws at which scores are compared with differences, and most coordinates that are.
+_DRAWS, _COORDINATES = 3, 100
+#: Steps of differences in units of the draws' standard deviation, and the error allowed.
+_STEP, _ALLOWED = 1e-4, 1e-3
 
 
 class Look(NamedTuple):
-    """Some rows, their means and what the products of draws and scores are worth."""
+    """Some rows, and the means of the products of draws and scores."""
 
     draws: FloatArray
     scores: FloatArray
@@ -65,73 +70,49 @@ class Look(NamedTuple):
         return np.asarray(self.errors < _KNOWN)
 
 
-def screen_scores(source: Source, rows: ScreenedRows, notes: Notes) -> None:
-    """Say what speaks against the input itself, before any verdict on the sampler.
-
-    Raises an error if the scores of a coordinate are all 0, and adds warnings to the notes.
-    """
-    for warning in score_warnings(source, rows):
-        notes.add(warning)
-
-
-def score_warnings(source: Source, rows: ScreenedRows | None = None) -> Iterator[PolysteinWarning]:
+def score_warnings(source: Source, rows: ScreenedRows | None = None) -> list[ScoreWarning]:
     """What looks wrong about the scores: at most one finding about their values, and precision.
 
-    Rows are read for it unless they are given.
+    Raises an error if the scores of a coordinate are all 0. Rows are read unless they are given.
     """
     if rows is None:
         rows = ScreenedRows(source.layout)
-        run_pass(source, list(stretches(source.layout)), rows)
+        run_pass(source, list(screened_rows(source.layout)), rows)
     draws, scores = rows.finalise()
-    names = coordinate_names(source)
+    names, log_density = coordinate_names(source), source.facts.log_density
     if len(draws) == 0:
-        return
+        return []
     _refuse_zeros(scores, names)
-    # What overflows is no number, and says nothing.
+    # What overflows is no number, and cannot be judged.
     with np.errstate(all="ignore"):
-        wrong = contradiction(source.facts.log_density, draws, scores, names)
-        verified = wrong is None and source.facts.log_density is not None
-        if not verified and (words := mismatch(*rows.in_order())):
-            wrong = words
-        yield from _findings(_look(draws, scores, names, verified), wrong)
-
-
-def _findings(look: Look, wrong: str | None) -> Iterator[PolysteinWarning]:
-    """Warnings about values, of which the first is given, and about precision."""
-    findings: tuple[Callable[[Look], str | None], ...] = (
-        _constant,
-        _flipped,
-        _permuted,
-        _constrained,
-        _wild_scales,
-    )
-    found = wrong or next((words for finding in findings if (words := finding(look))), None)
-    if found:
-        yield ScoreWarning(found)
-    if words := _single_precision(look):
-        yield ScoreWarning(words)
-
-
-def _look(draws: FloatArray, scores: FloatArray, names: tuple[str, ...], verified: bool) -> Look:
-    away = draws - np.ones(len(draws)) @ draws / len(draws)
-    products, errors = mean_and_error(away * scores)
-    return Look(draws, scores, names, away, products, errors, verified)
+        wrong = None
+        if log_density is not None:
+            wrong = _contradiction(log_density, draws, scores, names)
+        verified = wrong is None and log_density is not None
+        if not verified:
+            wrong = mismatch(*rows.in_order()) or wrong
+        away = draws - np.ones(len(draws)) @ draws / len(draws)
+        look = Look(draws, scores, names, away, *mean_and_error(away * scores), verified)
+        for finding in (_constant, _flipped, _permuted, _constrained, _wild_scales):
+            wrong = wrong or finding(look)
+        found = wrong, _single_precision(scores)
+    return [ScoreWarning(words) for words in found if words]
 
 
 def mean_and_error(values: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Means of columns with standard errors that allow for memory between neighbouring rows."""
-    size, left = divmod(len(values), _GROUPS)
-    # The first groups have one row more, if rows are left.
+    """Means of columns, with standard errors that allow for autocorrelation."""
+    size, left = divmod(len(values), _BATCHES)
+    # The first batches have one row more, if rows are left.
     longer, others = np.split(values, [left * (size + 1)])
-    sums = np.concatenate([_group_sums(longer, size + 1), _group_sums(others, size)])
-    sizes = np.where(np.arange(_GROUPS) < left, size + 1.0, size)
-    groups = sums / sizes[:, None]
-    error = groups.std(axis=0, ddof=1) / _GROUPS**0.5
+    sums = np.concatenate([_batch_sums(longer, size + 1), _batch_sums(others, size)])
+    sizes = np.where(np.arange(_BATCHES) < left, size + 1.0, size)
+    means = sums / sizes[:, None]
+    error = means.std(axis=0, ddof=1) / _BATCHES**0.5
     return sums.sum(axis=0) / len(values), np.where(np.isfinite(error), error, np.inf)
 
 
-def _group_sums(values: FloatArray, size: int) -> FloatArray:
-    """Sums over groups of so many rows; products with ones are faster than sums of rows."""
+def _batch_sums(values: FloatArray, size: int) -> FloatArray:
+    """Sums over batches of `size` rows; products with ones are faster than sums of rows."""
     return np.asarray(np.ones(size) @ values.reshape(-1, size, values.shape[1]))
 
 
@@ -205,52 +186,39 @@ def _permuted(look: Look) -> str | None:
 
 def _constrained(look: Look) -> str | None:
     """A coordinate on (0, inf) or (0, 1) whose scores are not those of the line."""
-    # Few rows tell of most coordinates that they are not.
-    for place in np.flatnonzero(look.draws[:LEAST_ROWS].min(axis=0) > 0.0).tolist():
+    # The first rows rule out most coordinates.
+    for place in np.flatnonzero(look.draws[:FEWEST_SCREENED].min(axis=0) > 0.0).tolist():
         name, column, score = look.names[place], look.draws[:, place], look.scores[:, place]
         if column.min() <= 0.0:
             continue
-        inside = column.max() < 1.0
-        for unconstrained in (_logit, np.log) if inside else (np.log,):
-            if words := _border(column, score, unconstrained, look.verified):
-                return _constrained_words(name, inside, unconstrained, words)
+        scales = [("log", "(0, inf)", np.log(column))]
+        if column.max() < 1.0:
+            scales.insert(0, ("logit", "(0, 1)", np.log(column) - np.log1p(-column)))
+        for scale, where, free in scales:
+            if words := _border(column, score, free, look.verified):
+                return (
+                    f"`draws` of {name} live on {where}, and {words}. Is this {name} rather than "
+                    f"{scale} {name}? Draws and scores belong to the unconstrained space: pass "
+                    f"{scale}({name}) with the score of its density, the Jacobian included."
+                )
     return None
 
 
-def _logit(column: FloatArray) -> FloatArray:
-    return np.asarray(np.log(column) - np.log1p(-column))
-
-
-def _constrained_words(
-    name: str, inside: bool, unconstrained: Callable[[FloatArray], FloatArray], words: str
-) -> str:
-    where = "(0, 1)" if inside and unconstrained is _logit else "(0, inf)"
-    scale = "logit" if unconstrained is _logit else "log"
-    return (
-        f"`draws` of {name} live on {where}, and {words}. Is this {name} rather than {scale} "
-        f"{name}? Draws and scores belong to the unconstrained space: pass {scale}({name}) with "
-        "the score of its density, the Jacobian included."
-    )
-
-
-def _border(
-    column: FloatArray,
-    score: FloatArray,
-    unconstrained: Callable[[FloatArray], FloatArray],
-    verified: bool,
-) -> str | None:
-    """What is wrong near the border, in words; None if nothing is."""
+def _border(column: FloatArray, score: FloatArray, free: FloatArray, verified: bool) -> str | None:
+    """What is wrong near the border, in words; None if nothing is. `free` is unconstrained."""
     own, own_error = mean_and_error(((column - column.mean()) * score)[:, None])
     wrong = abs(own[0] + 1.0) > _CLEAR * own_error[0]
-    if wrong and not verified and _fits(unconstrained(column), column, score):
+    if wrong and not verified and _fits(free, column, score):
         return "the scores fit the draws on the unconstrained scale"
-    near = _comes_near(column)
-    if near and _explodes(column, score):
+    if not _comes_near(column):
+        return None
+    if _explodes(column, score):
         return "the scores explode near the border"
     mean, error = mean_and_error(score[:, None])
-    if near and abs(mean[0]) > _CLEAR * error[0] and wrong:
+    if abs(mean[0]) > _CLEAR * error[0] and wrong:
         return "the mean of the scores is far from 0, as for a density that is cut off there"
-    return "the scores are huge" if near and _is_huge(column, score) else None
+    huge = np.abs(score).max() * column.std() > _WILD**3
+    return "the scores are huge" if huge else None
 
 
 def _fits(free: FloatArray, column: FloatArray, score: FloatArray) -> bool:
@@ -283,11 +251,6 @@ def _explodes(column: FloatArray, score: FloatArray) -> bool:
     return bool(np.median(sizes[closest]) > _EXPLODES * max(middle, np.finfo(float).tiny))
 
 
-def _is_huge(column: FloatArray, score: FloatArray) -> bool:
-    """Whether scores are beyond all proportion to the width of the draws."""
-    return bool(np.abs(score).max() * column.std() > _WILD**3)
-
-
 def _wild_scales(look: Look) -> str | None:
     """Products beyond a factor of a hundred: other units, or another parameter."""
     large = np.abs(look.products) - _CLEAR * look.errors > _WILD
@@ -303,9 +266,9 @@ def _wild_scales(look: Look) -> str | None:
     )
 
 
-def _single_precision(look: Look) -> str | None:
+def _single_precision(scores: FloatArray) -> str | None:
     """Scores that float32 represents exactly, though they are no round numbers."""
-    values = look.scores[:256]
+    values = scores[:256]
     single = values.astype(np.float32).astype(np.float64)
     if not np.array_equal(single, values) or np.array_equal(np.round(values, 3), values):
         return None
@@ -313,3 +276,79 @@ def _single_precision(look: Look) -> str | None:
         "`scores` have the digits of float32: each is off by up to 6e-8 of its size, and by more "
         "if the log-density was computed in float32. Compute them in double precision."
     )
+
+
+def _contradiction(
+    log_density: Callable[[Array], Array],
+    draws: FloatArray,
+    scores: FloatArray,
+    names: tuple[str, ...],
+) -> str | None:
+    """What the scores are instead of the log-density's gradient; None if they are that.
+
+    A coordinate contradicts if it does so at most of the draws that are looked at.
+    """
+    rows = np.linspace(0, len(draws) - 1, _DRAWS).astype(int)
+    columns = np.linspace(0, draws.shape[1] - 1, min(_COORDINATES, draws.shape[1])).astype(int)
+    spread = draws.std(axis=0)[columns]
+    columns, spread = columns[spread > 0.0], spread[spread > 0.0]
+    found, noise = _differences(log_density, draws[rows], columns, spread)
+    given = scores[np.ix_(rows, columns)]
+    size = np.abs(given - found) * spread
+    wrong = size > _ALLOWED * (1.0 + np.abs(found) * spread) + 10.0 * noise * spread
+    bad = wrong.sum(axis=0) * 2 > _DRAWS
+    if not bad.any():
+        return None
+    first, own = int(np.argmax(bad)), tuple(names[place] for place in columns)
+    return (
+        f"`scores` of {_listed(own, bad)} are not the gradient of the log-density: at the first "
+        f"draw {given[0, first]:.4g} was given for {own[first]}, where differences of the "
+        f"log-density give {found[0, first]:.4g}. {_meaning(found[:, bad], given[:, bad])}"
+    )
+
+
+def _differences(
+    log_density: Callable[[Array], Array],
+    at: FloatArray,
+    columns: NDArray[np.intp],
+    spread: FloatArray,
+) -> tuple[FloatArray, FloatArray]:
+    """Central differences of (rows, d) points by coordinate, and how uncertain they are."""
+    estimates = []
+    for step in (_STEP, 2.0 * _STEP):
+        values = []
+        for sign in (1.0, -1.0):
+            moved = np.repeat(at[:, None, :], len(columns), axis=1)
+            moved[:, np.arange(len(columns)), columns] += sign * step * spread
+            values.append(_log_densities(log_density, moved.reshape(-1, at.shape[1])))
+        difference = (values[0] - values[1]).reshape(len(at), len(columns))
+        estimates.append(difference / (2.0 * step * spread))
+    return estimates[0], np.abs(estimates[0] - estimates[1])
+
+
+def _log_densities(log_density: Callable[[Array], Array], points: FloatArray) -> FloatArray:
+    """The log-density at each point, in NumPy."""
+    found = log_density(points)
+    array = found if is_array(found) else np.asarray(found)
+    if not holds_real_numbers(array) or math.prod(array.shape) != len(points):
+        raise InputError(
+            "`facts['log_density']` must return a real number for each of (n, d) draws, an array "
+            f"of shape ({len(points)},) here; got dtype {array.dtype} of shape {tuple(array.shape)}"
+        )
+    return to_numpy(array).reshape(len(points))
+
+
+def _meaning(found: FloatArray, given: FloatArray) -> str:
+    """What the difference looks like."""
+    gap = given - found
+    if np.allclose(given, -found, rtol=1e-2, atol=1e-6):
+        return "Their sign is wrong: pass `-scores`."
+    if np.allclose(np.abs(gap), 1.0, rtol=1e-2):
+        return (
+            "The difference is 1, the Jacobian of a log transform: it is in one of them and not "
+            "in the other. Draws, scores and log-density belong to the unconstrained space, with "
+            "the Jacobian."
+        )
+    if np.allclose(gap, gap.mean(axis=0), rtol=1e-2, atol=1e-6):
+        return "The difference is the same at all draws: is a term missing in one of them?"
+    return "Are they of the same model, the same data and the same parametrisation (Jacobian)?"

@@ -1,4 +1,4 @@
-"""Are the axes of the draws what they are taken for? (chain, draw, d), in this order.
+"""Whether axes are (chain, draw, d), in this order, and whether chains sit at absurd values.
 
 Functions that keep time order measure autocorrelation along the second axis. If time runs along
 another one, they do not see it, and reject correct draws or judge nothing. A small corner of the
@@ -9,43 +9,53 @@ the chains, the sums over rows
 
     S_k = sum_t y_kt y_(k+1)t
 
-are then uncorrelated with mean 0, whatever the memory of a chain is, and the ratio
+are then uncorrelated with mean 0, whatever the autocorrelation within a chain, and the ratio
 sum_k S_k / sqrt(sum_k S_k^2) is about standard normal. If time runs along the first axis, all S_k
 are positive, and the ratio is near the root of their number.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from polystein._lib.arguments import boolean
+from polystein._lib.notes import first_of
 from polystein._lib.numerics import EPSILON
 from polystein.data.passes import gathered
-from polystein.data.source import Layout, Rows, Source, costs_little, in_time_order
+from polystein.data.source import (
+    Layout,
+    Rows,
+    Source,
+    coordinate_names,
+    costs_little,
+    in_time_order,
+)
 from polystein.errors import InputError
 from polystein.types import FloatArray
 
 #: With fewer neighbours along an axis, the ratio cannot be large enough to tell.
 LEAST_LENGTH = 40
-#: Signs that are + and - alike give a larger ratio with probability exp(-18) at the most.
+#: Signs that are + and - alike give a larger ratio with probability at most exp(-18).
 LARGEST_RATIO = 6.0
-#: The corner has at most so many places along the axis in question ...
+#: A corner of the draws has at most this many places along the axis in question ...
 MOST_PLACES = 256
-#: ... so many rows at each of them ...
+#: ... this many rows at each of them ...
 MOST_ROWS = 16
-#: ... and so many numbers.
+#: ... and this many numbers.
 MOST_NUMBERS = 2**15
-#: The middle and the unit of draws come from about so many of the places.
-SOME_PLACES = 32
-#: Draws further from their median than this many median deviations are drawn in, so that a few
+#: Draws further from their median than this many median deviations are clipped, so that a few
 #: cannot outweigh the others.
 MOST_DEVIATIONS = 4.0
-#: From so many draws in a chain on, more coordinates than draws are no reason to ask.
+#: With at least this many draws in a chain, more coordinates than draws raise no suspicion.
 FEW_DRAWS = 20
 #: Autocorrelation along the coordinates, of draws and scores, that time alone is likely to make.
 LEAST_CORRELATION = 0.3
+
+#: Beside a chain that is further away than this, in units of the others' deviations, squares of
+#: those deviations are lost to rounding.
+FURTHEST = EPSILON**-0.5
+#: Most chains whose last `MOST_ROWS` rows are compared, and most numbers in these rows.
+MOST_CHAINS, MOST_NUMBERS_AT_ENDS = 256, 2**14
 
 
 def require_time_along_chains(source: Source) -> None:
@@ -71,8 +81,10 @@ def require_time_along_chains(source: Source) -> None:
         )
 
 
-def require_independent_rows(source: Source) -> None:
-    """Raise where chains are called independent rows."""
+def rows_or_chains(source: Source, iid: bool) -> Source:
+    """The source as independent rows if ``iid`` says so, otherwise as chains in time order."""
+    if not boolean(iid, "iid"):
+        return in_time_order(source)
     if source.layout.time_ordered:
         chains, draws, dimension = _shape(source.layout)
         raise InputError(
@@ -81,13 +93,6 @@ def require_independent_rows(source: Source) -> None:
             "If every row is independent of all others, pass `draws.reshape(-1, "
             f"{dimension})` and the scores likewise."
         )
-
-
-def rows_or_chains(source: Source, iid: bool) -> Source:
-    """The source as independent rows if ``iid`` says so, otherwise as chains in time order."""
-    if not boolean(iid, "iid"):
-        return in_time_order(source)
-    require_independent_rows(source)
     return source
 
 
@@ -141,75 +146,70 @@ def _last_axis_remedies(shape: tuple[int, int, int]) -> str:
 
 
 def _time_runs_along_chains(source: Source) -> bool:
-    """Whether neighbouring chains follow each other, and neighbouring rows do not."""
-    corner = _corner_of_chains(source)
-    if corner is None:
-        return False
-    drawn_in = _drawn_in(corner, axis=(0, 1))
-    along = _following(drawn_in)
-    marked = along.ratio > LARGEST_RATIO
-    if not marked.any():
-        return False
-    across = _correlation(drawn_in[..., marked].swapaxes(0, 1))
-    return across < 0.5 * float(along.correlation[marked].mean())
-
-
-def _time_runs_along_coordinates(source: Source) -> bool:
-    """Whether neighbouring coordinates follow each other in draws and scores as time makes them.
-
-    Coordinates of a smooth target follow each other as well, but the scores of smooth draws are
-    rough: their covariance is near the inverse of the draws'. In time both are alike.
-    """
-    corners = _corner_of_coordinates(source)
-    if corners is None:
-        return False
-    draws, scores = (_drawn_in(corner, axis=2) for corner in corners)
-    # The places are the coordinates; all rows count as one coordinate.
-    found = [
-        _following(np.moveaxis(part, 2, 0).reshape(part.shape[2], -1, 1))
-        for part in (draws, scores)
-    ]
-    of_draws, of_scores = (float(part.correlation[0]) for part in found)
-    if min(float(part.ratio[0]) for part in found) <= LARGEST_RATIO:
-        return False
-    if min(of_draws, of_scores) < max(LEAST_CORRELATION, 0.5 * of_draws):
-        return False
-    return _correlation(draws.swapaxes(0, 1)) < 0.5 * of_draws
-
-
-def _corner_of_chains(source: Source) -> FloatArray | None:
-    """Draws of neighbouring chains, (chain, row, coordinate); None if they cost too much."""
+    """Whether neighbouring chains are correlated, and neighbouring rows are not."""
     layout = source.layout
     chains = min(len(layout.lengths), MOST_PLACES)
     first = (len(layout.lengths) - chains) // 2
-    chosen = range(first, first + chains)
-    rows = min(MOST_ROWS, *(layout.lengths[chain] for chain in chosen))
-    if not costs_little(source, chosen, sum(layout.lengths[: chosen.stop])):
+    corner = _first_rows(source, range(first, first + chains), MOST_ROWS)
+    if corner is None:
+        return False
+    draws, _ = corner
+    step = -(-draws.size // MOST_NUMBERS)
+    clipped = _clipped(draws[..., ::step], axis=(0, 1))
+    correlation, ratio = _correlations_of_neighbours(clipped)
+    marked = ratio > LARGEST_RATIO
+    if not marked.any():
+        return False
+    across = _correlation(clipped[..., marked].swapaxes(0, 1))
+    return across < 0.5 * float(correlation[marked].mean())
+
+
+def _time_runs_along_coordinates(source: Source) -> bool:
+    """Whether neighbouring coordinates are correlated, in draws and scores, as time makes them.
+
+    Coordinates of a smooth target are correlated as well, but the scores of smooth draws are
+    rough: their covariance is near the inverse of the draws'. In time both are alike.
+    """
+    chains = range(min(len(source.layout.lengths), MOST_ROWS))
+    corner = _first_rows(source, chains, 4 if len(chains) > 1 else MOST_ROWS)
+    if corner is None:
+        return False
+    first = max(0, source.layout.dimension - MOST_PLACES) // 2
+    draws, scores = (
+        _clipped(values[..., first : first + MOST_PLACES], axis=2) for values in corner
+    )
+    # The places are the coordinates; all rows count as one coordinate.
+    correlations, ratios = np.hstack(
+        [
+            _correlations_of_neighbours(np.moveaxis(part, 2, 0).reshape(part.shape[2], -1, 1))
+            for part in (draws, scores)
+        ]
+    )
+    if ratios.min() <= LARGEST_RATIO:
+        return False
+    if correlations.min() < max(LEAST_CORRELATION, 0.5 * correlations[0]):
+        return False
+    return _correlation(draws.swapaxes(0, 1)) < 0.5 * float(correlations[0])
+
+
+def _first_rows(source: Source, chains: range, most: int) -> tuple[FloatArray, FloatArray] | None:
+    """Draws and scores at the start of some chains, (chain, row, coordinate).
+
+    None if reading them costs too much.
+    """
+    lengths = source.layout.lengths
+    if not costs_little(source, chains, sum(lengths[: chains.stop])):
         return None
-    draws, _, _ = gathered(source, [Rows(chain, 0, rows) for chain in chosen])
-    step = -(-layout.dimension * rows * chains // MOST_NUMBERS)
-    return draws[:, ::step].reshape(chains, rows, -1)
+    rows = min(most, *(lengths[chain] for chain in chains))
+    draws, scores, _ = gathered(source, [Rows(chain, 0, rows) for chain in chains])
+    shape = (len(chains), rows, source.layout.dimension)
+    return draws.reshape(shape), scores.reshape(shape)
 
 
-def _corner_of_coordinates(source: Source) -> tuple[FloatArray, FloatArray] | None:
-    """Draws and scores of a few rows, (chain, row, coordinate), at neighbouring coordinates."""
-    layout = source.layout
-    chosen = range(min(len(layout.lengths), MOST_ROWS))
-    most = 4 if len(chosen) > 1 else MOST_ROWS
-    rows = min(most, *(layout.lengths[chain] for chain in chosen))
-    if not costs_little(source, chosen, sum(layout.lengths[: chosen.stop])):
-        return None
-    draws, scores, _ = gathered(source, [Rows(chain, 0, rows) for chain in chosen])
-    first = max(0, layout.dimension - MOST_PLACES) // 2
-    places = slice(first, first + MOST_PLACES)
-    shape = (len(chosen), rows, -1)
-    return draws[:, places].reshape(shape), scores[:, places].reshape(shape)
-
-
-def _drawn_in(values: FloatArray, axis: int | tuple[int, ...]) -> FloatArray:
+def _clipped(values: FloatArray, axis: int | tuple[int, ...]) -> FloatArray:
     """Deviations from the median in units of their own median, none of them large."""
-    # A part of the places is enough for a rough middle and unit.
-    part = values[:: max(1, values.shape[0] // SOME_PLACES)]
+    # About 32 of the places are enough for a rough middle and unit.
+    part = values[:: max(1, values.shape[0] // 32)]
     with np.errstate(over="ignore", invalid="ignore"):
         middle = np.median(part, axis=axis, keepdims=True)
         deviations = values - middle
@@ -217,30 +217,30 @@ def _drawn_in(values: FloatArray, axis: int | tuple[int, ...]) -> FloatArray:
         # Where most rows are equal, the mean deviation is a unit that is not 0.
         unit = np.where(unit > 0.0, unit, np.abs(deviations).mean(axis=axis, keepdims=True))
         scaled = deviations / np.where(unit > 0.0, unit, 1.0)
-    result: FloatArray = np.clip(np.nan_to_num(scaled), -MOST_DEVIATIONS, MOST_DEVIATIONS)
-    return result
+    return np.asarray(np.clip(np.nan_to_num(scaled), -MOST_DEVIATIONS, MOST_DEVIATIONS))
 
 
-class _Following(NamedTuple):
-    """For each coordinate, how far neighbours along the first axis follow each other."""
+def _correlations_of_neighbours(values: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """For each coordinate, the correlation of neighbours along the first axis, and the ratio.
 
-    correlation: FloatArray
-    ratio: FloatArray
-
-
-def _following(values: FloatArray) -> _Following:
-    """Correlation of neighbours along the first axis, and its ratio to what chance makes."""
+    The ratio is that of their products to what chance makes of these. Draws that differ by
+    rounding alone have correlation 0.
+    """
     centred = values - values.mean(axis=0)
     sums = np.einsum("ktj,ktj->kj", centred[1:], centred[:-1])
     squares = np.einsum("ktj,ktj->j", centred, centred)
     total, chance = sums.sum(axis=0), np.sqrt(np.einsum("kj,kj->j", sums, sums))
-    return _Following(_ratio(total, squares), _ratio(total, chance))
+    correlation, ratio = (
+        np.divide(total, unit, out=np.zeros_like(total), where=unit > EPSILON)
+        for unit in (squares, chance)
+    )
+    return correlation, ratio
 
 
 def _correlation(values: FloatArray) -> float:
     """Correlation of neighbours along the first axis over all coordinates; 0 of a single place.
 
-    Only the mean over both axes is taken off: chains that sit in different places make
+    Only the mean over both axes is subtracted: chains that sit in different places make
     neighbouring rows alike, too.
     """
     centred = values - values.mean(axis=(0, 1))
@@ -249,8 +249,45 @@ def _correlation(values: FloatArray) -> float:
     return products / squares if squares > EPSILON else 0.0
 
 
-def _ratio(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
-    result: FloatArray = np.zeros_like(numerator)
-    # Draws that differ by rounding alone follow nothing.
-    np.divide(numerator, denominator, out=result, where=denominator > EPSILON)
-    return result
+def refuse_absurd_chains(source: Source) -> None:
+    """Raise where some chains end at values beside which all other draws look alike."""
+    lengths, dimension = source.layout.lengths, source.layout.dimension
+    count = min(len(lengths), MOST_CHAINS, max(2, MOST_NUMBERS_AT_ENDS // dimension))
+    chosen = [number * len(lengths) // count for number in range(count)]
+    if count < 2 or not costs_little(source, chosen, source.layout.total):
+        return
+    most = max(1, MOST_NUMBERS_AT_ENDS // (count * dimension))
+    rows = min(MOST_ROWS, most, *(lengths[chain] for chain in chosen))
+    last = [Rows(chain, lengths[chain] - rows, lengths[chain]) for chain in chosen]
+    ends = gathered(source, last)[0].reshape(count, rows, dimension)
+    with np.errstate(over="ignore"):
+        places = _lower_median(ends, axis=1)
+        # For each coordinate, the chain in the middle of those ordered by their distance from 0.
+        middle = np.argsort(np.abs(places), axis=0, kind="stable")[(count - 1) // 2]
+        usual = places[middle, np.arange(dimension)]
+        deviation = _lower_median(np.abs(ends - usual).reshape(-1, dimension), axis=0)
+        unit = np.maximum(deviation, np.abs(usual))
+        absurd = (np.abs(places - usual) / FURTHEST > unit) & (unit > 0.0)
+    if not absurd.any():
+        return
+    found = np.flatnonzero(absurd.any(axis=1)).tolist()
+    # The first of these chains, in its most distant coordinate.
+    furthest = int(np.argmax(np.where(absurd[found[0]], np.abs(places[found[0]]), 0.0)))
+    numbers = [chosen[place] for place in found]
+    one = len(numbers) == 1
+    raise InputError(
+        "`draws` must be chains that overlap; "
+        f"{'chain' if one else 'chains'} {first_of(list(map(str, numbers)), 5)} "
+        f"{'sits' if one else 'sit'} at absurd values: "
+        f"chain {numbers[0]} around {places[found[0], furthest]:.3g} in "
+        f"{coordinate_names(source)[furthest]}, where others are around {usual[furthest]:.3g}. "
+        "Chains are counted from 0. Such a chain has diverged or never left its start: run it "
+        f"again, or judge the others with `np.delete(draws, {numbers}, axis=0)`; the scores "
+        "likewise."
+    )
+
+
+def _lower_median(values: FloatArray, axis: int) -> FloatArray:
+    """The lower median, which is one of the values: a mean of two could be far from both."""
+    middle = (values.shape[axis] - 1) // 2
+    return np.asarray(np.take(np.partition(values, middle, axis=axis), middle, axis=axis))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import polystein as ps
-from polystein.data.score_screen import mean_and_error, score_warnings
+from polystein.data.guard.scores import mean_and_error, score_warnings
 from polystein.data.source import complete
 from tests.data.targets import TARGETS, gaussian, log_gamma
 from tests.rows import Array

@@ -1,0 +1,54 @@
+"""What adapters share: names of coordinates, arrays side by side, and warnings of precision."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from polystein.adapters.assemble import (
+    coordinate_labels,
+    side_by_side,
+    single_precision_warnings,
+    stan_names,
+    stan_parts,
+)
+from polystein.adapters.nutpie import nutpie_parts
+from polystein.errors import ScoreWarning
+
+
+def test_indices_and_labels() -> None:
+    assert coordinate_labels("mu", ()) == ["mu"]
+    assert coordinate_labels("z", (2,)) == ["z[0]", "z[1]"]
+    assert coordinate_labels("z", (1, 2), [["a"], ["u", "v"]]) == ["z[a, u]", "z[a, v]"]
+
+
+def test_notation_of_nutpie() -> None:
+    assert nutpie_parts("z_0.1", ["z"]) == ("z", (0, 1))
+    assert nutpie_parts("tau_log___0", []) == ("tau_log__", (0,))
+    assert nutpie_parts("beta_0", ["beta_0"]) == ("beta_0", ())
+    assert nutpie_parts("mu", []) == ("mu", ())
+
+
+def test_notation_of_stan() -> None:
+    assert stan_parts("theta.1.2") == ("theta", (0, 1))
+    assert stan_names(["mu", "theta.1.2"]) == ["mu", "theta[1, 2]"]
+
+
+def test_arrays_side_by_side() -> None:
+    values = side_by_side([np.zeros((2, 5)), np.ones((2, 5, 3))])
+    assert values.shape == (2, 5, 4)
+    assert values[0, 0].tolist() == [0.0, 1.0, 1.0, 1.0]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "torch.float16", "bfloat16", np.dtype("float32")])
+def test_single_precision_is_warned_about(dtype: object) -> None:
+    with pytest.warns(ScoreWarning, match="gradients were computed in float32.* Convert") as caught:
+        found = single_precision_warnings(dtype, "gradients", "Convert them.")
+    assert found == (str(caught[0].message),)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "torch.float64", np.dtype("float64")])
+def test_double_precision_is_not(dtype: object) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert single_precision_warnings(dtype, "gradients", "Convert them.") == ()
