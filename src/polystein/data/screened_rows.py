@@ -44,7 +44,7 @@ class ScreenedRows:
 
     def update(self, block: Block) -> None:
         """Take the rows of a block that are in a stretch."""
-        for run in block.runs:
+        for run in block.chains:
             for stretch in self._stretches.get(run.chain, ()):
                 first = max(stretch.start, run.start)
                 last = min(stretch.stop, run.start + run.high - run.low)

@@ -258,7 +258,7 @@ class ProjectedTestRows:
         values = project(self._projection, block)
         if isinstance(self.variance, LugsailBatches):
             # Short chains are many: all of a block's are taken at once.
-            self.variance.update_runs(values, block.weights, block.runs)
+            self.variance.update_runs(values, block.weights, block.chains)
         else:
             self._update_each(values, block)
         weighted = values if block.weights is None else block.weights[:, None] * values
@@ -268,7 +268,7 @@ class ProjectedTestRows:
             self.parts.append(weighted.copy())
 
     def _update_each(self, values: FloatArray, block: Block) -> None:
-        for run in block.runs:
+        for run in block.chains:
             part = slice(run.low, run.high)
             weights = None if block.weights is None else block.weights[part]
             self.variance.update(values[part], weights, run.chain, run.start)
