@@ -40,9 +40,7 @@ from polystein.methods.check.batch_sums import BatchSums
 from polystein.methods.check.batches import cut
 from polystein.methods.check.trained_witnesses import TrainingSums
 from polystein.methods.discrepancy import _Products, _Stack
-from polystein.methods.first_look import RoleMoments
-from polystein.methods.gof import WeightedSum
-from polystein.methods.split_sample import ProjectedTestRows
+from polystein.methods.split_sample import ProjectedTestRows, RoleMoments
 from polystein.stein.basis import Hermite, LinearAndBounded, Monomial
 from polystein.stein.dual import _Extent, _FeatureSum
 from polystein.stein.expanded_features import EntryVariances
@@ -105,7 +103,7 @@ def _judged(variance: Any, given: Given) -> ProjectedTestRows:
     columns = 2 + ORDER
     accumulator = variance.accumulator(given.source.layout.lengths, columns)
     return ProjectedTestRows(
-        WeightedSum(given.witness, np.arange(1.0, columns)), accumulator, _tails(given), True
+        given.witness, accumulator, _tails(given), combined=np.arange(1.0, columns), kept=True
     )
 
 
@@ -124,7 +122,7 @@ def _lugsail(halved: bool, given: Given) -> ProjectedTestRows:
     columns = 2 + ORDER
     accumulator = LugsailBatches(stretches, columns, halved=halved)
     return ProjectedTestRows(
-        WeightedSum(given.witness, np.arange(1.0, columns)), accumulator, _tails(given), True
+        given.witness, accumulator, _tails(given), combined=np.arange(1.0, columns), kept=True
     )
 
 
@@ -137,8 +135,9 @@ def _read_judged(judged: ProjectedTestRows) -> list[Any]:
 def _cells(given: Given) -> ProjectedTestRows:
     columns, lengths = 2 + ORDER, given.source.layout.lengths
     accumulator = CellAccumulator(ps.BatchMeans(), lengths, columns, 3)
-    witness = WeightedSum(given.witness, np.arange(1.0, columns))
-    return ProjectedTestRows(witness, accumulator, _tails(given), True)
+    return ProjectedTestRows(
+        given.witness, accumulator, _tails(given), combined=np.arange(1.0, columns), kept=True
+    )
 
 
 def _batch_pass(given: Given) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from polystein.data.passes import SERIAL, run_pass
-from polystein.data.source import Block, Facts, Rows, Run, Source
+from polystein.data.source import Block, ChainRows, Facts, Rows, Source
 from tests.rows import Array
 from tests.sources import MinimalSource
 
@@ -63,7 +63,7 @@ def joined(blocks: list[Block]) -> Any:
 
 def runs(blocks: list[Block]) -> list[tuple[int, int, int]]:
     """Chain, first row and number of rows of every run of the blocks."""
-    return [(run.chain, run.start, run.high - run.low) for block in blocks for run in block.runs]
+    return [(run.chain, run.start, run.high - run.low) for block in blocks for run in block.chains]
 
 
 def numbered_chains(*lengths: int, d: int = 2) -> list[tuple[Array, Array]]:
@@ -77,14 +77,14 @@ def numbered_chains(*lengths: int, d: int = 2) -> list[tuple[Array, Array]]:
 
 def assert_runs_are_right(block: Block) -> None:
     """Runs cover the rows of a block of `numbered_chains`, and say where they come from."""
-    assert [run.low for run in block.runs] == [0, *(run.high for run in block.runs[:-1])]
-    assert block.runs[-1].high == block.rows
-    assert (block.chain, block.start) == block.runs[0][:2]
-    for run in block.runs:
+    assert [run.low for run in block.chains] == [0, *(run.high for run in block.chains[:-1])]
+    assert block.chains[-1].high == block.rows
+    assert (block.chain, block.start) == block.chains[0][:2]
+    for run in block.chains:
         assert_run_is_right(block, run)
 
 
-def assert_run_is_right(block: Block, run: Run) -> None:
+def assert_run_is_right(block: Block, run: ChainRows) -> None:
     assert run.low < run.high
     part = block.draws[run.low : run.high, 0]
     assert np.all(part.astype(int) == run.chain)

@@ -86,7 +86,7 @@ def test_chains_that_are_alike_are_read_at_once(
     apart = seen(sample, rows, most=20)
     assert len(together) == len(apart)
     for one, other in zip(together, apart, strict=True):
-        assert one.runs == other.runs
+        assert one.chains == other.chains
         assert (one.chain, one.start) == (other.chain, other.start)
         assert np.array_equal(one.draws, other.draws)
         assert np.array_equal(one.scores, other.scores)
@@ -147,7 +147,7 @@ def test_joined_blocks_carry_weights(weighted: bool) -> None:
     draws, scores = (table.reshape(4, 5, 2) for table in arbitrary_rows(20, 2))
     log_weights = np.log(np.arange(1.0, 21.0)).reshape(4, 5) if weighted else None
     (block,) = seen(sample := ps.Sample(draws, scores, log_weights=log_weights), every_row(sample))
-    assert len(block.runs) == 4
+    assert len(block.chains) == 4
     if weighted:
         assert block.weights == pytest.approx(np.arange(1.0, 21.0) / 20.0, rel=1e-14)
     else:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from polystein.data.passes import every_row
-from polystein.data.source import Block, Run, chosen_rows
+from polystein.data.source import Block, ChainRows, chosen_rows
 from tests.data.blocks import (
     GrainSource,
     assert_runs_are_right,
@@ -31,7 +31,7 @@ def joined_block(weighted: bool = True) -> Block:
     lengths = (20, 10, 1, 29)
     source = GrainSource(numbered_chains(*lengths), grain=1)
     (block,) = seen(source, every_row(source))
-    assert len(block.runs) == 4
+    assert len(block.chains) == 4
     return block._replace(weights=np.arange(1.0, ROWS + 1.0)) if weighted else block
 
 
@@ -52,7 +52,7 @@ every_weight = pytest.mark.parametrize("weighted", [False, True])
 
 
 def test_a_block_of_one_chain_is_one_run() -> None:
-    assert single_block().runs == (Run(0, 20, 0, ROWS),)
+    assert single_block().chains == (ChainRows(0, 20, 0, ROWS),)
 
 
 @every_block
@@ -141,7 +141,7 @@ def test_chosen_rows_of_all_blocks_are_those_of_all_chains(
     source = GrainSource(numbered_chains(*lengths), grain=1)
     kept = []
     for block in seen(source, every_row(source)):
-        masks = [chosen[run.chain][run.start :][: run.high - run.low] for run in block.runs]
+        masks = [chosen[run.chain][run.start :][: run.high - run.low] for run in block.chains]
         part = chosen_rows(block, np.concatenate(masks))
         if part is not None:
             assert_runs_are_right(part)

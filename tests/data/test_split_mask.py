@@ -70,7 +70,7 @@ def test_masks_are_the_rows_of_the_roles(
 def test_every_row_has_one_role(split: str, layout: str) -> None:
     source, partition = partitioned(split, layout)
     (block,) = seen(source, every_row(source))
-    assert len(block.runs) == len(LAYOUTS[layout])
+    assert len(block.chains) == len(LAYOUTS[layout])
     held = sum(partition.mask(block, role).astype(int) for role in ROLES)
     assert np.array_equal(held, np.ones(block.rows))
 

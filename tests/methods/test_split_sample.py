@@ -10,13 +10,12 @@ from scipy import stats
 import polystein as ps
 from polystein._lib.notes import Notes
 from polystein.data.coordinates import RAW
-from polystein.data.source import Block, Layout, complete
 from polystein.errors import DegenerateError, InputError
 from polystein.inference.pvalues import exchangeable_pvalue
 from polystein.inference.variance import LongRun
-from polystein.methods.split_sample import SplitSampleTest, combine_splits, split_rows, z_statistics
+from polystein.methods.gof import combine_splits
+from polystein.methods.split_sample import split_rows, z_statistics
 from polystein.results.result import GofResult
-from polystein.stein.basis import Monomial
 from tests.conftest import RecordingSplit, arbitrary_rows, arbitrary_weights
 from tests.reference import stein
 from tests.statistical.samplers import autoregressive
@@ -26,31 +25,7 @@ VARIANCES: list[Any] = [ps.IID(), ps.InitialSequence(), ps.BatchMeans()]
 SPLITS: list[Any] = [ps.RandomSplit(), ps.BlockSplit(), ps.ChainSplit()]
 
 
-# The question
-
-
-class Unreadable:
-    """A source whose rows must not be read."""
-
-    layout = Layout((40,), 2, False)
-
-    def read(self, chain: int, start: int, stop: int) -> Block:
-        raise AssertionError("read")
-
-
-def question(source: Any, **changes: Any) -> SplitSampleTest:
-    options: dict[str, Any] = {
-        "basis": Monomial(2), "structure": "full", "split": ps.RandomSplit(), "variance": ps.IID(),
-        "alternative": "greater", "standardise": False,
-    }  # fmt: skip
-    return SplitSampleTest(complete(source), **{**options, **changes})
-
-
-def test_a_question_alone_reads_no_rows() -> None:
-    test = question(Unreadable(), standardise=True)
-    assert test.settings(None)["order"] == 2
-    with pytest.raises(AssertionError, match="read"):
-        list(split_rows(test, 0, Notes()))
+# Options and splits
 
 
 @pytest.mark.parametrize(
@@ -62,28 +37,28 @@ def test_a_question_alone_reads_no_rows() -> None:
         ({"alternative": "less"}, "`alternative` must be 'two-sided' or 'greater'; got 'less'"),
     ],
 )
-def test_bad_questions_are_refused(changes: dict[str, Any], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        question(Unreadable(), **changes)
+def test_bad_rules_are_refused(changes: dict[str, Any], message: str) -> None:
+    for test in TESTS:
+        with pytest.raises(InputError, match=message):
+            test(*arbitrary_rows(60, 2), order=1, **changes)
 
 
 def test_rows_are_seen_in_the_frame_of_the_training_rows() -> None:
     draws, scores = arbitrary_rows(60, 2)
     split = RecordingSplit()
-    test = question(ps.Sample(draws, scores), split=split, standardise=True)
-    (rows,) = split_rows(test, 0, Notes())
+    sample = ps.Sample(draws, scores)
+    (rows,) = split_rows(sample, split, 0, Notes(), standardise=True)
     seen, _ = rows.frame.apply(draws[split.train], scores[split.train])
     assert seen.mean(axis=0) == pytest.approx(np.zeros(2), abs=1e-14)
     assert seen.std(axis=0) == pytest.approx(np.ones(2), rel=1e-14)
-    (rows,) = split_rows(question(ps.Sample(draws, scores)), 0, Notes())
+    (rows,) = split_rows(sample, ps.RandomSplit(), 0, Notes())
     assert rows.frame is RAW
 
 
 def test_each_of_several_rounds_has_a_split_of_its_own() -> None:
     split = RecordingSplit()
     found = []
-    test = question(ps.Sample(*arbitrary_rows(60, 2)), split=split, repeats=3)
-    for _ in split_rows(test, 0, Notes()):
+    for _ in split_rows(ps.Sample(*arbitrary_rows(60, 2)), split, 0, Notes(), repeats=3):
         found.append(tuple(split.rows["test"].tolist()))
     assert len(set(found)) == 3
 
@@ -93,8 +68,8 @@ def test_weights_are_told_by_their_effective_number() -> None:
     log_weights, weights = arbitrary_weights(60)
     found = []
     for sample in (ps.Sample(draws, scores), ps.Sample(draws, scores, log_weights=log_weights)):
-        (rows,) = split_rows(question(sample), 0, Notes())
-        found.append(rows.look.estimates())
+        (rows,) = split_rows(sample, ps.RandomSplit(), 0, Notes())
+        found.append(rows.estimates())
     plain, estimates = found
     assert plain == {}
     assert estimates == {"weights_ess": pytest.approx(1.0 / float(weights @ weights), rel=1e-12)}

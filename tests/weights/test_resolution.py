@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 import polystein as ps
 from polystein._lib.notes import Notes
 from polystein.errors import InputError
-from polystein.methods.gof import fit
-from polystein.methods.split_sample import DividedRows, SplitSampleTest, split_rows
+from polystein.methods.split_sample import DividedRows, split_rows
 from polystein.stein.basis import basis_for
 from polystein.stein.witness import PrimalWitness, feature_moments, fit_matrices
 from polystein.types import Resolution
@@ -41,25 +40,27 @@ CASES = [
 ]
 
 
+Round = tuple[DividedRows, Any, Any]
+
+
 def round_of(
     sample: ps.Sample, split: RecordingSplit, basis: Any, order: int, structure: Any
-) -> tuple[SplitSampleTest, DividedRows]:
-    functions = basis_for(basis, order, standardise=True)
-    test = SplitSampleTest(sample, functions, structure, split, ps.IID(), "two-sided", True)
-    (rows,) = split_rows(test, 3, Notes())
-    return test, rows
+) -> Round:
+    (rows,) = split_rows(sample, split, 3, Notes(), standardise=True)
+    return rows, basis_for(basis, order, standardise=True), structure
 
 
-def refined(
-    round_: tuple[SplitSampleTest, DividedRows], resolution: Any, rule: Any
-) -> tuple[PrimalWitness, list[float]]:
+def trained(round_: Round) -> PrimalWitness:
+    rows, basis, structure = round_
+    training = rows.partition.rows("witness")
+    return fit_matrices(rows.source, training, basis, structure, frame=rows.frame)
+
+
+def refined(round_: Round, resolution: Any, rule: Any) -> tuple[PrimalWitness, list[float]]:
     """The witness with its weights folded in, and the norm of the weights of each order."""
-    (test, rows), partition = round_, round_[1].partition
-    witness = fit_matrices(
-        test.source, partition.rows("witness"), test.basis, test.structure, frame=rows.frame
-    )
-    stretches = list(partition.rows("weights"))
-    finer = FinerWeights(test.source, stretches, witness, rule, rows.streams.weights)
+    rows, witness = round_[0], trained(round_)
+    weighing = list(rows.partition.rows("weights"))
+    finer = FinerWeights(rows.source, weighing, witness, rule, rows.streams.weights)
     factors = finer.factors(resolution)
     return witness.scaled(factors), [float(np.linalg.norm(factor)) for factor in factors]
 
@@ -141,12 +142,11 @@ def test_rules_without_covariances_do_as_well_without_the_matrix(
 def test_hierarchical_weights_are_no_worse_than_those_of_orders(rule: Any, seed: int) -> None:
     draws, scores = arbitrary_rows(100, 4, seed)
     sample = ps.Sample(draws, scores)
-    fresh, (test, rows) = (
-        round_of(sample, RecordingSplit(), "monomial", 2, "full") for _ in range(2)
-    )
+    fresh, again = (round_of(sample, RecordingSplit(), "monomial", 2, "full") for _ in range(2))
     witness, _ = refined(fresh, "hierarchical", rule)
+    rows = again[0]
     stretches = list(rows.partition.rows("weights"))
-    moments = feature_moments(sample, stretches, fit(test, rows, "witness"))
+    moments = feature_moments(sample, stretches, trained(again))
     chosen = rule.solve(moments, rows.streams.weights)
     start = algorithms.rayleigh(chosen, moments.mean, moments.covariance)
     moments = feature_moments(sample, stretches, witness)

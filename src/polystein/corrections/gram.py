@@ -32,7 +32,7 @@ class Folds:
 
     def pieces(self, block: Block) -> Iterator[tuple[int, slice]]:
         """The rows of a block, fold by fold."""
-        for run in block.runs:
+        for run in block.chains:
             begin = self.first[run.chain] + run.start
             cuts = np.clip(self.borders, begin, begin + run.high - run.low) - begin + run.low
             for fold, (low, high) in enumerate(pairwise(cuts.tolist())):

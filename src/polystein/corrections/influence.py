@@ -183,7 +183,7 @@ class InfluencePass:
 
     def _pieces(self, block: Block) -> Iterator[_Piece]:
         """The rows of a block, chain by chain, and where their stretches begin."""
-        for run in block.runs:
+        for run in block.chains:
             index = self.stretches.of_rows(run.chain, run.start, run.high - run.low)
             starts = np.flatnonzero(np.diff(index, prepend=-1))
             yield _Piece(slice(run.low, run.high), starts, index[starts])

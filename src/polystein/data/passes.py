@@ -20,7 +20,7 @@ import numpy as np
 
 from polystein._lib.arguments import require_progress
 from polystein._lib.threads import one_blas_thread
-from polystein.data.source import Block, Rows, Run, Source
+from polystein.data.source import Block, ChainRows, Rows, Source
 from polystein.types import FloatArray, Progress
 
 # Draws, scores and two powers of 24,576 numbers each fill 768 KB: they stay in a
@@ -314,7 +314,7 @@ def gathered(source: Source, rows: Iterable[Rows]) -> tuple[FloatArray, FloatArr
 
 def _consecutive_blocks(source: Source, stretch: Rows, size: int) -> Iterator[Block]:
     """Blocks of at most `size` rows of one chain; what is stored together is read at once."""
-    for span in spans([stretch], size, read_at_once(source)):
+    for span in into_blocks([stretch], size, read_at_once(source)):
         block = source.read(span.chain, span.start, span.stop)
         for low in range(0, block.rows, size):
             yield block if block.rows <= size else block.part(low, min(low + size, block.rows))
@@ -327,7 +327,7 @@ def _gathered_blocks(source: Source, stretch: Rows, size: int) -> Iterator[Block
     """
     short = stretch.stop - stretch.start <= size
     for chain, start, stop, mask in (
-        [stretch] if short else spans([stretch], size, read_at_once(source))
+        [stretch] if short else into_blocks([stretch], size, read_at_once(source))
     ):
         index = np.zeros(0, dtype=np.intp) if mask is None else mask.nonzero()[0]
         if index.size == 0:
@@ -343,7 +343,7 @@ def read_at_once(source: Source) -> int:
     return 1 if getattr(source, "keeps_decoded", False) else source.grain
 
 
-def spans(rows: Iterable[Rows], size: int, grain: int = 1) -> Iterator[Rows]:
+def into_blocks(rows: Iterable[Rows], size: int, grain: int = 1) -> Iterator[Rows]:
     """Cut stretches into ones of which about `size` rows are chosen, between groups of rows."""
     for chain, start, stop, mask in rows:
         step = size
@@ -376,7 +376,7 @@ def _joined(blocks: list[Block]) -> Block:
     weighted = blocks[0].weights is not None
     ends = np.cumsum([0, *(block.rows for block in blocks)]).tolist()
     runs = (
-        Run(block.chain, block.start, low, high)
+        ChainRows(block.chain, block.start, low, high)
         for block, (low, high) in zip(blocks, pairwise(ends), strict=True)
     )
     return Block(

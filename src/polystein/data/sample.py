@@ -28,9 +28,9 @@ from polystein.data.guard.pairing import require_same_labels
 from polystein.data.selection import Selection, selected_parts
 from polystein.data.source import (
     Block,
+    ChainRows,
     Facts,
     Layout,
-    Run,
     Source,
     checked_names,
     complete,
@@ -137,7 +137,7 @@ class Sample:
         )
         ends = range(0, len(draws) + 1, stop - start)
         runs = zip(range(first, last), repeat(start), ends, ends[1:], strict=False)
-        return Block(draws, scores, weights, first, start, tuple(map(Run._make, runs)))
+        return Block(draws, scores, weights, first, start, tuple(map(ChainRows._make, runs)))
 
     def __init_subclass__(cls) -> None:
         """A subclass that reads rows in its own way is asked for one chain at a time."""

@@ -44,7 +44,7 @@ class Layout(NamedTuple):
         return f"{draws}, d={self.dimension}"
 
 
-class Run(NamedTuple):
+class ChainRows(NamedTuple):
     """Rows ``low:high`` of a block, which come from one chain from its row ``start`` on."""
 
     chain: int
@@ -66,7 +66,7 @@ class Block(NamedTuple):
     weights: FloatArray | None
     chain: int
     start: int
-    joined: tuple[Run, ...] | None = None
+    joined: tuple[ChainRows, ...] | None = None
 
     @property
     def rows(self) -> int:
@@ -74,9 +74,9 @@ class Block(NamedTuple):
         return int(self.draws.shape[0])
 
     @property
-    def runs(self) -> tuple[Run, ...]:
+    def chains(self) -> tuple[ChainRows, ...]:
         """The chains that the rows come from; ``start`` is that of the first row read."""
-        return self.joined or (Run(self.chain, self.start, 0, self.rows),)
+        return self.joined or (ChainRows(self.chain, self.start, 0, self.rows),)
 
     def part(self, low: int, high: int) -> Block:
         """Rows ``low:high`` of a block of one chain."""
@@ -117,10 +117,10 @@ def chosen_rows(block: Block, mask: NDArray[np.bool_]) -> Block | None:
         return block
     if index.size == 0:
         return None
-    bounds = np.searchsorted(index, [(run.low, run.high) for run in block.runs]).tolist()
+    bounds = np.searchsorted(index, [(run.low, run.high) for run in block.chains]).tolist()
     kept = [
-        Run(run.chain, run.start + int(index[low]) - run.low, low, high)
-        for run, (low, high) in zip(block.runs, bounds, strict=True)
+        ChainRows(run.chain, run.start + int(index[low]) - run.low, low, high)
+        for run, (low, high) in zip(block.chains, bounds, strict=True)
         if low < high
     ]
     if index[-1] - index[0] + 1 == index.size:

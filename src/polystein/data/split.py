@@ -21,7 +21,7 @@ TRAINING: tuple[Role, ...] = ("witness", "weights")
 #: A mean takes one row, a variance two.
 LEAST_ROWS: dict[Role, int] = {"witness": 1, "weights": 2, "test": 2}
 _LABELS: dict[Role, int] = {"witness": 0, "weights": 1, "test": 2, "gap": 3}
-Stretches = dict[Role, tuple[int, int]]
+RoleBounds = dict[Role, tuple[int, int]]
 
 
 class Partition(Protocol):
@@ -167,11 +167,11 @@ class BlockSplit:
         gap = 0 if automatic else int(self.gap)
         cut = {length: self._stretches(length, gap) for length in set(layout.lengths)}
         chains = tuple(cut[length] for length in layout.lengths)
-        result = StretchPartition(chains, awaits_gap=automatic)
+        result = BlockPartition(chains, awaits_gap=automatic)
         require_rows(result, layout.total, self)
         return result
 
-    def _stretches(self, length: int, gap: int) -> Stretches:
+    def _stretches(self, length: int, gap: int) -> RoleBounds:
         """Cut one chain."""
         training = count_of(self.train, length)
         witness = training - count_of(self.weights, training)
@@ -225,10 +225,10 @@ class ChainSplit:
             )
         training = min(count - 1, max(1, count_of(self.train, count)))
         trained = {length: self._trained(length) for length in set(layout.lengths[:training])}
-        tested: dict[int, Stretches] = {
+        tested: dict[int, RoleBounds] = {
             length: {"test": (0, length)} for length in set(layout.lengths[training:])
         }
-        result = StretchPartition(
+        result = BlockPartition(
             tuple(
                 (trained if chain < training else tested)[length]
                 for chain, length in enumerate(layout.lengths)
@@ -237,17 +237,17 @@ class ChainSplit:
         require_rows(result, layout.total, self)
         return result
 
-    def _trained(self, length: int) -> Stretches:
+    def _trained(self, length: int) -> RoleBounds:
         """The roles of a chain that trains."""
         witness = length - count_of(self.weights, length)
         return {"witness": (0, witness), "weights": (witness, length)}
 
 
 @dataclass(frozen=True, eq=False)
-class StretchPartition:
+class BlockPartition:
     """For every chain, where the stretch of each role starts and stops."""
 
-    chains: tuple[Stretches, ...]
+    chains: tuple[RoleBounds, ...]
     awaits_gap: bool = False
 
     def rows(self, *roles: Role) -> Iterator[Rows]:
@@ -256,7 +256,7 @@ class StretchPartition:
         found: dict[int, list[tuple[int, int]]] = {}
         for chain, stretches in enumerate(self.chains):
             if (joined := found.get(id(stretches))) is None:
-                joined = found[id(stretches)] = _joined_stretches(stretches, roles)
+                joined = found[id(stretches)] = _joined_bounds(stretches, roles)
             for start, stop in joined:
                 yield Rows(chain, start, stop)
 
@@ -267,7 +267,7 @@ class StretchPartition:
     def mask(self, block: Block, *roles: Role) -> NDArray[np.bool_]:
         """Whether each row of a block of whole stretches holds one of the roles."""
         mask = np.zeros(block.rows, dtype=np.bool_)
-        chain, start, low, high = np.array(block.runs).T[..., None]
+        chain, start, low, high = np.array(block.chains).T[..., None]
         for role in roles:
             # Rows of the run are numbered from `start` on, those of the block from `low`.
             bounds = self._bounds(role)[chain[:, 0]] + (low - start)
@@ -288,16 +288,16 @@ class StretchPartition:
 
     def with_gap(self, gap: int) -> Partition:
         """Drop `gap` rows of every chain before its test rows, at most half of them."""
-        found: dict[int, Stretches] = {}
+        found: dict[int, RoleBounds] = {}
         for stretches in self.chains:
             if id(stretches) not in found:
                 start, stop = stretches["test"]
                 test = start + min(gap, (stop - start) // 2)
                 found[id(stretches)] = {**stretches, "gap": (start, test), "test": (test, stop)}
-        return StretchPartition(tuple(found[id(stretches)] for stretches in self.chains))
+        return BlockPartition(tuple(found[id(stretches)] for stretches in self.chains))
 
 
-def _joined_stretches(stretches: Stretches, roles: tuple[Role, ...]) -> list[tuple[int, int]]:
+def _joined_bounds(stretches: RoleBounds, roles: tuple[Role, ...]) -> list[tuple[int, int]]:
     """The stretches of the roles in one chain, in time order, joined where they touch."""
     joined: list[tuple[int, int]] = []
     for start, stop in sorted(stretches[role] for role in roles if role in stretches):
@@ -335,7 +335,7 @@ class LabelledPartition:
         offsets = self._offsets
         labels = [
             self.labels[offsets[run.chain] + run.start :][: run.high - run.low]
-            for run in block.runs
+            for run in block.chains
         ]
         return self._mask(roles, np.concatenate(labels))
 

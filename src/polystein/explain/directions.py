@@ -141,7 +141,7 @@ class MemorySums:
         weights = block.weights_or_ones[:, None]
         columns = np.concatenate([draws, scores, draws * draws, draws * scores], axis=1)
         columns = np.concatenate([columns, np.ones_like(weights)], axis=1) * weights
-        for run in block.runs:
+        for run in block.chains:
             place = self.stretches.of_rows(run.chain, run.start, run.high - run.low)
             starts = np.flatnonzero(np.diff(place, prepend=-1))
             self.sums[place[starts]] += np.add.reduceat(columns[run.low : run.high], starts)

@@ -1,20 +1,50 @@
-"""Which coordinates and entries of a trained test function make up the mean of u."""
+"""Results of finer weights: which coordinates and entries make up the mean of u."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import numpy as np
 
 from polystein.data.source import Rows, Source, coordinate_names
+from polystein.methods.split_sample import DividedRows
 from polystein.results.evidence import Contribution
+from polystein.results.result import GofResult
 from polystein.stein.moments import stein_moments
 from polystein.stein.operator import DiagonalOperator
 from polystein.stein.witness import PrimalWitness
-from polystein.types import FloatArray, Structure
+from polystein.types import FloatArray, Resolution, Structure
 
 # How many coordinates, or entries, a result names.
 MOST_NAMED = 5
+
+
+def with_finer_weights(
+    result: GofResult,
+    rows: DividedRows,
+    witness: PrimalWitness,
+    factors: list[FloatArray],
+    resolution: Resolution,
+) -> GofResult:
+    """The result of a witness into which finer weights were folded, with what they show.
+
+    The weight of an order is the norm of all its weights.
+    """
+    norms = dict(zip(witness.names, (float(np.linalg.norm(f)) for f in factors), strict=True))
+    parts = mean_parts(witness, rows.source, rows.partition.rows("test"))
+    entries = resolution == "entry"
+    return replace(
+        result,
+        weights=norms,
+        components=tuple(one._replace(weight=norms[one.name]) for one in result.components),
+        evidence=replace(
+            result.evidence,
+            coordinates=largest_coordinates(parts, rows.source),
+            entries=largest_entries(parts, witness.names, rows.source) if entries else (),
+        ),
+        settings={**result.settings, "resolution": resolution},
+    )
 
 
 def mean_parts(witness: PrimalWitness, source: Source, rows: Iterable[Rows]) -> list[FloatArray]:

@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 
 from polystein._lib.arguments import require_rule, standardisation
+from polystein._lib.notes import Notes
 from polystein._lib.numerics import TINY
+from polystein.data.passes import run_pass
 from polystein.data.sample import as_source
 from polystein.data.source import Source
 from polystein.data.split import TRAINING, RandomSplit, Split
 from polystein.errors import InputError
-from polystein.inference.pvalues import tail_probability
+from polystein.inference.pareto import LargestValues
+from polystein.inference.pvalues import exchangeable_pvalue, tail_probability
 from polystein.inference.variance import IID, Variance
-from polystein.methods.contributions import largest_coordinates, largest_entries, mean_parts
+from polystein.methods.contributions import with_finer_weights
 from polystein.methods.split_sample import (
     DividedRows,
-    SplitSampleTest,
-    columns_of_test_rows,
-    combine_splits,
+    ProjectedTestRows,
+    expected_reads,
+    first_notes,
     heavy_tail_warning,
     low_ess_warning,
+    require_rules,
     split_rows,
     with_training_gap,
     z_statistics,
@@ -30,7 +35,7 @@ from polystein.methods.split_sample import (
 from polystein.results.evidence import Component, Evidence
 from polystein.results.result import GofResult
 from polystein.scale.threads import working
-from polystein.stein.basis import basis_for
+from polystein.stein.basis import Basis, basis_for
 from polystein.stein.witness import Witness, feature_moments, fit_matrices, fit_witness
 from polystein.types import (
     RNG,
@@ -135,22 +140,22 @@ def psd_test(
     >>> round(result.pvalue, 4)
     0.0
     """
-    standard = standardisation(standardise) is not False
-    functions = basis_for(basis, order, standardise=standard)
+    standardise = standardisation(standardise)
+    functions = basis_for(basis, order, standardise=standardise is not False)
     source = as_source(draws, scores)
-    test = SplitSampleTest(
-        source, functions, structure, split, variance, alternative, standardise, repeats
-    )
-    notes, results = test.notes(), []
-    with working(source, n_jobs, progress, test.reads()):
+    require_rules(source, split, variance, alternative, repeats)
+    settings = _settings(functions, structure, split, variance, None, standardise)
+    notes, results = first_notes(source, split, variance), []
+    reads = expected_reads(source, split, standardise, repeats)
+    with working(source, n_jobs, progress, reads):
         # Randomly split the rows into D_tr and D_te
-        for rows in split_rows(test, rng, notes):
+        for rows in split_rows(source, split, rng, notes, standardise=standardise, repeats=repeats):
             # Training: the maximiser of Proposition 3.2
-            witness = fit(test, rows, "witness", "weights")
+            witness = _fit(rows, functions, structure, "witness", "weights")
+            rows = with_training_gap(rows, witness)
 
             # Testing: u on D_te and its z-statistic
-            u = WeightedSum(witness, np.ones(order + 1))
-            results.append(z_test(test, with_training_gap(rows, witness), u))
+            results.append(z_test(rows, witness, None, variance, alternative, settings))
     return combine_splits(results, notes)
 
 
@@ -240,131 +245,135 @@ def lambda_psd_test(
                 "`weights` must say by `needs_covariance = True` or `False` whether it looks at "
                 f"covariances or at variances alone; got {weights!r}"
             )
-    standard = standardisation(standardise) is not False
-    require_resolution(resolution, standardise=standard)
-    functions = basis_for(basis, order, standardise=standard)
+    standardise = standardisation(standardise)
+    require_resolution(resolution, standardise=standardise is not False)
+    functions = basis_for(basis, order, standardise=standardise is not False)
     source = as_source(draws, scores)
-    test = SplitSampleTest(
-        source, functions, structure, split, variance, alternative, standardise, repeats
-    )
-    rule = weights
-    if rule is None:
-        rule = default_rule(resolution, functions, structure, source.layout.dimension)
-    notes, results = test.notes(), []
-    with working(source, n_jobs, progress, test.reads()):
+    require_rules(source, split, variance, alternative, repeats)
+    if weights is None:
+        weights = default_rule(resolution, functions, structure, source.layout.dimension)
+    settings = _settings(functions, structure, split, variance, weights, standardise)
+    notes, results = first_notes(source, split, variance), []
+    reads = expected_reads(source, split, standardise, repeats)
+    with working(source, n_jobs, progress, reads):
         # Randomly split the rows into D_1, D_2 and D_te
-        for rows in split_rows(test, rng, notes):
+        for rows in split_rows(source, split, rng, notes, standardise=standardise, repeats=repeats):
             if resolution != "order":
-                results.append(_finer_weights_test(test, rows, resolution, rule))
+                # Section 4.4: finer weights, which are folded into the witness
+                primal = fit_matrices(
+                    source, rows.partition.rows("witness"), functions, structure, frame=rows.frame
+                )
+                d_2 = list(rows.partition.rows("weights"))
+                finer = FinerWeights(source, d_2, primal, weights, rows.streams.weights)
+                factors = finer.factors(resolution)
+                folded, ones = primal.scaled(factors), np.ones(order + 1)
+                rows = with_training_gap(rows, folded)
+                result = z_test(rows, folded, ones, variance, alternative, settings)
+                results.append(with_finer_weights(result, rows, folded, factors, resolution))
                 continue
             if order == 0:
-                # The only feature has the weight 1, so that all training rows go to the witness.
-                witness, chosen = fit(test, rows, "witness", "weights"), np.ones(1)
+                # The only feature has the weight 1, so that all training rows go to the witness
+                witness, chosen = _fit(rows, functions, structure, *TRAINING), np.ones(1)
             else:
                 # Training (stage 1): the maximiser of Proposition 3.2 on D_1
-                witness = fit(test, rows, "witness")
+                witness = _fit(rows, functions, structure, "witness")
 
                 # Training (stage 2): lambda from the features G of D_2
                 moments = feature_moments(source, rows.partition.rows("weights"), witness)
-                chosen = rule.solve(moments, rows.streams.weights)
+                chosen = weights.solve(moments, rows.streams.weights)
+            rows = with_training_gap(rows, witness)
 
             # Testing: u on D_te and its z-statistic
-            u = WeightedSum(witness, chosen)
-            results.append(z_test(test, with_training_gap(rows, witness), u, rule))
+            results.append(z_test(rows, witness, chosen, variance, alternative, settings))
     return combine_splits(results, notes)
 
 
-def _finer_weights_test(
-    test: SplitSampleTest, rows: DividedRows, resolution: Resolution, rule: Weights
-) -> GofResult:
-    """Algorithm 3 with finer weights (Section 4.4), which are folded into the witness.
-
-    The weight that the result shows for an order is the norm of all its weights.
-    """
-    source, partition = test.source, rows.partition
-
-    # Training (stage 1)
-    trained = fit_matrices(
-        source, partition.rows("witness"), test.basis, test.structure, frame=rows.frame
-    )
-
-    # Training (stage 2)
-    weighing = list(partition.rows("weights"))
-    finer = FinerWeights(source, weighing, trained, rule, rows.streams.weights)
-    factors = finer.factors(resolution)
-    witness = trained.scaled(factors)
-
-    # Testing
-    rows = with_training_gap(rows, witness)
-    result = z_test(test, rows, WeightedSum(witness, np.ones(len(factors))), rule)
-    norms = dict(zip(witness.names, (float(np.linalg.norm(f)) for f in factors), strict=True))
-    parts = mean_parts(witness, source, rows.partition.rows("test"))
-    entries = largest_entries(parts, witness.names, source) if resolution == "entry" else ()
-    return replace(
-        result,
-        weights=norms,
-        components=tuple(one._replace(weight=norms[one.name]) for one in result.components),
-        evidence=replace(
-            result.evidence, coordinates=largest_coordinates(parts, source), entries=entries
-        ),
-        settings={**result.settings, "resolution": resolution},
-    )
+def _settings(
+    basis: Basis,
+    structure: Structure,
+    split: Split,
+    variance: Variance,
+    weights: Weights | None,
+    standardise: Standardise,
+) -> dict[str, Any]:
+    """The options, as words and numbers."""
+    return {
+        "order": basis.order,
+        "basis": type(basis).__name__,
+        "structure": structure,
+        "split": repr(split),
+        "variance": repr(variance),
+        "weights": None if weights is None else repr(weights),
+        "standardise": standardise,
+    }
 
 
-def fit(test: SplitSampleTest, rows: DividedRows, *roles: Role) -> Witness:
+def _fit(rows: DividedRows, basis: Basis, structure: Structure, *roles: Role) -> Witness:
     """The test function h of Proposition 3.2, trained on the rows of these roles."""
     training, count = rows.partition.rows(*roles), rows.partition.count(*roles)
-    return fit_witness(
-        test.source, training, test.basis, test.structure, frame=rows.frame, count=count
-    )
-
-
-class WeightedSum(NamedTuple):
-    """u(x) = sum_i lambda_i <A_i, Phi_i(x)> + lambda_{Q+1} b's(x), and then its features."""
-
-    witness: Witness
-    weights: FloatArray
-
-    def project(self, draws: FloatArray, scores: FloatArray) -> FloatArray:
-        """The sum and the features of every row."""
-        features = self.witness.project(draws, scores)
-        return np.concatenate([(features @ self.weights)[:, None], features], axis=1)
+    return fit_witness(rows.source, training, basis, structure, frame=rows.frame, count=count)
 
 
 def z_test(
-    test: SplitSampleTest, rows: DividedRows, u: WeightedSum, rule: Weights | None = None
+    rows: DividedRows,
+    witness: Witness,
+    weights: FloatArray | None,
+    variance: Variance,
+    alternative: Alternative,
+    settings: dict[str, Any],
 ) -> GofResult:
     """z = mean(u) / se(u) on the test rows, its p-value, and what each feature adds to it.
 
-    For independent rows the standard error is s_u / sqrt(n). ``rule`` is what chose lambda, None
-    for PSD.
+    u(x) = sum_i lambda_i <A_i, Phi_i(x)> + lambda_{Q+1} b's(x), where lambda is 1 for PSD, whose
+    ``weights`` are None. For independent rows the standard error is s_u / sqrt(n).
     """
-    source, partition, weights = test.source, rows.partition, u.weights
-    variance = test.variance.accumulator(source.layout.lengths, 1 + weights.size)
-    tested, tails, _ = columns_of_test_rows(source, partition, u, variance, tails=1)
+    source, partition, names = rows.source, rows.partition, witness.names
+    chosen = np.ones(len(names)) if weights is None else weights
+    columns = ProjectedTestRows(
+        witness,
+        variance.accumulator(source.layout.lengths, 1 + chosen.size),
+        [LargestValues(partition.count("test"))],
+        combined=chosen,
+    )
+    run_pass(source, partition.rows("test"), columns)
+    tested = columns.variance.finalise()
     z = z_statistics(tested, judged=slice(1))
-    pvalue = tail_probability(float(z[0]), float(tested.df[0]), test.alternative)
+    pvalue = tail_probability(float(z[0]), float(tested.df[0]), alternative)
 
     ess = float(tested.ess[0])
-    warnings = low_ess_warning(ess, test.variance.least_ess), heavy_tail_warning(tails[0])
-    rows.notes.add(*warnings)
+    rows.notes.add(low_ess_warning(ess, variance.least_ess), heavy_tail_warning(columns.tails[0]))
     # Each feature with its share in the mean of u: absolute values sum to 1.
-    products = weights * tested.mean[1:]
+    products = chosen * tested.mean[1:]
     shares = products / max(float(np.abs(products).sum()), TINY)
-    names, words = u.witness.names, u.witness.words
-    numbers = (z[1:].tolist(), weights.tolist(), shares.tolist())
+    numbers = (z[1:].tolist(), chosen.tolist(), shares.tolist())
     return GofResult(
         statistic=float(z[0]),
         pvalue=pvalue,
-        alternative=test.alternative,
-        method="psd" if rule is None else "lambda-psd",
+        alternative=alternative,
+        method="psd" if weights is None else "lambda-psd",
         dimension=source.layout.dimension,
-        weights=None if rule is None else dict(zip(names, weights.tolist(), strict=True)),
-        components=tuple(map(Component, names, words, *numbers)),
-        evidence=Evidence(estimates=rows.look.estimates()),
+        weights=None if weights is None else dict(zip(names, weights.tolist(), strict=True)),
+        components=tuple(map(Component, names, witness.words, *numbers)),
+        evidence=Evidence(estimates=rows.estimates()),
         ess=ess,
         n_train=partition.count(*TRAINING),
         n_gap=partition.count("gap"),
         n_test=partition.count("test"),
-        settings=test.settings(rule),
+        settings=settings,
+    )
+
+
+def combine_splits(results: Sequence[GofResult], notes: Notes) -> GofResult:
+    """The result, or that of the median statistic with a p-value for all splits together."""
+    notes.emit()
+    if len(results) == 1:
+        return replace(results[0], warnings=notes.messages) if notes.messages else results[0]
+    pvalues = np.array([result.pvalue for result in results])
+    middle = sorted(results, key=lambda result: result.statistic)[len(results) // 2]
+    return replace(
+        middle,
+        pvalue=exchangeable_pvalue(pvalues),
+        evidence=replace(middle.evidence, split_pvalues=tuple(pvalues.tolist())),
+        settings={**middle.settings, "repeats": len(results)},
+        warnings=notes.messages,
     )

@@ -1,26 +1,31 @@
-"""What split-sample tests share: options, roles of rows, and columns of the test rows."""
+"""What split-sample tests share: roles of rows, a first look at them, columns of test rows."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from polystein._lib.arguments import one_of, replicates_of, require_rule, standardisation
+from polystein._lib.arguments import one_of, replicates_of, require_rule
 from polystein._lib.notes import Notes
-from polystein._lib.numerics import finite, is_constant
+from polystein._lib.numerics import finite, is_constant, kish_size
 from polystein._lib.random import Streams, seed_sequence
-from polystein.data.coordinates import Frame
-from polystein.data.cores import side_by_side
+from polystein.data.coordinates import RAW, DrawMoments, Frame
 from polystein.data.guard.chains import require_time_along_chains
-from polystein.data.guard.rows import forbid_duplicates
-from polystein.data.passes import Accumulator, Tick, run_pass
+from polystein.data.guard.rows import PositiveWeights, RowKeys, refuse_repeats
+from polystein.data.passes import (
+    Accumulator,
+    Tick,
+    every_row,
+    rows_of_few_columns,
+    rows_of_many_arrays,
+    run_pass,
+)
 from polystein.data.source import Block, Source
-from polystein.data.split import Partition, Split
+from polystein.data.split import TRAINING, Partition, Split
+from polystein.data.weight_sums import WeightSums
 from polystein.errors import (
     DegenerateError,
     DependenceWarning,
@@ -31,148 +36,248 @@ from polystein.errors import (
 from polystein.inference.autocorrelation import autocorrelation_times
 from polystein.inference.lugsail import LugsailBatches
 from polystein.inference.pareto import LARGEST_INDEX, LargestValues
-from polystein.inference.pvalues import exchangeable_pvalue
 from polystein.inference.variance import ColumnAccumulator, LongRun, Variance
-from polystein.methods.first_look import FirstLook
-from polystein.results.result import GofResult
-from polystein.stein.basis import Basis
 from polystein.stein.witness import ChainColumns, Projection, project
-from polystein.types import RNG, Alternative, FloatArray, Standardise, Structure
-
-# Test rows stay this many autocorrelation times away from training rows: after five of them the
-# autocorrelation of an AR(1) chain is below 1 %.
-TRAINING_GAP_TIMES = 5.0
+from polystein.types import RNG, Alternative, FloatArray, Standardise
 
 
-@dataclass(frozen=True)
-class SplitSampleTest:
-    """What a split-sample test is asked: the rows, and the options that all such tests share."""
-
-    source: Source
-    basis: Basis
-    structure: Structure
-    split: Split
-    variance: Variance
-    alternative: Alternative
-    standardise: Standardise
-    repeats: int = 1
-
-    def __post_init__(self) -> None:
-        require_rule(
-            self.split, "partition", "split", "RandomSplit(), BlockSplit() or ChainSplit()"
+def require_rules(
+    source: Source, split: Split, variance: Variance, alternative: Alternative, repeats: int
+) -> None:
+    """Raise an error for a split, variance, alternative or number of repeats that is none."""
+    require_rule(split, "partition", "split", "RandomSplit(), BlockSplit() or ChainSplit()")
+    require_rule(variance, "accumulator", "variance", "IID(), InitialSequence() or BatchMeans()")
+    one_of(alternative, Alternative, "alternative")
+    replicates_of(repeats, "repeats")
+    if repeats > 1 and (split.respects_time or source.layout.time_ordered):
+        raise InputError(
+            "`repeats` must be 1 unless independent rows, (n, d), are split at random; got "
+            f"{repeats} with {split} and {source}"
         )
-        require_rule(
-            self.variance, "accumulator", "variance", "IID(), InitialSequence() or BatchMeans()"
+
+
+def first_notes(source: Source, split: Split, variance: Variance) -> Notes:
+    """The warnings that came with the draws, and one if chains are tested as independent rows."""
+    notes, layout = Notes(source.facts.warnings), source.layout
+    # A split that keeps time order implies that the rows are a chain.
+    chains = layout.time_ordered or split.respects_time
+    if chains and not (split.respects_time and variance.respects_time):
+        count = len(layout.lengths)
+        are = f"are {count} time-ordered chains" if count > 1 else "are a time-ordered chain"
+        notes.add(
+            DependenceWarning(
+                f"`draws` {are}, but {split} with {variance} holds for independent rows "
+                "only: on autocorrelated draws from the right target it rejects far too often. "
+                "Use `split=BlockSplit()` with `variance=InitialSequence()`, or `check`."
+            )
         )
-        one_of(self.alternative, Alternative, "alternative")
-        standardisation(self.standardise)
-        replicates_of(self.repeats, "repeats")
-        ordered = self.split.respects_time or self.source.layout.time_ordered
-        if self.repeats > 1 and ordered:
-            raise InputError(
-                "`repeats` must be 1 unless independent rows, (n, d), are split at random; got "
-                f"{self.repeats} with {self.split} and {self.source}"
-            )
+    return notes
 
-    def reads(self) -> float:
-        """About how often a row is read: for a first look if there is one, to train or to test."""
-        looks = bool(self.standardise) or self.source.weighted or not self.split.respects_time
-        return self.repeats * (1.0 + float(looks))
 
-    def notes(self) -> Notes:
-        """The warnings that came with the draws, and one if chains are tested as independent."""
-        notes = Notes(self.source.facts.warnings)
-        layout, split = self.source.layout, self.split
-        # A split that keeps time order implies that the rows are a chain.
-        chains = layout.time_ordered or split.respects_time
-        if chains and not (split.respects_time and self.variance.respects_time):
-            count = len(layout.lengths)
-            are = f"are {count} time-ordered chains" if count > 1 else "are a time-ordered chain"
-            notes.add(
-                DependenceWarning(
-                    f"`draws` {are}, but {split} with {self.variance} holds for independent rows "
-                    "only: on autocorrelated draws from the right target it rejects far too often. "
-                    "Use `split=BlockSplit()` with `variance=InitialSequence()`, or `check`."
-                )
-            )
-        return notes
-
-    def settings(self, weights: object | None) -> dict[str, Any]:
-        """The options, as words and numbers."""
-        return {
-            "order": self.basis.order,
-            "basis": type(self.basis).__name__,
-            "structure": self.structure,
-            "split": repr(self.split),
-            "variance": repr(self.variance),
-            "weights": None if weights is None else repr(weights),
-            "standardise": self.standardise,
-        }
+def expected_reads(source: Source, split: Split, standardise: Standardise, repeats: int) -> float:
+    """About how often a row is read: for a first look if there is one, then to train or to test."""
+    look = bool(standardise) or source.weighted or not split.respects_time
+    return repeats * (1.0 + float(look))
 
 
 class DividedRows(NamedTuple):
     """One split of the rows: their roles, the frame of the training rows, and random streams.
 
-    Warnings are gathered in ``notes``.
+    Warnings are gathered in ``notes``; ``moments`` and ``weights`` are those of the first look.
     """
 
     source: Source
     partition: Partition
     frame: Frame
     streams: Streams
-    look: FirstLook
     notes: Notes
+    moments: RoleMoments | None = None
+    weights: WeightSums | None = None
+
+    def estimates(self) -> dict[str, Any]:
+        """The effective number of importance weights; nothing if there are none."""
+        if self.weights is None:
+            return {}
+        return {"weights_ess": kish_size(self.weights.total, self.weights.squares)}
+
+    def frame_of_all(self) -> Frame:
+        """The frame that standardises all rows, of rows whose moments were taken."""
+        assert self.moments is not None
+        both = DrawMoments(self.source.layout.dimension)
+        return both.merge(self.moments.training).merge(self.moments.others).standard_frame()
 
 
 def split_rows(
-    test: SplitSampleTest,
+    source: Source,
+    split: Split,
     rng: RNG,
     notes: Notes,
+    *,
+    standardise: Standardise = False,
+    repeats: int = 1,
     tick: Tick | None = None,
     beside: Sequence[Accumulator] = (),
 ) -> Iterator[DividedRows]:
     """Give every row its role, once or for each of several repeats.
 
-    One pass over all rows takes a first look at them: for repeated rows, for weights and for the
-    frame of the training rows. Accumulators ``beside`` take part in that pass.
+    One pass over all rows takes a first look at them: for repeated rows, for importance weights
+    and for the frame of the training rows. Accumulators ``beside`` take part in that pass.
     """
-    source, split = test.source, test.split
     if split.respects_time:
         require_time_along_chains(source)
-    seed = seed_sequence(rng)
-    for number, child in enumerate([seed] if test.repeats == 1 else seed.spawn(test.repeats)):
-        streams = Streams.of(child)
-        draw_roles = partial(split.partition, source.layout, streams.split)
-        # Rows that are all independent must not repeat. Where nothing else is looked at, that does
-        # not have to wait for the roles.
-        search = number == 0 and not split.respects_time
-        alone = search and not (test.standardise or source.weighted or beside)
-        if alone:
-            look_for_repeats = partial(forbid_duplicates, source, tick)
-            partition = side_by_side(draw_roles, look_for_repeats, source.layout.total)
-        else:
-            partition = draw_roles()
-        look = FirstLook(
-            source,
-            partition,
-            repeats=search and not alone,
-            moments=test.standardise is not False,
-            whiten=test.standardise == "whiten",
-        )
-        look.take(tick, beside)
-        yield DividedRows(source, partition, look.training_frame(), streams, look, notes)
+    seed, dimension = seed_sequence(rng), source.layout.dimension
+    for number, child in enumerate([seed] if repeats == 1 else seed.spawn(repeats)):
+        streams, frame = Streams.of(child), RAW
+        partition = split.partition(source.layout, streams.split)
+
+        # What the first look is for. Rows that are all independent must not repeat.
+        keys = moments = positive = weights = None
+        if number == 0 and not split.respects_time:
+            keys = RowKeys()
+        if standardise is not False:
+            moments = RoleMoments(dimension, partition, joint=standardise == "whiten")
+        if source.weighted:
+            positive, weights = PositiveWeights(partition), WeightSums()
+        looks: list[Accumulator | None] = [*beside, moments, keys, positive, weights]
+        wanted = [look for look in looks if look is not None]
+        if wanted:
+            alone = wanted == [keys]
+            run_pass(
+                source,
+                every_row(source),
+                *wanted,
+                tick=tick,
+                most=None if alone else rows_of_many_arrays(dimension),
+                least=rows_of_few_columns(dimension) if alone else 1,
+                many_steps=bool(beside),
+            )
+
+        if keys is not None:
+            refuse_repeats(source, keys)
+        if positive is not None:
+            positive.require_enough()
+        if moments is not None:
+            frame = moments.training_frame()
+        yield DividedRows(source, partition, frame, streams, notes, moments, weights)
+
+
+class RoleMoments:
+    """Mean and variance of the draws: of training rows, and of all others."""
+
+    def __init__(self, dimension: int, partition: Partition, *, joint: bool = False) -> None:
+        self._partition, self._joint = partition, joint
+        self.training = DrawMoments(dimension, joint=joint)
+        self.others = DrawMoments(dimension)
+
+    def zero(self) -> RoleMoments:
+        """An accumulator of the same kind without rows."""
+        return RoleMoments(self.training.dimension, self._partition, joint=self._joint)
+
+    def update(self, block: Block) -> None:
+        """Take the rows of a block."""
+        mask = self._partition.mask(block, *TRAINING)
+        for moments, chosen in ((self.training, mask), (self.others, ~mask)):
+            # The draws alone are gathered, which costs half of gathering the rows.
+            index = np.flatnonzero(chosen)
+            if index.size == block.rows:
+                moments.update(block)
+            elif index.size:
+                weights = None if block.weights is None else block.weights[index]
+                moments.add(block.draws.take(index, axis=0), weights)
+
+    def merge(self, other: RoleMoments) -> RoleMoments:
+        """Add another accumulator's rows."""
+        self.training.merge(other.training)
+        self.others.merge(other.others)
+        return self
+
+    def training_frame(self) -> Frame:
+        """The frame that standardises the training rows, or whitens them."""
+        return self.training.whitening_frame() if self._joint else self.training.standard_frame()
 
 
 def with_training_gap(rows: DividedRows, witness: Projection) -> DividedRows:
-    """Drop rows before the test rows, by the autocorrelation of the training features."""
+    """Drop rows of chains before the test rows, by the autocorrelation of the training features."""
     if not rows.partition.awaits_gap:
         return rows
     columns = ChainColumns(witness)
     run_pass(rows.source, rows.partition.rows("weights"), columns)
     times = autocorrelation_times(columns.by_chain())
     longest = finite(float(times.max()), "the autocorrelation of the training features")
-    gap = math.ceil(TRAINING_GAP_TIMES * longest)
-    return rows._replace(partition=rows.partition.with_gap(gap))
+    # After five autocorrelation times the autocorrelation of an AR(1) chain is below 1 %.
+    return rows._replace(partition=rows.partition.with_gap(math.ceil(5.0 * longest)))
+
+
+class ProjectedTestRows:
+    """Columns of a projection: their long-run variance, and the largest values of some of them.
+
+    With ``combined``, a first column is added, the sum of the others with these weights. The
+    first columns have their largest values in ``tails``. With ``kept``, the columns themselves are
+    kept in ``parts``. Values in both are multiplied by the row's importance weight.
+    """
+
+    def __init__(
+        self,
+        projection: Projection,
+        variance: ColumnAccumulator,
+        tails: list[LargestValues],
+        *,
+        combined: FloatArray | None = None,
+        kept: bool = False,
+    ) -> None:
+        self._projection, self._combined, self._kept = projection, combined, kept
+        self.variance, self.tails = variance, tails
+        self.parts: list[FloatArray] = []
+
+    def zero(self) -> ProjectedTestRows:
+        """An accumulator of the same kind without rows."""
+        return ProjectedTestRows(
+            self._projection,
+            self.variance.zero(),
+            [tail.zero() for tail in self.tails],
+            combined=self._combined,
+            kept=self._kept,
+        )
+
+    def update(self, block: Block) -> None:
+        """Take the rows of a block."""
+        values = project(self._projection, block)
+        if self._combined is not None:
+            values = np.concatenate([(values @ self._combined)[:, None], values], axis=1)
+        weights = block.weights
+        if isinstance(self.variance, LugsailBatches):
+            # Short chains are many: all of a block's are taken at once.
+            self.variance.update_runs(values, weights, block.chains)
+        else:
+            for chain, start, low, high in block.chains:
+                own = None if weights is None else weights[low:high]
+                self.variance.update(values[low:high], own, chain, start)
+        weighted = values if weights is None else weights[:, None] * values
+        for tail, column in zip(self.tails, weighted.T, strict=False):
+            tail.add(column)
+        if self._kept:
+            self.parts.append(weighted.copy())
+
+    def merge(self, other: ProjectedTestRows) -> ProjectedTestRows:
+        """Add another accumulator's rows."""
+        self.variance.merge(other.variance)
+        for tail, further in zip(self.tails, other.tails, strict=True):
+            tail.merge(further)
+        self.parts += other.parts
+        return self
+
+
+def z_statistics(tested: LongRun, judged: slice) -> FloatArray:
+    """mean / standard error, 0 for a constant column; an error if all judged ones are constant."""
+    mean, error = tested.mean, np.sqrt(tested.covariance.diagonal())
+    finite(float(error[judged].max()), "the variance of the test column u")
+    flat = is_constant(error, mean)
+    if flat[judged].all():
+        raise DegenerateError(
+            f"the test column u has no variance: it is {mean[judged][0]:.6g} on every test row. "
+            "Are the draws or the scores constant?"
+        )
+    return np.divide(mean, error, out=np.zeros_like(mean), where=~flat)
 
 
 def low_ess_warning(ess: float, least: float) -> LowESSWarning | None:
@@ -198,116 +303,4 @@ def heavy_tail_warning(values: LargestValues) -> HeavyTailWarning | None:
         "`order` where there is one, more draws, or a parametrisation with lighter "
         "tails.",
         subject="tail of u",
-    )
-
-
-class ColumnsOfTestRows(NamedTuple):
-    """Long-run mean and covariance of columns over the test rows.
-
-    ``tails`` has the largest values of the first columns, and ``weighted`` the columns
-    themselves if they were kept; every row times its importance weight.
-    """
-
-    long_run: LongRun
-    tails: list[LargestValues]
-    weighted: FloatArray | None
-
-
-def columns_of_test_rows(
-    source: Source,
-    partition: Partition,
-    projection: Projection,
-    variance: ColumnAccumulator,
-    *,
-    tails: int,
-    kept: bool = False,
-    tick: Tick | None = None,
-    most: int | None = None,
-    many_steps: bool = False,
-) -> ColumnsOfTestRows:
-    """Project the test rows, and estimate the mean of every column and its long-run variance.
-
-    ``most`` and ``many_steps`` are those of `run_pass`.
-    """
-    largest = [LargestValues(partition.count("test")) for _ in range(tails)]
-    columns = ProjectedTestRows(projection, variance, largest, kept)
-    rows = partition.rows("test")
-    run_pass(source, rows, columns, tick=tick, most=most, many_steps=many_steps)
-    whole = np.concatenate(columns.parts) if kept else None
-    return ColumnsOfTestRows(columns.variance.finalise(), columns.tails, whole)
-
-
-class ProjectedTestRows:
-    """Columns of a projection in the long-run variance's accumulator, with their largest values."""
-
-    def __init__(
-        self,
-        projection: Projection,
-        variance: ColumnAccumulator,
-        tails: list[LargestValues],
-        kept: bool,
-    ) -> None:
-        self._projection, self.variance, self.tails, self._kept = projection, variance, tails, kept
-        self.parts: list[FloatArray] = []
-
-    def zero(self) -> ProjectedTestRows:
-        """An accumulator of the same kind without rows."""
-        tails = [tail.zero() for tail in self.tails]
-        return ProjectedTestRows(self._projection, self.variance.zero(), tails, self._kept)
-
-    def update(self, block: Block) -> None:
-        """Take the rows of a block."""
-        values = project(self._projection, block)
-        if isinstance(self.variance, LugsailBatches):
-            # Short chains are many: all of a block's are taken at once.
-            self.variance.update_runs(values, block.weights, block.runs)
-        else:
-            self._update_each(values, block)
-        weighted = values if block.weights is None else block.weights[:, None] * values
-        for tail, column in zip(self.tails, weighted.T, strict=False):
-            tail.add(column)
-        if self._kept:
-            self.parts.append(weighted.copy())
-
-    def _update_each(self, values: FloatArray, block: Block) -> None:
-        for run in block.runs:
-            part = slice(run.low, run.high)
-            weights = None if block.weights is None else block.weights[part]
-            self.variance.update(values[part], weights, run.chain, run.start)
-
-    def merge(self, other: ProjectedTestRows) -> ProjectedTestRows:
-        """Add another accumulator's rows."""
-        self.variance.merge(other.variance)
-        for tail, further in zip(self.tails, other.tails, strict=True):
-            tail.merge(further)
-        self.parts += other.parts
-        return self
-
-
-def z_statistics(tested: LongRun, judged: slice) -> FloatArray:
-    """mean / standard error, 0 for a constant column; an error if all judged ones are constant."""
-    mean, error = tested.mean, np.sqrt(np.diagonal(tested.covariance))
-    finite(float(error[judged].max()), "the variance of the test column u")
-    flat = is_constant(error, mean)
-    if flat[judged].all():
-        raise DegenerateError(
-            f"the test column u has no variance: it is {mean[judged][0]:.6g} on every test row. "
-            "Are the draws or the scores constant?"
-        )
-    return np.divide(mean, error, out=np.zeros_like(mean), where=~flat)
-
-
-def combine_splits(results: Sequence[GofResult], notes: Notes) -> GofResult:
-    """The result, or that of the median statistic with a p-value for all splits together."""
-    notes.emit()
-    if len(results) == 1:
-        return replace(results[0], warnings=notes.messages) if notes.messages else results[0]
-    pvalues = np.array([result.pvalue for result in results])
-    middle = sorted(results, key=lambda result: result.statistic)[len(results) // 2]
-    return replace(
-        middle,
-        pvalue=exchangeable_pvalue(pvalues),
-        evidence=replace(middle.evidence, split_pvalues=tuple(pvalues.tolist())),
-        settings={**middle.settings, "repeats": len(results)},
-        warnings=notes.messages,
     )

@@ -37,7 +37,7 @@ def resampling_seed(rng: RNG) -> int:
 
 def drawn_multipliers(stream: Multipliers, block: Block) -> FloatArray:
     """Multipliers of the rows of a block, of shape (count, rows)."""
-    parts = [stream.draw(run.chain, run.high - run.low) for run in block.runs]
+    parts = [stream.draw(run.chain, run.high - run.low) for run in block.chains]
     return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
 
 
@@ -97,7 +97,7 @@ class _LaggedProducts:
 
     def update(self, block: Block) -> None:
         columns = _scores_and_products(block) - self._mean
-        for run in block.runs:
+        for run in block.chains:
             centred = columns[run.low : run.high]
             self.sums += np.einsum("ij,ij->j", centred[1:], centred[:-1])
             # The product across the cut between two blocks of the same chain.

@@ -25,8 +25,8 @@ from polystein.data.passes import (
     Serial,
     Tick,
     executed_by,
+    into_blocks,
     read_at_once,
-    spans,
 )
 from polystein.data.source import Rows, Source, chosen_count
 from polystein.errors import InputError
@@ -58,9 +58,9 @@ class Threads:
         size: int,
     ) -> None:
         """Feed every block, of at most `size` rows, to every accumulator."""
-        blocks = list(spans(rows, size, read_at_once(source)))
+        blocks = list(into_blocks(rows, size, read_at_once(source)))
         # What is stored together is decoded by one thread.
-        groups = blocks if source.grain == 1 else list(spans(rows, size, source.grain))
+        groups = blocks if source.grain == 1 else list(into_blocks(rows, size, source.grain))
         ranges = min(RANGES, len(blocks) // self.fewest_blocks, len(groups))
         if ranges < 2:
             Serial().run(source, rows, accumulators, tick, size)

@@ -247,7 +247,7 @@ class ChainColumns:
         columns = project(self._projection, block)
         if self._weighted and block.weights is not None:
             columns = columns * block.weights[:, None]
-        for run in block.runs:
+        for run in block.chains:
             self._pieces.append((run.chain, run.start, columns[run.low : run.high]))
 
     def merge(self, other: ChainColumns) -> ChainColumns:

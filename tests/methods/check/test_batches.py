@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from polystein.data import passes
 from polystein.data.passes import every_row, visit_blocks
-from polystein.data.source import Block, Layout, Run, complete
+from polystein.data.source import Block, ChainRows, Layout, complete
 from polystein.methods.check.batches import (
     FEWEST_ROWS,
     MANY_CHAINS,
@@ -208,8 +208,8 @@ def test_segments_are_the_rows_of_the_batches(
 
     def visit(block: Block) -> None:
         own = labels_of(batches, block)
-        runs.append(len(block.runs))
-        for run in block.runs:
+        runs.append(len(block.chains))
+        for run in block.chains:
             found[run.chain] += own[run.low : run.high]
 
     visit_blocks(source, every_row(source), visit)
@@ -228,5 +228,5 @@ def test_a_block_between_batches_has_no_segment() -> None:
 def test_segments_of_joined_chains_are_counted_from_the_start_of_the_block() -> None:
     batches = Batches((Stretch(0, 0, 5, 0), Stretch(1, 0, 3, 0), Stretch(1, 4, 8, 1)))
     rows = np.zeros((7, 1))
-    block = Block(rows, rows, None, 0, 3, (Run(0, 3, 0, 2), Run(1, 1, 2, 7)))
+    block = Block(rows, rows, None, 0, 3, (ChainRows(0, 3, 0, 2), ChainRows(1, 1, 2, 7)))
     assert [part.tolist() for part in batches.segments(block)] == [[0, 2, 5], [2, 4, 7], [0, 0, 1]]

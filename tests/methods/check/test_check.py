@@ -16,7 +16,7 @@ from polystein.methods.check.families import BASIS
 from polystein.methods.check.flips_arm import flip_signs
 from polystein.methods.check.trained_arm import trained_arm, training_memory
 from polystein.methods.check.trained_witnesses import TrainingSums
-from polystein.methods.split_sample import SplitSampleTest, split_rows
+from polystein.methods.split_sample import split_rows
 from polystein.results.evidence import Arm
 from tests.methods.check.answers import (
     AGREEMENT,
@@ -50,12 +50,9 @@ def test_arms_are_those_run_by_hand() -> None:
     """Trained witnesses and flips, from the same sums and streams."""
     sample = ps.Sample(1.05 * chains(), normal_score)
     result = ps.check(sample, rng=3)
-    test = SplitSampleTest(
-        sample, BASIS, "full", ps.BlockSplit(0.5), ps.BatchMeans(), "greater", True
-    )
-    (rows,) = split_rows(test, 3, Notes())
+    (rows,) = split_rows(sample, ps.BlockSplit(0.5), 3, Notes(), standardise=True)
     batches = cut(sample.layout, chains=True)
-    sums = BatchSums(sample, rows.look.frame_of_all(), BASIS, batches, (1, 3))
+    sums = BatchSums(sample, rows.frame_of_all(), BASIS, batches, (1, 3))
     training = TrainingSums(sample, rows.partition, BASIS, rows.frame)
     sums.take(training)
     remembered = training_memory(rows, sums)

@@ -12,7 +12,6 @@ from polystein._lib.notes import Notes
 from polystein.data.passes import Tick
 from polystein.methods.check import trained_arm as module
 from polystein.methods.check.batches import chains_are_batches
-from polystein.methods.check.families import BASIS
 from polystein.methods.check.trained_arm import (
     GAP_MEMORIES,
     INDEPENDENT,
@@ -24,7 +23,7 @@ from polystein.methods.check.trained_arm import (
     training_memory,
 )
 from polystein.methods.check.trained_witnesses import fit_witnesses
-from polystein.methods.split_sample import SplitSampleTest, split_rows
+from polystein.methods.split_sample import split_rows
 from polystein.results.evidence import Abstention, Arm
 from tests.conftest import Array
 from tests.methods.check.trained_rounds import (
@@ -186,10 +185,8 @@ def test_independent_rows_need_neither_gap_nor_batches(monkeypatch: pytest.Monke
 
     monkeypatch.setattr(module, "batches_of_tests", never)
     draws = chains(1, 600, 2, 0.0)[0]
-    test = SplitSampleTest(
-        ps.Sample(draws, -draws), BASIS, "full", ps.RandomSplit(0.5), ps.IID(), "greater", True
-    )
-    (rows,) = split_rows(test, 0, Notes())
+    sample = ps.Sample(draws, -draws)
+    (rows,) = split_rows(sample, ps.RandomSplit(0.5), 0, Notes(), standardise=True)
     found = trained_arm(rows, training_sums(rows), INDEPENDENT, Tick())
     assert isinstance(found.arm, Arm)
     assert found.partition is rows.partition

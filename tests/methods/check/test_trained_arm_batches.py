@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 import polystein as ps
-from polystein.data.split import StretchPartition
+from polystein.data.split import BlockPartition
 from polystein.methods.check import trained_arm as module
 from polystein.methods.check.trained_arm import (
     BATCH_MEMORIES,
@@ -22,9 +22,9 @@ from tests.methods.check.trained_rounds import (
 pytestmark = pytest.mark.filterwarnings("ignore::polystein.PolysteinWarning")
 
 
-def partition(*tested: tuple[int, int]) -> StretchPartition:
+def partition(*tested: tuple[int, int]) -> BlockPartition:
     stretches: Any = tuple({"weights": (0, start), "test": (start, stop)} for start, stop in tested)
-    return StretchPartition(stretches)
+    return BlockPartition(stretches)
 
 
 def cut_of(*tested: tuple[int, int], memory: float = 0.0) -> Any:

@@ -45,7 +45,7 @@ def test_the_memory_of_training_rows_is_the_loop(rho: float) -> None:
     draws = chains(4, 256, 2, rho)
     rows = round_of(ps.Sample(draws, -draws))
     found = training_memory(rows, sums_of(rows))
-    own = rows.look.frame_of_all().apply(draws, -draws)
+    own = rows.frame_of_all().apply(draws, -draws)
     assert found.memory == pytest.approx(literal_training(*own, 128), rel=1e-8, abs=1e-8)
     assert found.time >= 1.0
 

@@ -23,7 +23,7 @@ from polystein.methods.check.trained_witnesses import (
     folds,
     nonnegative_weights,
 )
-from polystein.methods.split_sample import SplitSampleTest, split_rows
+from polystein.methods.split_sample import split_rows
 from polystein.stein.basis import LinearAndBounded
 from polystein.stein.moments import stein_moments
 from tests.conftest import Array, arbitrary_rows, arbitrary_weights
@@ -204,8 +204,7 @@ def test_folds_without_weight_teach_nothing() -> None:
 
 def trained(sample: ps.Sample, split: Any) -> tuple[TrainedWitnesses, list[tuple[int, int]]]:
     """The witnesses as `check` trains them, and the rows that they were to see."""
-    test = SplitSampleTest(sample, BASIS, "full", split, ps.IID(), "greater", True)
-    (rows,) = split_rows(test, 0, Notes())
+    (rows,) = split_rows(sample, split, 0, Notes(), standardise=True)
     training = chosen(list(rows.partition.rows(*TRAINING)))
     return trained_on(sample, rows.partition, BASIS, rows.frame), training
 

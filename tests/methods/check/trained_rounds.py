@@ -14,7 +14,7 @@ from polystein.methods.check.trained_arm import (
     Training,
 )
 from polystein.methods.check.trained_witnesses import TrainingSums
-from polystein.methods.split_sample import DividedRows, SplitSampleTest, split_rows
+from polystein.methods.split_sample import DividedRows, split_rows
 from tests.conftest import Array
 from tests.statistical.samplers import autoregressive
 
@@ -25,15 +25,14 @@ def chains(count: int, rows: int, d: int, rho: float, seed: int = 0) -> Array:
 
 def round_of(sample: ps.Sample, split: Any = None) -> DividedRows:
     split = split or ps.BlockSplit(0.5)
-    test = SplitSampleTest(sample, BASIS, "full", split, ps.BatchMeans(), "greater", True)
-    (rows,) = split_rows(test, 0, Notes())
+    (rows,) = split_rows(sample, split, 0, Notes(), standardise=True)
     return rows
 
 
 def sums_of(rows: DividedRows) -> BatchSums:
     source = rows.source
     batches = cut(source.layout, chains=True)
-    return BatchSums(source, rows.look.frame_of_all(), BASIS, batches).take()
+    return BatchSums(source, rows.frame_of_all(), BASIS, batches).take()
 
 
 def training_sums(rows: DividedRows) -> TrainingSums:

@@ -6,7 +6,7 @@ import polystein as ps
 from polystein.data.coordinates import Frame
 from polystein.data.passes import every_row, run_pass
 from polystein.data.source import Rows
-from polystein.data.split import Partition, StretchPartition
+from polystein.data.split import BlockPartition, Partition
 from polystein.methods.check.trained_witnesses import TrainedWitnesses, TrainingSums, fit_witnesses
 
 
@@ -23,7 +23,7 @@ def chosen(stretches: list[Rows]) -> list[tuple[int, int]]:
 def stretches(*training: tuple[int, int]) -> Partition:
     """One stretch of training rows for each chain; the weights' share is its later part."""
     middles = [start + 2 * (stop - start) // 3 for start, stop in training]
-    return StretchPartition(
+    return BlockPartition(
         tuple(
             {"witness": (start, middle), "weights": (middle, stop)}
             for (start, stop), middle in zip(training, middles, strict=True)

@@ -263,7 +263,7 @@ class ScreenedRows:
 
     def update(self, block: Block) -> None:
         """Take the rows of a block that are to be kept."""
-        for run in block.runs:
+        for run in block.chains:
             for wanted in self._wanted.get(run.chain, ()):
                 first = max(wanted.start, run.start)
                 last = min(wanted.stop, run.start + run.high - run.low)

@@ -87,7 +87,7 @@ class ThinnedRows:
 
     def update(self, block: Block) -> None:
         """Take the rows of a block."""
-        chain, start, low, high = np.array(block.runs).T
+        chain, start, low, high = np.array(block.chains).T
         start = self._offsets[chain] + start
         first = np.searchsorted(self._places, start)
         counts = np.searchsorted(self._places, start + high - low) - first
@@ -218,7 +218,7 @@ class AgreementSums:
 
     def update(self, block: Block) -> None:
         """Take the rows of a block."""
-        low, _, stretch = self._cuts.segments(block.runs)
+        low, _, stretch = self._cuts.segments(block.chains)
         # Two runs of a block may be of one chain, and meet within a stretch.
         apart = np.append(True, stretch[1:] != stretch[:-1])
         low, stretch = low[apart], stretch[apart]

@@ -102,7 +102,7 @@ class Batches:
 
     def segments(self, block: Block) -> Segments:
         """Which rows of a block belong to which batch."""
-        return self._cuts.segments(block.runs)
+        return self._cuts.segments(block.chains)
 
     @cached_property
     def _cuts(self) -> Cuts:

@@ -52,7 +52,7 @@ from polystein.methods.check.trained_arm import (
 )
 from polystein.methods.check.trained_witnesses import TrainingSums
 from polystein.methods.check.verdict import diagnosed, doubts
-from polystein.methods.split_sample import DividedRows, SplitSampleTest, split_rows
+from polystein.methods.split_sample import DividedRows, first_notes, split_rows
 from polystein.results.diagnostics import Diagnostics
 from polystein.results.evidence import Abstention, Arm, Evidence
 from polystein.results.result import DEFAULT_LEVEL, GofResult
@@ -163,14 +163,15 @@ def check(
     bound = checked_tolerance(tolerance)
     source = rows_or_chains(as_source(draws, scores, model), iid)
     refuse_absurd_chains(source)
-    test = SplitSampleTest(source, BASIS, "full", *_rules(source, iid), "greater", True)
+    split, variance = _rules(source, iid)
     # Rows are read for a first look, for sums, to train and to test.
-    notes, tick = test.notes(), Tick(progress, 3 * source.layout.total)
+    notes = first_notes(source, split, variance)
+    tick = Tick(progress, 3 * source.layout.total)
     screened = ScreenedRows(source.layout)
     thinned = ThinnedRows(source.layout) if agreement_abstention(source) is None else None
     beside: list[Accumulator] = [screened, *([] if thinned is None else [thinned])]
     with one_blas_thread(), working(source, n_jobs):
-        (rows,) = split_rows(test, rng, notes, tick, beside)
+        (rows,) = split_rows(source, split, rng, notes, standardise=True, tick=tick, beside=beside)
         notes.add(*score_warnings(source, screened))
         del beside, screened  # rows are kept there
         found = _judged(rows, thinned, tick)
@@ -235,7 +236,7 @@ def _summed(
     source = rows.source
     batches = cut(source.layout, chains=rows.source.layout.time_ordered)
     orders = tuple(order_of(BASIS, name) for name in PAIR_ORDERS)
-    sums = BatchSums(source, rows.look.frame_of_all(), BASIS, batches, orders, TAILS)
+    sums = BatchSums(source, rows.frame_of_all(), BASIS, batches, orders, TAILS)
     training = TrainingSums(source, rows.partition, BASIS, rows.frame)
     agreement = None if thinned is None else AgreementSums(source.layout, thinned.bounds())
     sums.take(training, *([] if agreement is None else [agreement]), tick=tick)
@@ -288,7 +289,7 @@ def _result(rows: DividedRows, found: _Found, *, iid: bool) -> GofResult:
     """Everything in one result; without any arm the p-value is 1 and the verdict inconclusive."""
     layout, partition = rows.source.layout, found.trained.partition
     pvalue = found.arms[0].pvalue if found.arms else 1.0
-    estimates = rows.look.estimates()
+    estimates = rows.estimates()
     independent = estimates.get("weights_ess", float(layout.total) if iid else math.inf)
     missing = [one for one in found.abstained if one.name not in (AGREEMENT, *GIVEN_UP)]
     return GofResult(

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from polystein.data.coordinates import Frame
 from polystein.data.passes import Tick, rows_of_many_arrays, run_pass
-from polystein.data.source import Block, Rows, Run, Source
+from polystein.data.source import Block, ChainRows, Rows, Source
 from polystein.data.weight_sums import WeightSums
 from polystein.inference.columns import ColumnMoments, MeanAndCovariance
 from polystein.stein.basis import Basis, Term
@@ -124,9 +124,9 @@ class FoldedColumns(NamedTuple):
                 for number, (stretches, _) in enumerate(self.witnesses)
                 if _inside(run, stretches.get(run.chain))
             )
-            for run in block.runs
+            for run in block.chains
         ]
-        for number, runs in groupby(zip(folds_of_runs, block.runs, strict=True), itemgetter(0)):
+        for number, runs in groupby(zip(folds_of_runs, block.chains, strict=True), itemgetter(0)):
             together = [run for _, run in runs]
             yield number, together[0].low, together[-1].high
 
@@ -136,7 +136,7 @@ class FoldedColumns(NamedTuple):
         return self
 
 
-def _inside(run: Run, bounds: tuple[int, int] | None) -> bool:
+def _inside(run: ChainRows, bounds: tuple[int, int] | None) -> bool:
     """Whether all rows of a run lie in a stretch; chosen rows take up more than they are."""
     if bounds is None:
         return False

@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 from scipy.special import stdtr
 
 from polystein._lib.numerics import TINY
-from polystein.data.passes import Tick, rows_of_many_arrays
+from polystein.data.passes import Tick, rows_of_many_arrays, run_pass
 from polystein.data.source import coordinate_names
 from polystein.data.split import Partition
 from polystein.inference.lugsail import LugsailBatches, Stretch
 from polystein.inference.memory import joinings, speeds, variance_curves
+from polystein.inference.pareto import LargestValues
 from polystein.inference.pvalues import (
     cautious_for_skewness,
     correlations,
@@ -41,7 +42,7 @@ from polystein.methods.check.trained_witnesses import (
 )
 from polystein.methods.split_sample import (
     DividedRows,
-    columns_of_test_rows,
+    ProjectedTestRows,
     heavy_tail_warning,
     z_statistics,
 )
@@ -194,27 +195,26 @@ def _judged(
     """Judge the witnesses on the test rows."""
     members, names = witnesses.members, coordinate_names(rows.source)
     independent = IID().accumulator(rows.source.layout.lengths, len(members))
-    tested, tails, columns = columns_of_test_rows(
-        rows.source,
-        partition,
+    judged = ProjectedTestRows(
         witnesses,
         independent if accumulator is None else accumulator,
-        tails=len(members),
+        [LargestValues(partition.count("test")) for _ in members],
         kept=accumulator is None,
-        tick=tick,
-        most=rows_of_many_arrays(rows.source.layout.dimension),
-        many_steps=True,
     )
+    most = rows_of_many_arrays(rows.source.layout.dimension)
+    run_pass(rows.source, partition.rows("test"), judged, tick=tick, most=most, many_steps=True)
+    tested = judged.variance.finalise()
     statistics = z_statistics(tested, judged=slice(None))
-    if columns is not None:  # few independent rows show their skewness; sums of batches less
+    if accumulator is None:  # few independent rows show their skewness; sums of batches less
         # A few long columns are summed several times as fast if each lies in memory as a whole.
+        columns = np.concatenate(judged.parts)
         skewnesses = skewness(np.asfortranarray(columns))
         statistics = cautious_for_skewness(statistics, skewnesses, len(columns))
     # The variance of a handful of independent rows is uncertain, too.
     freedom = np.clip(tested.ess - 1.0, 1.0, tested.df)
     pvalues = np.maximum(stdtr(freedom, -statistics), TINY)
     leading = int(np.argmin(pvalues))
-    rows.notes.add(heavy_tail_warning(tails[leading]))
+    rows.notes.add(heavy_tail_warning(judged.tails[leading]))
     parts = tuple(
         Part(
             member.name,

@@ -252,11 +252,11 @@ class TrainingSums:
 
     def _cuts(self, block: Block) -> NDArray[np.intp]:
         """The rows of a block from which on the next folds begin, for each of its runs."""
-        if len(block.runs) == 1:
-            ((own, first, low, high),) = block.runs
+        if len(block.chains) == 1:
+            ((own, first, low, high),) = block.chains
             bounds = self._bounds[own : own + 1] - first
         else:
-            chain, start, low, high = np.array(block.runs, dtype=np.intp).T[:, :, None]
+            chain, start, low, high = np.array(block.chains, dtype=np.intp).T[:, :, None]
             bounds = self._bounds[chain[:, 0]] - start
         cuts: NDArray[np.intp] = low + np.minimum(np.maximum(bounds, 0), high - low)
         return cuts
@@ -272,7 +272,7 @@ class TrainingSums:
 
 def _fold_of(block: Block, cuts: NDArray[np.intp]) -> NDArray[np.intp]:
     """The fold of every row: it grows by one at each cut, and begins anew with each run."""
-    ends = [run.high for run in block.runs]
+    ends = [run.high for run in block.chains]
     steps = np.bincount(cuts.ravel(), minlength=block.rows + 1)
     steps -= (FOLDS - 1) * np.bincount(ends, minlength=block.rows + 1)
     return np.cumsum(steps[:-1])
