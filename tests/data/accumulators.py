@@ -23,7 +23,7 @@ from polystein.corrections.gram import Folds, GramPass
 from polystein.corrections.influence import Combination, InfluencePass
 from polystein.corrections.products import ProductSums
 from polystein.data.coordinates import RAW, DrawMoments
-from polystein.data.passes import Tick, every_row, run_pass
+from polystein.data.passes import every_row, run_pass
 from polystein.data.screen import LargestDeviations, PositiveWeights, RowKeys
 from polystein.data.screened_rows import ScreenedRows
 from polystein.data.source import Source
@@ -196,7 +196,7 @@ def _products_shared(given: Given) -> ProductSums:
 def _influence(chains: bool, given: Given) -> InfluencePass:
     lengths = given.source.layout.lengths
     stretches = Stretches(lengths) if chains else IndependentStretches(lengths)
-    rows = Rows(given.source, given.source.layout.total, stretches, Tick())
+    rows = Rows(given.source, given.source.layout.total, stretches)
     fits = rows.fits(_DESIGNS[1:4], given.witness.frame)
     combinations = [
         Combination(fit, np.eye(fit.design.functions), np.eye(fit.design.functions)) for fit in fits

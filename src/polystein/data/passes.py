@@ -98,7 +98,7 @@ class Tick:
 
     def finish(self) -> None:
         """Say that everything is done, also what turned out not to be needed."""
-        if self._progress is not None:
+        if self._progress is not None and self._done < self._total:
             self._progress(self._total, self._total)
 
 
@@ -139,6 +139,16 @@ def executed_by(executor: Executor, tick: Tick | None = None) -> Iterator[None]:
         _TICK.reset(tokens[1])
 
 
+@contextmanager
+def uncounted() -> Iterator[None]:
+    """A context whose passes are no progress: they read rows that are counted elsewhere."""
+    token = _TICK.set(None)
+    try:
+        yield
+    finally:
+        _TICK.reset(token)
+
+
 def cores() -> int:
     """How many cores passes have."""
     return _EXECUTOR.get().count
@@ -165,7 +175,7 @@ def run_pass(
     wait for each other where other programs are at work.
     """
     # What can only be read from the first row to the last cannot be read by several threads.
-    given = executor or source.executor or _EXECUTOR.get()
+    given: Executor = executor or source.executor or _EXECUTOR.get()
     executor = SERIAL if source.sequential else given
     tick = tick or _TICK.get() or Tick()
     with _few_blas_threads(source):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from polystein._lib.columnwise import least_and_largest
 from polystein.data.coordinates import Frame
 from polystein.data.cores import MANY_ROWS, on_threads
-from polystein.data.passes import Tick, cores, every_row, rows_of_few_columns, run_pass
+from polystein.data.passes import cores, every_row, rows_of_few_columns, run_pass
 from polystein.data.source import Block, Source, chosen_rows
 from polystein.data.split import LEAST_ROWS, Partition
 from polystein.data.weight_sums import effective_weights
@@ -30,11 +30,11 @@ MOST_OF_A_VARIANCE = 0.5
 _FIRST_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
 
-def forbid_duplicates(source: Source, tick: Tick | None = None) -> None:
+def forbid_duplicates(source: Source) -> None:
     """Raise where rows repeat, which independent draws from a density do not."""
     repeats = RowKeys(_first_coordinates)
     least = rows_of_few_columns(source.layout.dimension)
-    run_pass(source, every_row(source), repeats, tick=tick, least=least)
+    run_pass(source, every_row(source), repeats, least=least)
     refuse_repeats(source, repeats)
 
 

@@ -159,7 +159,7 @@ def _apart(rows: Rows, frame: Frame) -> bool:
     if not isinstance(rows.stretches, Stretches):
         return True
     sums = MemorySums(rows.stretches, rows.source.layout.dimension, frame)
-    run_pass(rows.source, every_row(rows.source), sums, tick=rows.tick)
+    run_pass(rows.source, every_row(rows.source), sums)
     gap = min(rows.source.layout.lengths) * (1.0 - JUDGED_ON - CHOSEN_ON)
     return longest_memory(sums.centred(), rows.stretches) <= gap
 
@@ -184,11 +184,11 @@ def along_directions(rows: Rows) -> list[AlongDirection]:
     if d < 2 or (short and not _many_chains(source)):
         return []
     training, testing = _parts(source)
-    test = Rows.of(testing, rows.tick)
+    test = Rows.of(testing)
     if test.effective < max(FEWEST_ROWS, ROWS_PER_COORDINATE * d):
         return []
     try:
-        chosen = first_look(Rows.of(training, rows.tick))
+        chosen = first_look(Rows.of(training))
         look = first_look(test)
     except DegenerateError:
         return []  # a coordinate that does not move in a part of the rows

@@ -148,7 +148,7 @@ def split_rows(
         search = number == 0 and not split.respects_time
         alone = search and not (test.standardise or source.weighted or beside)
         if alone:
-            look_for_repeats = partial(forbid_duplicates, source, tick)
+            look_for_repeats = partial(forbid_duplicates, source)
             partition = side_by_side(draw_roles, look_for_repeats, source.layout.total)
         else:
             partition = draw_roles()

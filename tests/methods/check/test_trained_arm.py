@@ -9,7 +9,6 @@ from scipy.stats import t as student
 
 import polystein as ps
 from polystein._lib.notes import Notes
-from polystein.data.passes import Tick
 from polystein.methods.check import trained_arm as module
 from polystein.methods.check.batches import chains_are_batches
 from polystein.methods.check.families import BASIS
@@ -49,7 +48,7 @@ def assert_is_loop(draws: Array, weights: Any = None, split: Any = None) -> Arm:
     rows = round_of(ps.Sample(draws, -1.1 * draws, log_weights=log_weights), split)
     remembered = training_memory(rows, sums_of(rows))
     sums = training_sums(rows)
-    found = trained_arm(rows, sums, remembered, Tick())
+    found = trained_arm(rows, sums, remembered)
     witnesses = fit_witnesses(rows.source, training_sums(rows), rows.frame, remembered.time)
     tested = list(found.partition.rows("test"))
     parts = [draws[own.chain, own.start : own.stop] for own in tested]
@@ -95,7 +94,7 @@ def test_the_p_value_is_that_of_the_largest() -> None:
     for seed in range(5):
         draws = chains(4, 400, 2, 0.5, seed)
         rows = round_of(ps.Sample(draws, -draws))
-        found = trained_arm(rows, training_sums(rows), known(1.0), Tick())
+        found = trained_arm(rows, training_sums(rows), known(1.0))
         assert isinstance(found.arm, Arm)
         least = min(part.pvalue for part in found.arm.parts)
         assert least * (1.0 - 1e-9) <= found.arm.pvalue <= min(1.0, 5.0 * least) * (1.0 + 1e-9)
@@ -108,7 +107,7 @@ def test_the_p_value_is_that_of_the_largest() -> None:
 def test_the_gap_is_three_memories(remembered: float) -> None:
     draws = chains(4, 400, 2, 0.5)
     rows = round_of(ps.Sample(draws, -draws))
-    found = trained_arm(rows, training_sums(rows), known(remembered), Tick())
+    found = trained_arm(rows, training_sums(rows), known(remembered))
     assert isinstance(found.arm, Arm)
     gap = math.ceil(GAP_MEMORIES * remembered)
     assert found.partition.count("gap") == 4 * gap
@@ -122,7 +121,7 @@ def test_a_gap_shorter_than_a_memory_is_none(remembered: float, judges: bool) ->
     assert LEAST_GAP_MEMORIES == 1.0
     draws = chains(4, 400, 2, 0.5)
     rows = round_of(ps.Sample(draws, -draws))
-    found = trained_arm(rows, training_sums(rows), known(remembered), Tick())
+    found = trained_arm(rows, training_sums(rows), known(remembered))
     assert isinstance(found.arm, Arm) == judges
     if not judges:
         assert isinstance(found.arm, Abstention)
@@ -138,7 +137,7 @@ def test_training_rows_worth_too_few_are_not_judged(ess: float, judges: bool) ->
     assert LEAST_TRAINING_ESS == 30.0
     draws = chains(4, 400, 2, 0.5)
     rows = round_of(ps.Sample(draws, -draws))
-    found = trained_arm(rows, training_sums(rows), known(1.0, ess), Tick())
+    found = trained_arm(rows, training_sums(rows), known(1.0, ess))
     assert isinstance(found.arm, Arm) == judges
     assert math.isnan(found.ess) != judges
     if not judges:
@@ -150,7 +149,7 @@ def test_too_few_training_rows_are_not_called_slow() -> None:
     draws = chains(4, 400, 2, 0.5)
     rows = round_of(ps.Sample(draws, -draws))
     for count, words in ((29.0, "too short to train"), (30.0, "moves so slowly")):
-        found = trained_arm(rows, training_sums(rows), Training(1.0, count, 20.0), Tick())
+        found = trained_arm(rows, training_sums(rows), Training(1.0, count, 20.0))
         assert isinstance(found.arm, Abstention)
         assert words in found.arm.reason
 
@@ -168,14 +167,14 @@ def test_the_shortest_chain_decides() -> None:
     )
     for remembered, judges in ((50.0, True), (51.0, False)):
         rows = round_of(source)
-        found = trained_arm(rows, training_sums(rows), known(remembered), Tick())
+        found = trained_arm(rows, training_sums(rows), known(remembered))
         assert isinstance(found.arm, Arm) == judges
 
 
 def test_too_few_test_rows_are_not_judged() -> None:
     draws = chains(4, 30, 2, 0.0)
     rows = round_of(ps.Sample(draws, -draws))
-    found = trained_arm(rows, training_sums(rows), known(0.0), Tick())
+    found = trained_arm(rows, training_sums(rows), known(0.0))
     assert isinstance(found.arm, Abstention)
     assert "too short to train on a part of them and to test another" in found.arm.reason
 
@@ -190,7 +189,7 @@ def test_independent_rows_need_neither_gap_nor_batches(monkeypatch: pytest.Monke
         ps.Sample(draws, -draws), BASIS, "full", ps.RandomSplit(0.5), ps.IID(), "greater", True
     )
     (rows,) = split_rows(test, 0, Notes())
-    found = trained_arm(rows, training_sums(rows), INDEPENDENT, Tick())
+    found = trained_arm(rows, training_sums(rows), INDEPENDENT)
     assert isinstance(found.arm, Arm)
     assert found.partition is rows.partition
     assert (INDEPENDENT.memory, INDEPENDENT.time, INDEPENDENT.ess) == (0.0, 1.0, math.inf)
