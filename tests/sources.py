@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import polystein as ps
-from polystein.data.source import Block, Layout
+from polystein.data.source import Block, Layout, Source
 
 Array = NDArray[np.float64]
 
@@ -46,12 +46,10 @@ class WeightedSource(MinimalSource):
         return block._replace(weights=self._weights[chain][start:stop].copy())
 
 
-class DistantSource:
+class DistantSource(Source):
     """Many long chains that must not be read."""
 
     layout = Layout((10_000,) * 100, 2, True)
-    names: tuple[str, ...] | None = None
-    weighted, grain, sequential = False, 1, False
 
     def read(self, chain: int, start: int, stop: int) -> Block:
         raise AssertionError

@@ -24,7 +24,7 @@ from polystein.corrections.influence import Combination, InfluencePass
 from polystein.corrections.products import ProductSums
 from polystein.data.coordinates import RAW, DrawMoments
 from polystein.data.guard.rows import LargestDeviations, PositiveWeights, RowKeys, ScreenedRows
-from polystein.data.passes import Tick, every_row, run_pass
+from polystein.data.passes import every_row, run_pass
 from polystein.data.source import Source
 from polystein.data.split import TRAINING, ForRoles, Partition
 from polystein.data.weight_sums import WeightSums
@@ -194,7 +194,7 @@ def _products_shared(given: Given) -> ProductSums:
 def _influence(chains: bool, given: Given) -> InfluencePass:
     lengths = given.source.layout.lengths
     stretches = Stretches(lengths) if chains else IndependentStretches(lengths)
-    rows = Rows(given.source, given.source.layout.total, stretches, Tick())
+    rows = Rows(given.source, given.source.layout.total, stretches)
     fits = rows.fits(_DESIGNS[1:4], given.witness.frame)
     combinations = [
         Combination(fit, np.eye(fit.design.functions), np.eye(fit.design.functions)) for fit in fits

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from polystein.data.passes import SERIAL, run_pass
-from polystein.data.source import Block, ChainRows, Facts, Rows, Source
+from polystein.data.source import Block, ChainRows, Rows, Source
 from tests.rows import Array
 from tests.sources import MinimalSource
 
@@ -33,10 +33,8 @@ class Recorder:
         return self
 
 
-class GrainSource(MinimalSource):
+class GrainSource(MinimalSource, Source):
     """Rows in groups, of which a list says what is read: chain, start, stop."""
-
-    names, weighted, log_scale, sequential, facts = None, False, 0.0, False, Facts()
 
     def __init__(
         self, chains: list[tuple[Array, Array]], *, grain: int, time_ordered: bool = True

@@ -46,6 +46,8 @@ def test_a_minimal_source_is_completed_at_the_door() -> None:
     assert source.layout == Layout((400,), 3, False)
     assert (source.names, source.weighted, source.log_scale) == (None, False, 0.0)
     assert (source.grain, source.sequential, source.facts) == (1, False, Facts())
+    assert (source.keeps_decoded, source.validated, source.executor) == (False, True, None)
+    assert (source.read_chains, source.part_of_rows, source.part_of_chains) == (None, None, None)
     block = source.read(0, 5, 9)
     assert np.array_equal(block.draws, DRAWS[5:9])
     assert np.array_equal(block.scores, SCORES[5:9])

@@ -31,7 +31,7 @@ from polystein.corrections.influence import (
 from polystein.corrections.products import ProductSums, share_products
 from polystein.corrections.refusals import ConstantValuesError, require_varying_scores
 from polystein.data.coordinates import Frame, working_frame
-from polystein.data.passes import Accumulator, Tick, every_row, first_block, run_pass
+from polystein.data.passes import Accumulator, every_row, first_block, run_pass
 from polystein.data.source import Source
 from polystein.data.weight_sums import effective_weights
 from polystein.errors import DegenerateError
@@ -197,14 +197,13 @@ class Rows:
     source: Source
     effective: float
     stretches: Stretches | IndependentStretches
-    tick: Tick
 
     @classmethod
-    def of(cls, source: Source, tick: Tick | None = None) -> Rows:
+    def of(cls, source: Source) -> Rows:
         """All rows of a source, chains if it is in time order."""
         kind = Stretches if source.layout.time_ordered else IndependentStretches
         stretches = kind(source.layout.lengths)
-        return cls(source, effective_weights(source), stretches, tick or Tick())
+        return cls(source, effective_weights(source), stretches)
 
     def fits(self, designs: Sequence[Design], frame: Frame) -> list[Fit]:
         """Fit every design, in one pass where the matrices of all fit into memory."""
@@ -224,14 +223,14 @@ class Rows:
         folds = Folds(self.source.layout)
         products, matrices = ProductSums(shared, frame, folds), GramPass(others, frame, folds)
         wanted: list[Accumulator] = [one for one in (products, matrices) if one.designs]
-        run_pass(self.source, every_row(self.source), *wanted, tick=self.tick)
+        run_pass(self.source, every_row(self.source), *wanted)
         yield from zip(shared, products.matrices(), strict=True)
         yield from zip(others, matrices.matrices, strict=True)
 
     def influence_sums(self, combinations: Sequence[Combination], frame: Frame) -> FloatArray:
         """Sums of combinations of influence functions over stretches of rows."""
         sums = InfluencePass(combinations, frame, self.stretches)
-        run_pass(self.source, every_row(self.source), sums, tick=self.tick)
+        run_pass(self.source, every_row(self.source), sums)
         return sums.sums
 
     @property

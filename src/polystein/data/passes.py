@@ -67,6 +67,9 @@ class Accumulator(Protocol):
 class Executor(Protocol):
     """Runs a pass over stretches of rows."""
 
+    #: How many cores a pass has.
+    count: int = 1
+
     def run(
         self,
         source: Source,
@@ -95,12 +98,12 @@ class Tick:
 
     def finish(self) -> None:
         """Say that everything is done, also what turned out not to be needed."""
-        if self._progress is not None:
+        if self._progress is not None and self._done < self._total:
             self._progress(self._total, self._total)
 
 
 @dataclass(frozen=True)
-class Serial:
+class Serial(Executor):
     """One block after the other, in time order."""
 
     def run(
@@ -136,10 +139,19 @@ def executed_by(executor: Executor, tick: Tick | None = None) -> Iterator[None]:
         _TICK.reset(tokens[1])
 
 
+@contextmanager
+def uncounted() -> Iterator[None]:
+    """A context whose passes are no progress: they read rows that are counted elsewhere."""
+    token = _TICK.set(None)
+    try:
+        yield
+    finally:
+        _TICK.reset(token)
+
+
 def cores() -> int:
     """How many cores passes have."""
-    count: int = getattr(_EXECUTOR.get(), "count", 1)
-    return count
+    return _EXECUTOR.get().count
 
 
 def run_pass(
@@ -163,7 +175,7 @@ def run_pass(
     wait for each other where other programs are at work.
     """
     # What can only be read from the first row to the last cannot be read by several threads.
-    given = executor or getattr(source, "executor", None) or _EXECUTOR.get()
+    given: Executor = executor or source.executor or _EXECUTOR.get()
     executor = SERIAL if source.sequential else given
     tick = tick or _TICK.get() or Tick()
     with _few_blas_threads(source):
@@ -277,12 +289,9 @@ def _read_blocks(source: Source, rows: Iterable[Rows], size: int) -> Iterator[Bl
 
 def _read_together(source: Source, parts: list[Rows | Block]) -> Block:
     """One block of stretches and of what was read already."""
-    # Not every source can read the same rows of several chains at once.
-    read_chains = getattr(source, "read_chains", None)
-    if read_chains is not None and len(parts) > 1 and _alike(parts):
+    if source.read_chains is not None and len(parts) > 1 and _alike(parts):
         first, count = parts[0], len(parts)
-        block: Block = read_chains(first.chain, first.chain + count, *first[1:3])
-        return block
+        return source.read_chains(first.chain, first.chain + count, *first[1:3])
     return _joined([part if isinstance(part, Block) else source.read(*part[:3]) for part in parts])
 
 
@@ -340,7 +349,7 @@ def _gathered_blocks(source: Source, stretch: Rows, size: int) -> Iterator[Block
 
 def read_at_once(source: Source) -> int:
     """Rows that a read should not divide: one if the source keeps what it has decoded."""
-    return 1 if getattr(source, "keeps_decoded", False) else source.grain
+    return 1 if source.keeps_decoded else source.grain
 
 
 def into_blocks(rows: Iterable[Rows], size: int, grain: int = 1) -> Iterator[Rows]:

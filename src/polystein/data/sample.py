@@ -53,7 +53,7 @@ _TRANSPOSED_HINT = (
 )
 
 
-class Sample:
+class Sample(Source):
     """Draws with their scores, validated once.
 
     Parameters
@@ -92,8 +92,7 @@ class Sample:
     Sample(500 draws, d=3)
     """
 
-    grain = 1
-    sequential = False
+    validated = True
 
     def __init__(
         self,
@@ -141,6 +140,7 @@ class Sample:
 
     def __init_subclass__(cls) -> None:
         """A subclass that reads rows in its own way is asked for one chain at a time."""
+        super().__init_subclass__()
         if "read" in cls.__dict__ and "read_chains" not in cls.__dict__:
             cls.read_chains = None  # type: ignore[assignment]
 
@@ -203,7 +203,7 @@ def as_source(
                 f"`scores` must not be given with a {type(draws).__name__}, which has its own; "
                 f"got {type(scores).__name__}"
             )
-        return draws if isinstance(draws, Sample) else complete(draws)
+        return complete(draws)
     if scores is None:
         raise InputError(
             "`scores` must be an array of the shape of `draws` or a callable; got None beside a "

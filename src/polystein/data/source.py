@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -163,9 +163,9 @@ class Facts:
 class Source(Protocol):
     """Where rows come from.
 
-    A source must have ``layout`` and ``read``. Other attributes that are missing get the
-    values below. One of arrays may have ``read_chains(first, last, start, stop)`` as well: the
-    same rows of several chains, which saves a call for each of many short chains.
+    A source must have ``layout`` and ``read``. Whatever else it does not have gets the default
+    below when the source comes in (`complete`). The package's own sources are derived from this
+    class.
     """
 
     layout: Layout
@@ -181,13 +181,28 @@ class Source(Protocol):
     #: again at the first row.
     sequential: bool = False
     facts: Facts = Facts()
+    #: Whether the source keeps what it decoded last: a read within one group of rows is cheap then.
+    keeps_decoded: bool = False
+    #: Whether the source itself makes sure that blocks are what the layout says, finite, and in
+    #: memory that no later read changes. Blocks of all other sources are checked.
+    validated: bool = False
+    #: An `Executor` for the passes over these rows, where other processes or machines hold them.
+    executor: Any = None
+    #: ``read_chains(first, last, start, stop)`` reads the same rows of several chains at once,
+    #: which saves a call for each of many short chains.
+    read_chains: Callable[[int, int, int, int], Block] | None = None
+    #: ``part_of_rows(start, stop)`` is a source of these rows of every chain, and
+    #: ``part_of_chains(first, last)`` one of some chains, where a view would lose the executor.
+    part_of_rows: Callable[[int, int], Source] | None = None
+    part_of_chains: Callable[[int, int], Source] | None = None
 
     def read(self, chain: int, start: int, stop: int) -> Block:
         """Rows ``start:stop`` of a chain."""
 
 
 _REQUIRED = ("layout", "read")
-OPTIONAL = ("names", "weighted", "log_scale", "grain", "sequential", "facts")
+#: What a source that wraps another one takes over from it.
+OPTIONAL = ("names", "weighted", "log_scale", "grain", "sequential", "facts", "keeps_decoded")
 
 
 def is_source(value: object) -> bool:
@@ -197,8 +212,8 @@ def is_source(value: object) -> bool:
 
 def complete(source: Source) -> Source:
     """A source with every attribute there, whose blocks are validated."""
-    own = isinstance(source, CheckedSource) or getattr(source, "validated", False)
-    return source if own else CheckedSource(source)
+    derived = Source in type(source).__mro__  # then it has every attribute
+    return source if derived and source.validated else CheckedSource(source)
 
 
 def in_time_order(source: Source) -> Source:
@@ -210,15 +225,11 @@ def in_time_order(source: Source) -> Source:
     return ordered
 
 
-class SourceOfAnother:
-    """What a source has beside its rows, taken from another one, with a layout of its own."""
+class SourceOfAnother(Source):
+    """What a source has beside its rows, taken from another one, with a layout of its own.
 
-    names: tuple[str, ...] | None
-    weighted: bool
-    log_scale: float
-    grain: int
-    sequential: bool
-    facts: Facts
+    What the other source does not have gets the default of `Source`.
+    """
 
     def __init__(self, source: Source, layout: Layout) -> None:
         self.source, self.layout = source, layout
@@ -232,6 +243,8 @@ class CheckedSource(SourceOfAnother):
     A block that is too short, that holds NaN or that has lost its weights would give a wrong
     answer without a word.
     """
+
+    validated = True
 
     def __init__(self, source: Source) -> None:
         super().__init__(source, _validated_layout(source.layout))

@@ -58,7 +58,6 @@ class _Part(SourceOfAnother):
 
     def __init__(self, source: Source, lengths: Iterable[int]) -> None:
         super().__init__(source, source.layout._replace(lengths=tuple(lengths)))
-        self.keeps_decoded: bool = getattr(source, "keeps_decoded", False)
 
 
 class PartOfRows(_Part):
@@ -92,19 +91,16 @@ class PartOfChains(_Part):
 
 def part_of_chains(source: Source, begin: int, end: int) -> Source:
     """Some chains; where the source can cut itself, by the source."""
-    cut = getattr(source, "part_of_chains", None)
-    part: Source = PartOfChains(source, begin, end) if cut is None else cut(begin, end)
-    return part
+    cut = source.part_of_chains
+    return PartOfChains(source, begin, end) if cut is None else cut(begin, end)
 
 
 def part_of_rows(source: Source, begin: float, end: float) -> Source:
     """A stretch of every chain; where the source can cut itself, by the source."""
-    cut = getattr(source, "part_of_rows", None)
-    if cut is None:
+    if source.part_of_rows is None:
         return PartOfRows(source, begin, end)
     (length,) = set(source.layout.lengths)
-    part: Source = cut(int(begin * length), int(end * length))
-    return part
+    return source.part_of_rows(int(begin * length), int(end * length))
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,7 +159,7 @@ def _apart(rows: Rows, frame: Frame) -> bool:
     if not isinstance(rows.stretches, Stretches):
         return True
     sums = MemorySums(rows.stretches, rows.source.layout.dimension, frame)
-    run_pass(rows.source, every_row(rows.source), sums, tick=rows.tick)
+    run_pass(rows.source, every_row(rows.source), sums)
     gap = min(rows.source.layout.lengths) * (1.0 - JUDGED_ON - CHOSEN_ON)
     return longest_memory(sums.centred(), rows.stretches) <= gap
 
@@ -188,11 +184,11 @@ def along_directions(rows: Rows) -> list[AlongDirection]:
     if d < 2 or (short and not _many_chains(source)):
         return []
     training, testing = _parts(source)
-    test = Rows.of(testing, rows.tick)
+    test = Rows.of(testing)
     if test.effective < max(FEWEST_ROWS, ROWS_PER_COORDINATE * d):
         return []
     try:
-        chosen = first_look(Rows.of(training, rows.tick))
+        chosen = first_look(Rows.of(training))
         look = first_look(test)
     except DegenerateError:
         return []  # a coordinate that does not move in a part of the rows

@@ -23,7 +23,6 @@ from polystein.corrections.estimates import (
 )
 from polystein.corrections.functionals import What
 from polystein.data.guard.chains import rows_or_chains
-from polystein.data.passes import Tick
 from polystein.data.sample import as_source
 from polystein.data.source import Source, coordinate_names
 from polystein.explain.directions import AlongDirection, along_directions, direction_name
@@ -107,7 +106,6 @@ def effects_of(
     *,
     complete: bool = False,
     known: Circumstances = NOTHING_ELSE,
-    tick: Tick | None = None,
 ) -> EffectTable:
     """The effects of a source, taken as chains if it is in time order.
 
@@ -115,7 +113,7 @@ def effects_of(
     on what else is ``known``, too.
     """
     with one_blas_thread():
-        rows = Rows.of(source, tick)
+        rows = Rows.of(source)
         look = first_look(rows)
         choice = chosen(rows, look, every_spread=complete)
         looks = _looks(source, _measured(rows, look, choice), along_directions(rows))

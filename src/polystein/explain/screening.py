@@ -133,7 +133,7 @@ class ShapeLook:
 def _shape_look(rows: Rows, frame: Frame) -> FloatArray:
     """How far each coordinate's features of orders 2 and 3 are from their mean 0."""
     look = ShapeLook(rows.source.layout.dimension, frame)
-    run_pass(rows.source, every_row(rows.source), look, tick=rows.tick)
+    run_pass(rows.source, every_row(rows.source), look)
     found = look.moments.finalise()
     out = np.abs(found.mean) / np.maximum(found.spread, np.finfo(float).tiny)
     result: FloatArray = out.reshape(2, -1).max(axis=0)

@@ -146,7 +146,6 @@ def split_rows(
                 source,
                 every_row(source),
                 *wanted,
-                tick=tick,
                 most=None if alone else rows_of_many_arrays(dimension),
                 least=rows_of_few_columns(dimension) if alone else 1,
                 many_steps=bool(beside),

@@ -10,7 +10,7 @@ from polystein._lib.arguments import is_integer, replicates_of
 from polystein._lib.numerics import EPSILON, finite
 from polystein._lib.random import Streams
 from polystein.data.guard.rows import require_shared_weight
-from polystein.data.passes import Tick, every_row, visit_blocks
+from polystein.data.passes import every_row, visit_blocks
 from polystein.data.sample import as_source
 from polystein.data.source import Block, Source
 from polystein.errors import InputError
@@ -21,6 +21,7 @@ from polystein.results.result import GofResult
 from polystein.rivals.kernel_pairs import held_rows, pairs, stein_kernel, stein_rows
 from polystein.rivals.kernels import IMQKernel, Kernel, RadialKernel, fixed_kernel
 from polystein.rivals.preconditions import forbid_repeats
+from polystein.scale.threads import working
 from polystein.types import RNG, Array, FloatArray, MultiplierLength, Progress, ScoreFunction
 
 _IMQ = IMQKernel()
@@ -162,8 +163,8 @@ def _wild_means(
 
     # Blocks whose part of the kernel matrix stays in cache.
     most = max(LEAST_ROWS, BLOCK_ELEMENTS // landmarks.count)
-    tick = Tick(progress, source.layout.total)
-    visit_blocks(source, every_row(source), visit, tick, most=most)
+    with working(source, None, progress):
+        visit_blocks(source, every_row(source), visit, most=most)
     return means / weight
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from polystein._lib.arguments import require_progress
 from polystein._lib.arrays import in_double
-from polystein.data.source import Block, Facts, Layout, checked_names
+from polystein.data.source import Block, Layout, Source, checked_names
 from polystein.errors import InputError, PolysteinError
 from polystein.scale.sources import evaluation, require_finite
 from polystein.scale.spill import EvaluatedScores
@@ -29,16 +29,14 @@ _ONCE = (
 _FOLDED = 8 * 127
 
 
-class BlockSource:
+class BlockSource(Source):
     """Blocks (draws, scores), or blocks of draws with a score function: one chain, in order.
 
     The blocks are walked once to count their rows, unless they say by a ``shape`` how many rows
     and columns there are. Every walk must give the same blocks, which a checksum of each finds out.
     """
 
-    weighted, log_scale, sequential, grain = False, 0.0, True, 1
-    #: Blocks are validated when they are read, in memory of their own.
-    validated = True
+    validated, sequential = True, True
 
     def __init__(
         self,
@@ -55,7 +53,7 @@ class BlockSource:
         shape = Shape((rows,), dimension, chains=False)
         self._score = None if score is None else EvaluatedScores(score, shape, cache)
         self.layout = Layout((rows,), dimension, time_ordered=False)
-        self.names, self.facts = checked_names(names, dimension), Facts()
+        self.names = checked_names(names, dimension)
 
     def _counted(self, progress: Progress | None) -> tuple[int, int]:
         """Number of rows and columns, by one walk."""

@@ -19,11 +19,10 @@ import numpy as np
 
 from polystein._lib.arrays import holds_real_numbers
 from polystein._lib.threads import one_blas_thread
-from polystein.data.passes import Accumulator, Serial, Tick
+from polystein.data.passes import Accumulator, Executor, Serial, Tick
 from polystein.data.source import (
     Block,
     CheckedSource,
-    Facts,
     Layout,
     Rows,
     Source,
@@ -48,16 +47,13 @@ class Extent(NamedTuple):
         return f"rows {self.rows[0]}:{self.rows[1]} of chains {self.chains[0]}:{self.chains[1]}"
 
 
-class DaskSource:
+class DaskSource(Source):
     """Rows of Dask arrays, whose passes run on Dask's scheduler.
 
     ``draws`` and ``scores`` have the same chunks, with all coordinates in each.
     """
 
-    weighted, log_scale, sequential = False, 0.0, False
-    #: Blocks are validated where they are read.
     validated = True
-    facts = Facts()
 
     def __init__(self, draws: Any, scores: Any, names: tuple[str, ...] | None = None) -> None:
         self.draws, self.scores, self.names = draws, scores, names
@@ -184,7 +180,7 @@ def _merged(parts: list[list[Accumulator]]) -> list[Accumulator]:
 
 
 @dataclass(frozen=True)
-class DaskExecutor:
+class DaskExecutor(Executor):
     """Runs a pass on the scheduler that Dask is set to: chunks, a tree of merges, one result."""
 
     def run(

@@ -13,21 +13,17 @@ import numpy as np
 
 from polystein._lib.arrays import in_double
 from polystein.data.guard.pairing import require_same_names
-from polystein.data.source import Block, Facts, Layout, checked_names
+from polystein.data.source import Block, Layout, Source, checked_names
 from polystein.errors import InputError, PolysteinError
 from polystein.scale.spill import EvaluatedScores
 from polystein.scale.stores import GroupError, Table
 from polystein.types import FloatArray
 
 
-class StoredSource:
+class StoredSource(Source):
     """Draws in a table, with scores in another table or by a function."""
 
-    weighted, log_scale, sequential = False, 0.0, False
-    #: Blocks are validated when they are read, in memory of their own.
-    validated = True
-    #: The group decoded last is kept, so that blocks may be cut as if rows were in memory.
-    keeps_decoded = True
+    validated, keeps_decoded = True, True
 
     def __init__(
         self,
@@ -43,7 +39,6 @@ class StoredSource:
         self.names = checked_names(own if names is None else names, shape.dimension)
         self.layout = Layout(shape.lengths, shape.dimension, time_ordered=shape.chains)
         self.grain = max(draws.grain, getattr(scores, "grain", 1))
-        self.facts = Facts()
 
     def read(self, chain: int, start: int, stop: int) -> Block:
         """Rows ``start:stop`` of a chain, in NumPy and double precision."""

@@ -42,7 +42,7 @@ FEWEST_BLOCKS = 4
 
 
 @dataclass(frozen=True)
-class Threads:
+class Threads(Executor):
     """Ranges of rows on several cores, merged in time order."""
 
     count: int

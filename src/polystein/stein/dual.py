@@ -17,7 +17,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from polystein.data.coordinates import RAW, Frame, working_frame
-from polystein.data.passes import Tick, gathered, rows_of_many_arrays, run_pass, visit_blocks
+from polystein.data.passes import gathered, rows_of_many_arrays, run_pass, uncounted, visit_blocks
 from polystein.data.source import Block, Rows, Source
 from polystein.data.weight_sums import WeightSums
 from polystein.errors import DegenerateError
@@ -79,8 +79,8 @@ class ReadRows:
                 visit(weights, scores * weights[:, None], terms)
 
         most = max(FEWEST_READ, READ_AT_ONCE // self.source.layout.dimension)
-        # These rows are counted where they are read for their own sake.
-        visit_blocks(self.source, self.rows, one, Tick(), most=most)
+        with uncounted():
+            visit_blocks(self.source, self.rows, one, most=most)
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,7 +144,8 @@ class DualWitness(NamedFeatures):
         """The maximiser itself. Its features sum to Z^2 on average over the training rows."""
         sums = _FeatureSum(self)
         most = rows_of_many_arrays(source.layout.dimension)
-        run_pass(source, rows, sums, tick=Tick(), most=most)
+        with uncounted():
+            run_pass(source, rows, sums, most=most)
         if not sums.total > 0.0:
             raise DegenerateError(
                 "every Stein moment of the training rows is exactly zero, so that no test function "
@@ -189,7 +190,8 @@ def fit_dual(
         held = HeldRows(weights, scores * weights[:, None], terms)
         return DualWitness.of(held, basis, frame, dimension)
     extent, total = _Extent(dimension), WeightSums()
-    run_pass(source, rows, extent, total, tick=Tick())
+    with uncounted():
+        run_pass(source, rows, extent, total)
     if frame is RAW and working_frame(extent.bounds) is not RAW:
         return None
     return DualWitness.of(

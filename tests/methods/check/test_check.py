@@ -6,7 +6,6 @@ from scipy.stats import norm
 
 import polystein as ps
 from polystein._lib.notes import Notes
-from polystein.data.passes import Tick
 from polystein.errors import DegenerateError, InputError
 from polystein.methods.check.arms import SHARES_OF_CHAINS
 from polystein.methods.check.batch_sums import BatchSums
@@ -56,7 +55,7 @@ def test_arms_are_those_run_by_hand() -> None:
     training = TrainingSums(sample, rows.partition, BASIS, rows.frame)
     sums.take(training)
     remembered = training_memory(rows, sums)
-    trained = trained_arm(rows, training, remembered, Tick()).arm
+    trained = trained_arm(rows, training, remembered).arm
     assert isinstance(trained, Arm)
     assert arm_pvalue(result, TRAINED) == pytest.approx(
         min(1.0, trained.pvalue / SHARES_OF_CHAINS[TRAINED]), rel=1e-9

@@ -9,7 +9,6 @@ from scipy.stats import t as student
 
 import polystein as ps
 from polystein._lib.notes import Notes
-from polystein.data.passes import Tick
 from polystein.methods.check import trained_arm as module
 from polystein.methods.check.batches import chains_are_batches
 from polystein.methods.check.trained_arm import (
@@ -48,7 +47,7 @@ def assert_is_loop(draws: Array, weights: Any = None, split: Any = None) -> Arm:
     rows = round_of(ps.Sample(draws, -1.1 * draws, log_weights=log_weights), split)
     remembered = training_memory(rows, sums_of(rows))
     sums = training_sums(rows)
-    found = trained_arm(rows, sums, remembered, Tick())
+    found = trained_arm(rows, sums, remembered)
     witnesses = fit_witnesses(rows.source, training_sums(rows), rows.frame, remembered.time)
     tested = list(found.partition.rows("test"))
     parts = [draws[own.chain, own.start : own.stop] for own in tested]
@@ -94,7 +93,7 @@ def test_the_p_value_is_that_of_the_largest() -> None:
     for seed in range(5):
         draws = chains(4, 400, 2, 0.5, seed)
         rows = round_of(ps.Sample(draws, -draws))
-        found = trained_arm(rows, training_sums(rows), known(1.0), Tick())
+        found = trained_arm(rows, training_sums(rows), known(1.0))
         assert isinstance(found.arm, Arm)
         least = min(part.pvalue for part in found.arm.parts)
         assert least * (1.0 - 1e-9) <= found.arm.pvalue <= min(1.0, 5.0 * least) * (1.0 + 1e-9)
@@ -107,7 +106,7 @@ def test_the_p_value_is_that_of_the_largest() -> None:
 def test_the_gap_is_three_memories(remembered: float) -> None:
     draws = chains(4, 400, 2, 0.5)
     rows = round_of(ps.Sample(draws, -draws))
-    found = trained_arm(rows, training_sums(rows), known(remembered), Tick())
+    found = trained_arm(rows, training_sums(rows), known(remembered))
     assert isinstance(found.arm, Arm)
     gap = math.ceil(GAP_MEMORIES * remembered)
     assert found.partition.count("gap") == 4 * gap
@@ -121,7 +120,7 @@ def test_a_gap_shorter_than_a_memory_is_none(remembered: float, judges: bool) ->
     assert LEAST_GAP_MEMORIES == 1.0
     draws = chains(4, 400, 2, 0.5)
     rows = round_of(ps.Sample(draws, -draws))
-    found = trained_arm(rows, training_sums(rows), known(remembered), Tick())
+    found = trained_arm(rows, training_sums(rows), known(remembered))
     assert isinstance(found.arm, Arm) == judges
     if not judges:
         assert isinstance(found.arm, Abstention)
@@ -137,7 +136,7 @@ def test_training_rows_worth_too_few_are_not_judged(ess: float, judges: bool) ->
     assert LEAST_TRAINING_ESS == 30.0
     draws = chains(4, 400, 2, 0.5)
     rows = round_of(ps.Sample(draws, -draws))
-    found = trained_arm(rows, training_sums(rows), known(1.0, ess), Tick())
+    found = trained_arm(rows, training_sums(rows), known(1.0, ess))
     assert isinstance(found.arm, Arm) == judges
     assert math.isnan(found.ess) != judges
     if not judges:
@@ -149,7 +148,7 @@ def test_too_few_training_rows_are_not_called_slow() -> None:
     draws = chains(4, 400, 2, 0.5)
     rows = round_of(ps.Sample(draws, -draws))
     for count, words in ((29.0, "too short to train"), (30.0, "moves so slowly")):
-        found = trained_arm(rows, training_sums(rows), Training(1.0, count, 20.0), Tick())
+        found = trained_arm(rows, training_sums(rows), Training(1.0, count, 20.0))
         assert isinstance(found.arm, Abstention)
         assert words in found.arm.reason
 
@@ -167,14 +166,14 @@ def test_the_shortest_chain_decides() -> None:
     )
     for remembered, judges in ((50.0, True), (51.0, False)):
         rows = round_of(source)
-        found = trained_arm(rows, training_sums(rows), known(remembered), Tick())
+        found = trained_arm(rows, training_sums(rows), known(remembered))
         assert isinstance(found.arm, Arm) == judges
 
 
 def test_too_few_test_rows_are_not_judged() -> None:
     draws = chains(4, 30, 2, 0.0)
     rows = round_of(ps.Sample(draws, -draws))
-    found = trained_arm(rows, training_sums(rows), known(0.0), Tick())
+    found = trained_arm(rows, training_sums(rows), known(0.0))
     assert isinstance(found.arm, Abstention)
     assert "too short to train on a part of them and to test another" in found.arm.reason
 
@@ -187,7 +186,7 @@ def test_independent_rows_need_neither_gap_nor_batches(monkeypatch: pytest.Monke
     draws = chains(1, 600, 2, 0.0)[0]
     sample = ps.Sample(draws, -draws)
     (rows,) = split_rows(sample, ps.RandomSplit(0.5), 0, Notes(), standardise=True)
-    found = trained_arm(rows, training_sums(rows), INDEPENDENT, Tick())
+    found = trained_arm(rows, training_sums(rows), INDEPENDENT)
     assert isinstance(found.arm, Arm)
     assert found.partition is rows.partition
     assert (INDEPENDENT.memory, INDEPENDENT.time, INDEPENDENT.ess) == (0.0, 1.0, math.inf)

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import polystein as ps
-from polystein.data.passes import Tick
 from polystein.methods.check.families import BASIS
 from polystein.methods.check.trained_arm import (
     Training,
@@ -100,7 +99,7 @@ def test_training_rows_of_unknown_memory_are_worth_nothing() -> None:
     rows = round_of(ps.Sample(draws, -draws))
     found = training_memory(rows, sums_of(rows))
     assert found == Training(0.0, 0.0, 0.0)
-    arm = trained_arm(rows, training_sums(rows), found, Tick()).arm
+    arm = trained_arm(rows, training_sums(rows), found).arm
     assert isinstance(arm, Abstention)
     assert "too short to train on a part of them" in arm.reason
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from polystein._lib.columnwise import least_and_largest
 from polystein.data.coordinates import Frame
 from polystein.data.cores import MANY_ROWS, on_threads
-from polystein.data.passes import Tick, cores, every_row, rows_of_few_columns, run_pass
+from polystein.data.passes import cores, every_row, rows_of_few_columns, run_pass
 from polystein.data.source import Block, Layout, Rows, Source, chosen_rows
 from polystein.data.split import LEAST_ROWS, Partition
 from polystein.data.weight_sums import effective_weights
@@ -37,11 +37,11 @@ MOST_NUMBERS, _FEWEST_OF_MANY = 2**20, 256
 FEWEST_SCREENED = 50
 
 
-def forbid_duplicates(source: Source, tick: Tick | None = None) -> None:
+def forbid_duplicates(source: Source) -> None:
     """Raise where rows repeat, which independent draws from a density do not."""
     keys = RowKeys()
     least = rows_of_few_columns(source.layout.dimension)
-    run_pass(source, every_row(source), keys, tick=tick, least=least)
+    run_pass(source, every_row(source), keys, least=least)
     refuse_repeats(source, keys)
 
 

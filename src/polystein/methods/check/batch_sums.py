@@ -12,7 +12,7 @@ from polystein._lib.numerics import TINY, kish_size, summed_products
 from polystein._lib.segments import Segments
 from polystein.data.coordinates import Frame
 from polystein.data.guard.rows import LargestDeviations
-from polystein.data.passes import Accumulator, Tick, every_row, rows_of_many_arrays, run_pass
+from polystein.data.passes import Accumulator, every_row, rows_of_many_arrays, run_pass
 from polystein.data.source import Block, Source
 from polystein.inference.columns import segment_sums
 from polystein.inference.memory import Joining, joinings
@@ -59,11 +59,11 @@ class BatchSums:
         self._pass = BatchPass(frame, basis, batches, dimension, fitting, self.deviations, tails)
         self._pairs = self._pass.pairs
 
-    def take(self, *others: Accumulator, tick: Tick | None = None) -> BatchSums:
+    def take(self, *others: Accumulator) -> BatchSums:
         """Read all rows once, for these sums and for other accumulators."""
         most = rows_of_many_arrays(self.source.layout.dimension)
         sums, rows = (self._pass, *others), every_row(self.source)
-        run_pass(self.source, rows, *sums, tick=tick, most=most, many_steps=True)
+        run_pass(self.source, rows, *sums, most=most, many_steps=True)
         return self
 
     @property

@@ -14,7 +14,7 @@ from polystein._lib.threads import one_blas_thread
 from polystein.data.guard.chains import refuse_absurd_chains, rows_or_chains
 from polystein.data.guard.rows import ScreenedRows
 from polystein.data.guard.scores import score_warnings
-from polystein.data.passes import Accumulator, Tick
+from polystein.data.passes import Accumulator
 from polystein.data.sample import as_source
 from polystein.data.source import Source, coordinate_names
 from polystein.data.split import TRAINING, BlockSplit, ChainSplit, RandomSplit, Split
@@ -164,18 +164,16 @@ def check(
     source = rows_or_chains(as_source(draws, scores, model), iid)
     refuse_absurd_chains(source)
     split, variance = _rules(source, iid)
-    # Rows are read for a first look, for sums, to train and to test.
     notes = first_notes(source, split, variance)
-    tick = Tick(progress, 3 * source.layout.total)
     screened = ScreenedRows(source.layout)
     thinned = ThinnedRows(source.layout) if agreement_abstention(source) is None else None
     beside: list[Accumulator] = [screened, *([] if thinned is None else [thinned])]
-    with one_blas_thread(), working(source, n_jobs):
-        (rows,) = split_rows(source, split, rng, notes, standardise=True, tick=tick, beside=beside)
+    # Rows are read for a first look, for sums, and either to train or to test.
+    with one_blas_thread(), working(source, n_jobs, progress, reads=3.0):
+        (rows,) = split_rows(source, split, rng, notes, standardise=True, beside=beside)
         notes.add(*score_warnings(source, screened))
         del beside, screened  # rows are kept there
-        found = _judged(rows, thinned, tick)
-        tick.finish()
+        found = _judged(rows, thinned)
     notes.emit()
     known = _circumstances(found, notes)
     return with_effects(_result(rows, found, iid=iid), source, bound, known)
@@ -199,14 +197,14 @@ class _Found(NamedTuple):
     diagnostics: Diagnostics | None
 
 
-def _judged(rows: DividedRows, thinned: ThinnedRows | None, tick: Tick) -> _Found:
+def _judged(rows: DividedRows, thinned: ThinnedRows | None) -> _Found:
     """Sum what all arms need of the rows in one pass, then judge one after the other."""
     source, chains = rows.source, rows.source.layout.time_ordered
     shares = SHARES_OF_CHAINS if chains else SHARES_OF_ROWS
-    sums, training, agreement = _summed(rows, thinned, tick)
+    sums, training, agreement = _summed(rows, thinned)
     convergence = chain_convergence(sums) if chains else None
     remembered = training_memory(rows, sums) if chains else INDEPENDENT
-    trained = trained_arm(rows, training, remembered, tick)
+    trained = trained_arm(rows, training, remembered)
     found = [trained.arm, *_agreement(source, agreement)]
     arms, _ = combined(found, shares)
     # A level that another arm has reached already needs no more flips.
@@ -230,7 +228,7 @@ _MANY_PAIRS = (
 
 
 def _summed(
-    rows: DividedRows, thinned: ThinnedRows | None, tick: Tick
+    rows: DividedRows, thinned: ThinnedRows | None
 ) -> tuple[BatchSums, TrainingSums, AgreementSums | None]:
     """One pass over all rows."""
     source = rows.source
@@ -239,7 +237,7 @@ def _summed(
     sums = BatchSums(source, rows.frame_of_all(), BASIS, batches, orders, TAILS)
     training = TrainingSums(source, rows.partition, BASIS, rows.frame)
     agreement = None if thinned is None else AgreementSums(source.layout, thinned.bounds())
-    sums.take(training, *([] if agreement is None else [agreement]), tick=tick)
+    sums.take(training, *([] if agreement is None else [agreement]))
     rows.notes.add(sums.deviations.warning())
     return sums, training, agreement
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polystein.data.coordinates import Frame
-from polystein.data.passes import Tick, rows_of_many_arrays, run_pass
+from polystein.data.passes import rows_of_many_arrays, run_pass, uncounted
 from polystein.data.source import Block, ChainRows, Rows, Source
 from polystein.data.weight_sums import WeightSums
 from polystein.inference.columns import ColumnMoments, MeanAndCovariance
@@ -55,7 +55,6 @@ def cross_fitted_moments(
     parts: list[list[Rows]],
     sums: list[SteinMoments],
     frame: Frame,
-    tick: Tick | None = None,
     kept: SeenRows | None = None,
 ) -> MeanAndCovariance | None:
     """Mean and covariance of the orders' features, each row's by a witness of other rows.
@@ -83,7 +82,7 @@ def cross_fitted_moments(
         if source.sequential or source.grain > 1:
             # What is walked or decoded for one fold is not walked or decoded for the others again.
             wanted.sort(key=lambda row: row[:2])
-        run_pass(source, wanted, folded, tick=tick, many_steps=True)
+        run_pass(source, wanted, folded, many_steps=True)
     return None if folded.moments.weight == 0.0 else folded.moments.finalise()
 
 
@@ -144,7 +143,7 @@ def _inside(run: ChainRows, bounds: tuple[int, int] | None) -> bool:
 
 
 def fitted_by_rows(
-    source: Source, parts: list[list[Rows]], basis: Basis, frame: Frame, tick: Tick | None
+    source: Source, parts: list[list[Rows]], basis: Basis, frame: Frame
 ) -> tuple[PrimalWitness | DualWitness, MeanAndCovariance | None]:
     """The maximiser and the cross-fitted moments by products with the training rows."""
     moments = ColumnMoments(basis.order + 1)
@@ -153,7 +152,7 @@ def fitted_by_rows(
         if _weight(source, others) > 0.0:
             projected = ProjectedColumns(_dual(source, others, basis, frame), moments)
             most = rows_of_many_arrays(source.layout.dimension)
-            run_pass(source, part, projected, tick=tick, most=most)
+            run_pass(source, part, projected, most=most)
     every = [row for part in parts for row in part]
     found = None if moments.weight == 0.0 else moments.finalise()
     return _dual(source, every, basis, frame), found
@@ -178,7 +177,8 @@ def _weight(source: Source, rows: list[Rows]) -> float:
     if not source.weighted:
         return float(_count(rows))
     sums = WeightSums()
-    run_pass(source, rows, sums, tick=Tick())
+    with uncounted():
+        run_pass(source, rows, sums)
     return sums.total
 
 

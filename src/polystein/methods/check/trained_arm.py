@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import stdtr
 
 from polystein._lib.numerics import TINY
-from polystein.data.passes import Tick, rows_of_many_arrays, run_pass
+from polystein.data.passes import rows_of_many_arrays, run_pass
 from polystein.data.source import coordinate_names
 from polystein.data.split import Partition
 from polystein.inference.lugsail import LugsailBatches, Stretch
@@ -118,7 +118,7 @@ class Trained(NamedTuple):
     ess: float = math.nan
 
 
-def trained_arm(rows: DividedRows, sums: TrainingSums, training: Training, tick: Tick) -> Trained:
+def trained_arm(rows: DividedRows, sums: TrainingSums, training: Training) -> Trained:
     """Train the witnesses and judge them on the test rows, unless these depend on training rows."""
     partition = rows.partition
     if training.ess < LEAST_TRAINING_ESS:
@@ -134,8 +134,8 @@ def trained_arm(rows: DividedRows, sums: TrainingSums, training: Training, tick:
         accumulator = batches_of_tests(partition, training.memory, whole=whole)
         if accumulator is None:
             return Trained(Abstention(TRAINED, _TOO_FEW), partition)
-    witnesses = fit_witnesses(rows.source, sums, rows.frame, training.time, tick)
-    return _judged(rows, partition, witnesses, accumulator, tick)
+    witnesses = fit_witnesses(rows.source, sums, rows.frame, training.time)
+    return _judged(rows, partition, witnesses, accumulator)
 
 
 _TOO_SLOW = (
@@ -190,7 +190,6 @@ def _judged(
     partition: Partition,
     witnesses: TrainedWitnesses,
     accumulator: ColumnAccumulator | None,
-    tick: Tick,
 ) -> Trained:
     """Judge the witnesses on the test rows."""
     members, names = witnesses.members, coordinate_names(rows.source)
@@ -202,7 +201,7 @@ def _judged(
         kept=accumulator is None,
     )
     most = rows_of_many_arrays(rows.source.layout.dimension)
-    run_pass(rows.source, partition.rows("test"), judged, tick=tick, most=most, many_steps=True)
+    run_pass(rows.source, partition.rows("test"), judged, most=most, many_steps=True)
     tested = judged.variance.finalise()
     statistics = z_statistics(tested, judged=slice(None))
     if accumulator is None:  # few independent rows show their skewness; sums of batches less

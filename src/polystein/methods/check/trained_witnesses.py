@@ -27,7 +27,6 @@ from numpy.typing import NDArray
 from scipy.optimize import nnls
 
 from polystein.data.coordinates import Frame
-from polystein.data.passes import Tick
 from polystein.data.source import Block, Source
 from polystein.data.split import TRAINING, Partition
 from polystein.errors import DegenerateError
@@ -286,7 +285,7 @@ def _rows_at(block: Block, index: NDArray[np.intp]) -> Block:
 
 
 def fit_witnesses(
-    source: Source, sums: TrainingSums, frame: Frame, time: float, tick: Tick | None = None
+    source: Source, sums: TrainingSums, frame: Frame, time: float
 ) -> TrainedWitnesses:
     """Train every member on the training rows, of autocorrelation time ``time``."""
     basis = sums.basis
@@ -295,10 +294,10 @@ def fit_witnesses(
     uniform[[0, -1]] = 1.0
     parts = folds(sums.rows)
     if sums.dual:
-        trained, moments = fitted_by_rows(source, parts, basis, frame, tick)
+        trained, moments = fitted_by_rows(source, parts, basis, frame)
     else:
         trained = witness_of(sums.folds, frame)
-        moments = cross_fitted_moments(source, parts, sums.folds, frame, tick, sums.kept)
+        moments = cross_fitted_moments(source, parts, sums.folds, frame, sums.kept)
     stacked = np.ones(basis.order + 1) if moments is None else nonnegative_weights(moments)
     return TrainedWitnesses(
         basis,
