@@ -4,10 +4,12 @@ import math
 
 import numpy as np
 import pytest
+from scipy.stats import norm, rankdata
 
 from polystein.inference import convergence
 from polystein.inference.convergence import (
     convergence_of_means,
+    rank_columns,
     ranked_convergence,
 )
 from tests.conftest import Array
@@ -222,3 +224,52 @@ def test_families_of_columns_are_those_one_by_one(still: bool) -> None:
         alone = convergence.convergence_of_means(*own)
         for part, other in zip(both, alone, strict=True):
             assert part[family] == pytest.approx(other, rel=1e-12, nan_ok=True)
+
+
+# Ranks
+
+COUNT = 60
+
+
+def blom(rows: Array) -> Array:
+    """Normal scores by the ranks of SciPy, row by row."""
+    ranks = np.array([rankdata(row) for row in rows])
+    return np.asarray(norm.ppf((ranks - 0.375) / (rows.shape[1] + 0.25)))
+
+
+def kinds() -> dict[str, Array]:
+    """Rows of many kinds, four of each."""
+    plain = np.random.default_rng(2).standard_normal((4, COUNT))
+    close = 1.0 + 2.0**-50 * np.round(8.0 * plain)
+    one_close = plain.copy()
+    one_close[2] = close[2]
+    pair, three = plain.copy(), plain.copy()
+    pair[1, 5] = pair[1, 40] + 1e-12
+    three[1, 5], three[1, 9] = three[1, 40] + 2e-12, three[1, 40] + 1e-12
+    return {
+        "plain": plain,
+        "rounded": np.round(plain, 1),
+        "signs": np.sign(plain),
+        "equal": np.full((4, COUNT), 0.3),
+        "different in their last digits": close,
+        "different in their last digits in one row": one_close,
+        "two nearly equal": pair,
+        "three nearly equal": three,
+        "of all sizes": np.exp(100.0 * plain),
+        "tiny": np.round(3.0 * plain) * 5e-324,
+        "zeros of both signs": np.where(plain > 0.5, plain, np.copysign(0.0, plain)),
+        "huge": np.where(np.abs(plain) < 0.5, plain, np.copysign(1.7e308, plain)),
+    }
+
+
+@pytest.mark.parametrize("kind", list(kinds()))
+def test_scores_are_those_of_average_ranks(kind: str) -> None:
+    rows = kinds()[kind]
+    halves = rows.reshape(4, 2, -1)
+    folded, scores = rank_columns(halves, halves).reshape(4, *rows.shape)[:2]
+    assert scores == pytest.approx(blom(rows), rel=1e-12, abs=1e-15)
+    with np.errstate(over="ignore"):
+        inorder = np.sort(rows, axis=1)
+        median = 0.5 * inorder[:, COUNT // 2 - 1] + 0.5 * inorder[:, COUNT // 2]
+        distances = np.abs(rows - median[:, None])
+    assert folded == pytest.approx(blom(distances), rel=1e-12, abs=1e-15)

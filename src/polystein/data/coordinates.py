@@ -10,11 +10,10 @@ causes no rounding.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
-from polystein._lib.columnwise import Columnwise, least_and_largest
+from polystein._lib.columnwise import columnwise
 from polystein._lib.numerics import is_constant
 from polystein.data.source import Block
 from polystein.errors import DegenerateError
@@ -45,7 +44,7 @@ class Frame:
         if self.scale is None:
             return draws, scores
         with np.errstate(over="ignore"):  # infinity is reported where rows are summed
-            scaled = self._scaling.apply(np.multiply, scores, np.empty_like(scores))
+            scaled = columnwise(np.multiply, scores, self.scale, np.empty_like(scores))
             return self.of_draws(draws), scaled
 
     def of_draws(self, draws: FloatArray) -> FloatArray:
@@ -54,17 +53,9 @@ class Frame:
             return draws
         seen = np.empty_like(draws)
         if self.centre is None:
-            return self._scaling.apply(np.divide, draws, seen)
-        self._centring.apply(np.subtract, draws, seen)
-        return self._scaling.apply(np.divide, seen, seen)
-
-    @cached_property
-    def _centring(self) -> Columnwise:
-        return Columnwise(np.zeros(1) if self.centre is None else self.centre)
-
-    @cached_property
-    def _scaling(self) -> Columnwise:
-        return Columnwise(np.ones(1) if self.scale is None else self.scale)
+            return columnwise(np.divide, draws, self.scale, seen)
+        columnwise(np.subtract, draws, self.centre, seen)
+        return columnwise(np.divide, seen, self.scale, seen)
 
     def back(self, draws: FloatArray) -> FloatArray:
         """Draws of this frame as they came."""
@@ -96,8 +87,10 @@ def working_frame(draws: FloatArray) -> Frame:
     It is the raw frame if raw powers are safe. The way back is exact, so that the choice
     changes results by rounding only.
     """
-    # Half of the range, not the standard deviation: it cannot overflow.
-    low, high = (0.5 * border for border in least_and_largest(draws))
+    # Half of the range, not the standard deviation: it cannot overflow. NumPy finds extremes along
+    # contiguous columns many times as fast.
+    columns = np.ascontiguousarray(draws.T)
+    low, high = 0.5 * columns.min(axis=1), 0.5 * columns.max(axis=1)
     middle, reach = low + high, high - low
     offset = np.abs(middle) > SAFE_OFFSET * reach
     if not offset.any() and reach.max() < SAFE_REACH and reach.min() > 1.0 / SAFE_REACH:

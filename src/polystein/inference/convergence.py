@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from functools import reduce
+from functools import lru_cache, reduce
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.fft import irfft, next_fast_len, rfft
+from scipy.special import ndtri
 
 from polystein.inference.memory import chain_borders, starts_of_groups
-from polystein.inference.ranks import normal_scores, ordered
 from polystein.types import FloatArray
 
 #: With fewer draws in a chain, half of it has no variance.
@@ -96,7 +96,7 @@ def ranked_convergence(chains: Sequence[FloatArray] | FloatArray) -> RankedConve
 def _ranked(values: FloatArray) -> RankedConvergence:
     """The three diagnostics of values of shape (column, chain, draw)."""
     halves = _in_halves(values)
-    seen, draws = _rank_columns(values, halves), halves.shape[2]
+    seen, draws = rank_columns(values, halves), halves.shape[2]
     means = seen.mean(axis=2)
     seen -= means[:, :, None]
     within, between = _within(seen, means), means.var(axis=1, ddof=1)
@@ -110,27 +110,62 @@ def _ranked(values: FloatArray) -> RankedConvergence:
     return RankedConvergence(np.where(folded > rhat, folded, rhat), bulk, np.minimum(low, high))
 
 
-def _rank_columns(values: FloatArray, halves: FloatArray) -> FloatArray:
+def rank_columns(values: FloatArray, halves: FloatArray) -> FloatArray:
     """What the diagnostics are made of, four times as many columns as ``halves`` has.
 
     Normal scores of distances from the median come first, then those of the values. Then come
     indicators of values that are below the low and the high quantile.
     """
-    ranks, columns = ordered(halves.reshape(len(halves), -1)), len(halves)
-    seen = np.empty((4 * columns, *halves.shape[1:]))
-    parts = seen.reshape(4, *halves.shape)
-    normal_scores(ranks, of_distances=parts[0], of_values=parts[1])
-    inorder = ranks.inorder
+    seen = np.empty((4, *halves.shape))
+    folded, scores, *tails = seen
+    rows = halves.reshape(len(halves), -1)
+    count, first = rows.shape[1], halves[0].size * np.arange(len(halves))[:, None]
+    # Places in the whole array: NumPy takes and puts numbers by them faster than row by row.
+    order = np.argsort(rows, axis=1) + first
+    inorder = rows.take(order)
+    scores.reshape(-1)[order.reshape(-1)] = _normal_scores(inorder).reshape(-1)
+    low, high = inorder[:, count // 2 - 1], inorder[:, count // 2]
+    with np.errstate(over="ignore"):
+        distances = np.abs(inorder - (0.5 * low + 0.5 * high)[:, None])
+    # They fall up to the median and rise from there, which a stable sort makes use of.
+    nearest = np.argsort(distances, axis=1, kind="stable") + first
+    own = _normal_scores(distances.take(nearest))
+    folded.reshape(-1)[order.take(nearest).reshape(-1)] = own.reshape(-1)
     if halves.size < values.size:
         # Quantiles are those of all draws, also of those in the middle of odd chains.
-        inorder = np.sort(values.reshape(columns, -1), axis=1)
-    for below, quantile in zip(parts[2:], _tail_quantiles(inorder), strict=True):
+        inorder = np.sort(values.reshape(len(values), -1), axis=1)
+    for below, quantile in zip(tails, _tail_quantiles(inorder), strict=True):
         np.less_equal(halves, quantile[:, None, None], out=below)
-    return seen
+    return seen.reshape(-1, *halves.shape[1:])
+
+
+def _normal_scores(inorder: FloatArray) -> FloatArray:
+    """The normal quantile of (r - 3/8)/(n + 1/4) for the rank r of each number in its row (Blom).
+
+    The rows are in order. Equal numbers share their mean rank.
+    """
+    count = inorder.shape[1]
+    quantiles, differs = _quantiles_of_ranks(count), inorder[:, 1:] != inorder[:, :-1]
+    if differs.all():
+        return np.broadcast_to(quantiles[::2], inorder.shape)
+    place, edge = np.arange(count), np.ones((len(inorder), 1), dtype=np.bool_)
+    first = np.where(np.concatenate([edge, differs], axis=1), place, 0)
+    last = np.where(np.concatenate([differs, edge], axis=1), place, count)
+    np.maximum.accumulate(first, axis=1, out=first)
+    last = np.minimum.accumulate(last[:, ::-1], axis=1)[:, ::-1]
+    scores: FloatArray = quantiles[first + last]
+    return scores
+
+
+@lru_cache(maxsize=4)
+def _quantiles_of_ranks(count: int) -> FloatArray:
+    """Normal scores of the ranks 1, 1.5, 2, ..., n: a mean of ranks is a multiple of one half."""
+    quantiles: FloatArray = ndtri((0.5 * np.arange(2, 2 * count + 1) - 0.375) / (count + 0.25))
+    return quantiles
 
 
 def _within(centred: FloatArray, means: FloatArray) -> FloatArray:
-    """The mean variance of half chains of what `_rank_columns` gives."""
+    """The mean variance of half chains of what `rank_columns` gives."""
     columns, count, draws = centred.shape
     scores = centred[: columns // 2].reshape(columns // 2, -1)
     # An indicator with the mean m has the variance m (1 - m).

@@ -13,7 +13,7 @@ the largest t_j^2 (much in one).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -82,44 +82,34 @@ class FlippedStatistics:
     ) -> None:
         """Add features with sums of shape (batches, features), each at its place in the family.
 
-        ``unflipped`` is as in `flipped_squares`.
+        If the first pattern is that of the draws as they are, its t are cautious for skewness, and
+        its t^2 are multiplied by the factor ``unflipped``.
         """
         precision = flip_precision(sums)
         signs = signs.astype(precision, copy=False)
         memory = np.empty((min(_COLUMNS_AT_ONCE, sums.shape[1]), self._patterns), precision)
-        for low, columns in enumerate_chunks(sums):
-            # Only a chunk is scaled at a time: it stays in cache until its flips are summed.
+        for low in range(0, sums.shape[1], _COLUMNS_AT_ONCE):
+            columns = sums[:, low : low + _COLUMNS_AT_ONCE]
             out = memory[: columns.shape[1]]
-            squares = flipped_squares(columns, signs, unflipped, out)
-            self.add_squares(squares, places[low : low + len(squares)])
-
-    def add_squares(self, squares: FloatArray, places: NDArray[np.intp]) -> None:
-        """Add features by their t^2, of shape (features, patterns)."""
-        highest = squares.max(axis=0)
-        if highest[0] > self.largest[0]:
-            self.position = int(places[squares[:, 0].argmax()])
-        self.total += squares.sum(axis=0)
-        np.maximum(self.largest, highest, out=self.largest)
+            squares = _flipped_squares(columns, signs, unflipped, out)
+            highest = squares.max(axis=0)
+            if highest[0] > self.largest[0]:
+                self.position = int(places[low + squares[:, 0].argmax()])
+            self.total += squares.sum(axis=0)
+            np.maximum(self.largest, highest, out=self.largest)
 
 
-def flipped_squares(
-    sums: FloatArray,
-    signs: FloatArray,
-    unflipped: float | FloatArray | None = None,
-    out: FloatArray | None = None,
+def _flipped_squares(
+    sums: FloatArray, signs: FloatArray, unflipped: float | None, out: FloatArray
 ) -> FloatArray:
-    """t^2 of every feature for every pattern of signs, in the precision of the signs.
-
-    If the first pattern is that of the draws as they are, its t are cautious for skewness, and its
-    t^2 are multiplied by the factor ``unflipped``, or by that of each feature.
-    """
+    """t^2 of every feature for every pattern of signs, in the precision of the signs."""
     # Sums are scaled before they are rounded: single precision has a small range.
     exact = sums.astype(np.promote_types(sums.dtype, signs.dtype), copy=False)
     unit = unit_columns(exact).astype(signs.dtype, copy=False)
     squares: FloatArray = np.matmul(unit.T, signs.T, out=out)
     if unflipped is not None:
         # Flips are symmetric; the draws as they are need not be.
-        squares[:, 0] = _cautious(unit) * np.sqrt(unflipped)
+        squares[:, 0] = _cautious(unit) * math.sqrt(unflipped)
     return np.multiply(squares, squares, out=squares)
 
 
@@ -139,12 +129,6 @@ def _cautious(unit: FloatArray) -> FloatArray:
     found = skewness_of_centred(unit - total / len(unit))
     beyond = np.sign(found) * np.maximum(np.abs(found) - chance, 0.0)
     return cautious_for_skewness(total, beyond, len(unit))
-
-
-def enumerate_chunks(sums: FloatArray) -> Iterator[tuple[int, FloatArray]]:
-    """Some of the columns at a time, with the place of the first: they stay in a core's cache."""
-    for low in range(0, sums.shape[1], _COLUMNS_AT_ONCE):
-        yield low, sums[:, low : low + _COLUMNS_AT_ONCE]
 
 
 def unit_columns(part: FloatArray) -> FloatArray:

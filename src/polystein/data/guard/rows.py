@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polystein._lib.columnwise import least_and_largest
 from polystein.data.coordinates import Frame
 from polystein.data.cores import MANY_ROWS, on_threads
 from polystein.data.passes import cores, every_row, rows_of_few_columns, run_pass
@@ -214,8 +213,9 @@ class LargestDeviations:
         if weights is not None:
             largest = np.max(weights[:, None] * draws**2, axis=0)
         elif max(float(draws.max()), -float(draws.min())) ** 2 > self._largest.max():
-            low, high = least_and_largest(draws)
-            largest = np.maximum(high, -low) ** 2
+            # NumPy finds extremes along contiguous columns many times as fast.
+            columns = np.ascontiguousarray(draws.T)
+            largest = np.maximum(columns.max(axis=1), -columns.min(axis=1)) ** 2
         else:
             return  # only the largest of all coordinates is asked for
         np.maximum(self._largest, largest, out=self._largest)

@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from polystein._lib.columnwise import Columnwise
+from polystein._lib.columnwise import columnwise
 from polystein._lib.numerics import TINY
 from polystein._lib.segments import Cuts
 from polystein.data.source import Block, Layout, Source
@@ -32,7 +32,6 @@ from polystein.inference.agreement import (
     differences,
 )
 from polystein.inference.columns import segment_sums
-from polystein.inference.ranks import ordered
 from polystein.methods.check.arms import AGREEMENT, ALL_ROWS
 from polystein.results.evidence import Abstention, Arm, Part
 from polystein.types import FloatArray
@@ -151,7 +150,7 @@ class ThinnedRows:
 
 def _centre_and_spread(columns: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Median and robust standard deviation of every row of an array; never 0, never infinite."""
-    inorder = ordered(columns).inorder
+    inorder = np.sort(columns, axis=1)
     centre = inorder[:, _rank(inorder, 0.5)]
     # Halves, for differences of huge values would overflow.
     deviations = 0.5 * inorder - 0.5 * centre[:, None]
@@ -201,9 +200,8 @@ class AgreementSums:
     def __init__(self, layout: Layout, bounds: Bounds) -> None:
         self.layout, self.bounds = layout, bounds
         halves = (slice(layout.dimension), slice(layout.dimension, None))
-        #: What centres and scales the draws, and the scores.
-        self._centring = [Columnwise(bounds.centre[half]) for half in halves]
-        self._scaling = [Columnwise(1.0 / bounds.spread[half]) for half in halves]
+        #: What is taken off the draws and the scores, and what they are multiplied by.
+        self._frames = [(bounds.centre[half], 1.0 / bounds.spread[half]) for half in halves]
         shape = (len(layout.lengths) * STRETCHES, layout.dimension)
         self._draws, self._scores = np.zeros(shape), np.zeros(shape)
         #: The first row of each stretch that was met, and where any other row differs from it.
@@ -223,18 +221,16 @@ class AgreementSums:
         apart = np.append(True, stretch[1:] != stretch[:-1])
         low, stretch = low[apart], stretch[apart]
         high = np.append(low[1:], block.rows)
-        of_draws, of_scores = zip(self._centring, self._scaling, strict=True)
-        for sums, values, frame in (
+        of_draws, of_scores = self._frames
+        for sums, values, (centre, scale) in (
             (self._draws, block.draws, of_draws),
             (self._scores, block.scores, of_scores),
         ):
-            sums[stretch] += segment_sums(self._bounded(values, *frame), low, high)
+            seen = columnwise(np.subtract, values, centre, np.empty_like(values))
+            columnwise(np.multiply, seen, scale, seen)
+            np.clip(seen, -self.bounds.bound, self.bounds.bound, out=seen)
+            sums[stretch] += segment_sums(seen, low, high)
         self._compare(block.draws, low, high - 1, stretch)
-
-    def _bounded(self, values: FloatArray, centring: Columnwise, scaling: Columnwise) -> FloatArray:
-        seen = centring.apply(np.subtract, values, np.empty_like(values))
-        scaling.apply(np.multiply, seen, seen)
-        return np.clip(seen, -self.bounds.bound, self.bounds.bound, out=seen)
 
     def _compare(
         self,

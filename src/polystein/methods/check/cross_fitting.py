@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby, pairwise
 from operator import itemgetter
 from typing import NamedTuple
@@ -15,7 +15,7 @@ from polystein.data.passes import rows_of_many_arrays, run_pass, uncounted
 from polystein.data.source import Block, ChainRows, Rows, Source
 from polystein.data.weight_sums import WeightSums
 from polystein.inference.columns import ColumnMoments, MeanAndCovariance
-from polystein.stein.basis import Basis, Term
+from polystein.stein.basis import Basis
 from polystein.stein.dual import DualWitness, fit_dual
 from polystein.stein.moments import SteinMoments, merge_all
 from polystein.stein.witness import (
@@ -39,46 +39,28 @@ def witness_of(sums: Sequence[SteinMoments], frame: Frame) -> PrimalWitness:
     return maximiser(together.finalise(), together.basis, "full", frame)
 
 
-class SeenRows(NamedTuple):
-    """Training rows of all folds, seen in their frame, with the basis at them.
-
-    Those of fold k are the rows ``bounds[k]:bounds[k + 1]``.
-    """
-
-    seen: Block
-    terms: list[Term]
-    bounds: list[int]
-
-
 def cross_fitted_moments(
     source: Source,
     parts: list[list[Rows]],
     sums: list[SteinMoments],
     frame: Frame,
-    kept: SeenRows | None = None,
 ) -> MeanAndCovariance | None:
     """Mean and covariance of the orders' features, each row's by a witness of other rows.
 
     None if all the importance weight is in one fold, which leaves no other rows. Of very many
-    rows the first ones of every stretch are enough, for there are few features. Rows are read
-    again unless they were ``kept``.
+    rows the first ones of every stretch are enough, for there are few features.
     """
     total = sum(stretch.stop - stretch.start for part in parts for stretch in part)
     less = max(1, total // MOST_CROSS_FITTED)
     folded = FoldedColumns([], ColumnMoments(sums[0].basis.order + 1))
     wanted: list[Rows] = []
-    bounds: list[tuple[int, int, int]] = []
     for k, part in enumerate(parts):
         others, first = sums[:k] + sums[k + 1 :], [_part(stretch, 0, 1, less) for stretch in part]
         if any(other.weight > 0.0 for other in others):
             stretches = {row.chain: (row.start, row.stop) for row in first}
-            if kept is not None:
-                bounds.append((len(folded.witnesses), kept.bounds[k], kept.bounds[k + 1]))
             folded.witnesses.append((stretches, witness_of(others, frame)))
             wanted += first
-    if kept is not None:
-        folded.add(kept.seen, kept.terms, bounds)
-    elif wanted:
+    if wanted:
         if source.sequential or source.grain > 1:
             # What is walked or decoded for one fold is not walked or decoded for the others again.
             wanted.sort(key=lambda row: row[:2])
@@ -103,17 +85,13 @@ class FoldedColumns(NamedTuple):
         """Take the rows of a block; every basis function is evaluated once."""
         _, witness = self.witnesses[0]
         seen = witness.frame.see(block)
-        self.add(seen, list(witness.basis.terms(seen.draws)), self._neighbours(block))
-
-    def add(self, seen: Block, terms: list[Term], folds: Iterable[tuple[int, int, int]]) -> None:
-        """Take rows that are seen in the frame: the number of each witness, and its rows."""
-        for number, low, high in folds:
-            if low < high:
-                own = [term.part(low, high) for term in terms]
-                _, witness = self.witnesses[number]
-                columns = finite_features(witness.contract(seen.scores[low:high], own))
-                weights = None if seen.weights is None else seen.weights[low:high]
-                self.moments.update(columns, weights)
+        terms = list(witness.basis.terms(seen.draws))
+        for number, low, high in self._neighbours(block):
+            _, witness = self.witnesses[number]
+            own = [term.part(low, high) for term in terms]
+            columns = finite_features(witness.contract(seen.scores[low:high], own))
+            weights = None if seen.weights is None else seen.weights[low:high]
+            self.moments.update(columns, weights)
 
     def _neighbours(self, block: Block) -> Iterator[tuple[int, int, int]]:
         """Neighbouring rows of a block that are in one fold: its number, the first row, the end."""

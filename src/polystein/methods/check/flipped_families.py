@@ -10,11 +10,8 @@ from numpy.typing import NDArray
 
 from polystein.inference.memory import Joining, speeds, variance_curves
 from polystein.inference.signflips import (
-    FEWEST_IN_SINGLE,
     FlippedStatistics,
     Law,
-    flip_precision,
-    flipped_squares,
     gamma_law,
     maximum_law,
     tamed,
@@ -64,37 +61,27 @@ class FlippedFamily:
         return sum(group.places.size for groups in self._groups for group in groups)
 
     @property
-    def groups(self) -> list[Group]:
-        """The groups of the first part."""
-        return self._groups[0]
-
-    @property
     def is_flipped(self) -> bool:
         """Whether any patterns of signs were tried."""
         return bool(self._found)
 
-    def take(self, statistics: FlippedStatistics) -> None:
-        """Add the statistics of further patterns of signs."""
-        self._found.append(statistics)
-
-    def group(self, kept: NDArray[np.intp], curves: FloatArray | None) -> None:
-        """Group the features of the next part by their memory, without those not judged.
-
-        ``curves`` are V_L of those that are kept; None if rows remember nothing.
-        """
-        self._groups.append([])
-        for group in self._by_memory(kept, curves):
+    def _grouped(self, part: FloatArray, offset: int) -> list[Group]:
+        """The features of a part that are judged, by their memory."""
+        found: list[Group] = []
+        for group in self._by_memory(part, self._kept(offset, part.shape[1])):
             if group.deflation < LEAST_DEFLATION:
                 self.slow = True
             elif group.places.size and self._suffices(group):
-                self._groups[-1].append(group)
+                found.append(group)
+        return found
 
-    def _by_memory(self, kept: NDArray[np.intp], curves: FloatArray | None) -> Iterator[Group]:
+    def _by_memory(self, part: FloatArray, kept: NDArray[np.intp]) -> Iterator[Group]:
         """Groups of features with the batches they are summed over."""
         levels, rows = self._sums.joinings, float(self._sums.sizes.sum())
-        if curves is None:
+        if len(levels) == 1 or not kept.size:
             yield Group(kept, levels[0], 1.0, np.inf)
             return
+        curves = variance_curves(tamed(_columns_at(part, kept)), levels)
         for features, memory in speeds(curves, levels, careful=self._careful):
             independent = memory.independent(rows)
             yield Group(kept[features], levels[memory.level], memory.deflation, independent)
@@ -104,7 +91,7 @@ class FlippedFamily:
         enough = self._sums.effective_count(group.joining) >= self.family.fewest_batches
         return enough and group.independent >= self.family.fewest_rows
 
-    def kept(self, offset: int, features: int) -> NDArray[np.intp]:
+    def _kept(self, offset: int, features: int) -> NDArray[np.intp]:
         """Places of the features without a coordinate that is left out."""
         if self.family.of_all or not self._left_out.any():
             return np.arange(features)
@@ -117,16 +104,15 @@ class FlippedFamily:
         found, offset = FlippedStatistics(len(signs)), 0
         for number, part in enumerate(self.family.parts()):
             if number == len(self._groups):
-                kept = self.kept(offset, part.shape[1])
-                self.group(kept, memory_curves(self._sums, columns_at(part, kept)))
+                self._groups.append(self._grouped(part, offset))
             for group in self._groups[number]:
-                columns = group.joining.joined(columns_at(part, group.places))
+                columns = group.joining.joined(_columns_at(part, group.places))
                 own, places = group.joining.of_first(signs), offset + group.places
                 # The draws' own sums are more alike than flipped ones, by what is remembered.
                 unflipped = None if self._found else group.deflation
                 found.add(columns, own, places=places, unflipped=unflipped)
             offset += part.shape[1]
-        self.take(found)
+        self._found.append(found)
 
     @property
     def moves(self) -> bool:
@@ -172,79 +158,6 @@ class FlippedFamily:
 _LAWS = gamma_law, maximum_law
 
 
-def columns_at(part: FloatArray, places: NDArray[np.intp]) -> FloatArray:
+def _columns_at(part: FloatArray, places: NDArray[np.intp]) -> FloatArray:
     """Some columns, which are in order; all of them are not copied."""
     return part if places.size == part.shape[1] else part[:, places]
-
-
-def memory_curves(sums: BatchSums, columns: FloatArray) -> FloatArray | None:
-    """V_L of sums over batches; None if rows remember nothing."""
-    levels = sums.joinings
-    if len(levels) == 1 or not columns.shape[1]:
-        return None
-    return variance_curves(tamed(columns), levels)
-
-
-#: Features of families that are flipped together, at the most: their flips stay in a core's cache.
-MOST_TOGETHER = 512
-
-
-class FamiliesTogether:
-    """Families of one part and of few features each, which are worked on at once."""
-
-    def __init__(self, families: list[FlippedFamily], sums: BatchSums) -> None:
-        self._families = families
-        parts = [next(iter(one.family.parts())) for one in families]
-        kept = [one.kept(0, part.shape[1]) for one, part in zip(families, parts, strict=True)]
-        columns = [columns_at(part, own) for part, own in zip(parts, kept, strict=True)]
-        together = np.concatenate(columns, axis=1)
-        curves, self._precision = memory_curves(sums, together), flip_precision(together)
-        high = 0
-        for one, own in zip(families, kept, strict=True):
-            low, high = high, high + own.size
-            one.group(own, None if curves is None else curves[:, low:high])
-        self._stacks = list(_stacked(families, parts))
-
-    def flip(self, signs: FloatArray) -> None:
-        """Try further patterns of signs; the first one ever is that of the draws as they are."""
-        found = [FlippedStatistics(len(signs)) for _ in self._families]
-        for stack in self._stacks:
-            few = stack.joining.count < FEWEST_IN_SINGLE
-            precision = np.dtype(np.float64) if few else self._precision
-            own = stack.joining.of_first(signs).astype(precision, copy=False)
-            unflipped = None if self._families[0].is_flipped else stack.deflations
-            squares, high = flipped_squares(stack.columns, own, unflipped), 0
-            for number, places in stack.features:
-                low, high = high, high + places.size
-                found[number].add_squares(squares[low:high], places)
-        for one, statistics in zip(self._families, found, strict=True):
-            one.take(statistics)
-
-
-class _Stack(NamedTuple):
-    """Features of several families on the same batches: their sums, side by side.
-
-    ``features`` has the number of each family and the places of its features.
-    """
-
-    joining: Joining
-    columns: FloatArray
-    deflations: FloatArray
-    features: list[tuple[int, NDArray[np.intp]]]
-
-
-def _stacked(families: list[FlippedFamily], parts: list[FloatArray]) -> Iterator[_Stack]:
-    """The groups of all families, those on the same batches together."""
-    stacks: dict[int, list[tuple[int, Group]]] = {}
-    for number, one in enumerate(families):
-        for group in one.groups:
-            stacks.setdefault(group.joining.count, []).append((number, group))
-    for groups in stacks.values():
-        columns = [columns_at(parts[number], group.places) for number, group in groups]
-        joining = groups[0][1].joining
-        yield _Stack(
-            joining,
-            joining.joined(np.concatenate(columns, axis=1)),
-            np.repeat([one.deflation for _, one in groups], [one.shape[1] for one in columns]),
-            [(number, group.places) for number, group in groups],
-        )

@@ -22,11 +22,7 @@ from polystein.methods.check.families import (
     FEWEST_INDEPENDENT_A_COORDINATE,
     families,
 )
-from polystein.methods.check.flipped_families import (
-    MOST_TOGETHER,
-    FamiliesTogether,
-    FlippedFamily,
-)
+from polystein.methods.check.flipped_families import FlippedFamily
 from polystein.methods.check.flipped_forms import FlippedForm
 from polystein.methods.check.invariant import forms
 from polystein.methods.check.shares import FEWEST_ROWS_A_COORDINATE, HOTELLING, Shares
@@ -118,10 +114,6 @@ class _Everything:
             for family in families(sums, left_out, shares)
         ]
         self.statistics: list[Judged] = [*coordinates, *forms_of_sums]
-        small = sums.diagonal[0].size + sums.tails[0].size < MOST_TOGETHER
-        few = [one for one in coordinates if small and not one.family.of_pairs]
-        self._together = FamiliesTogether(few, sums) if few else None
-        self._alone = [one for one in self.statistics if one not in few]
 
     @property
     def moving(self) -> list[Judged]:
@@ -130,9 +122,7 @@ class _Everything:
 
     def flip(self, signs: FloatArray) -> None:
         """Try further patterns of signs."""
-        if self._together is not None:
-            self._together.flip(signs)
-        for one in self._alone:
+        for one in self.statistics:
             if not one.is_flipped or one.moves:
                 one.flip(signs)
 

@@ -33,7 +33,6 @@ from polystein.errors import DegenerateError
 from polystein.inference.columns import ColumnMoments, MeanAndCovariance
 from polystein.methods.check.cross_fitting import (
     FOLDS,
-    SeenRows,
     cross_fitted_moments,
     fitted_by_rows,
     fold_bounds,
@@ -52,8 +51,6 @@ from polystein.weights.rules import SoftThreshold, varying
 
 #: Added to the correlations of the orders' features.
 RIDGE = 0.1
-#: Training rows of no more numbers than this, 512 KiB, are kept with the basis at them.
-MOST_KEPT = 2**16
 #: How many witnesses there are.
 MEMBERS = 5
 #: How many coordinates of a sparse member a result names.
@@ -199,16 +196,12 @@ class TrainingSums:
         self.folds = [SteinMoments.empty(basis, "full", answer=frame) for _ in range(kept)]
         size = (1 + basis.order) * dimension
         self.entries = ColumnMoments(size, joint=False)
-        #: All training rows, if they are few and came in one block: they need not be read again.
-        self.kept: SeenRows | None = None
-        self._few = 0 if self.dual or count * dimension > MOST_KEPT else count
 
     def zero(self) -> TrainingSums:
         """An accumulator of the same kind without rows."""
         result = copy(self)
         result.folds = [moments.zero() for moments in self.folds]
         result.entries = self.entries.zero()
-        result.kept = None
         return result
 
     def update(self, block: Block) -> None:
@@ -216,11 +209,9 @@ class TrainingSums:
         index = np.flatnonzero(self._partition.mask(block, *TRAINING))
         if not index.size:
             return
-        every = index.size == self._few
         chosen, bounds = self._fold_by_fold(block, index)
         seen = self._frame.see(chosen)
         terms = list(self.basis.terms(seen.draws))
-        self.kept = SeenRows(seen, terms, bounds) if every else None
         if not self.dual:
             self._add_folds(seen, terms, bounds)
         entries = diagonal_entries(seen.scores, terms)
@@ -265,7 +256,6 @@ class TrainingSums:
         for mine, yours in zip(self.folds, other.folds, strict=True):
             mine.merge(yours)
         self.entries.merge(other.entries)
-        self.kept = self.kept or other.kept
         return self
 
 
@@ -297,7 +287,7 @@ def fit_witnesses(
         trained, moments = fitted_by_rows(source, parts, basis, frame)
     else:
         trained = witness_of(sums.folds, frame)
-        moments = cross_fitted_moments(source, parts, sums.folds, frame, sums.kept)
+        moments = cross_fitted_moments(source, parts, sums.folds, frame)
     stacked = np.ones(basis.order + 1) if moments is None else nonnegative_weights(moments)
     return TrainedWitnesses(
         basis,
