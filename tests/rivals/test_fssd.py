@@ -13,7 +13,7 @@ from polystein.data.passes import every_row
 from polystein.data.sample import Sample
 from polystein.errors import DegenerateError, DependenceWarning, InputError
 from polystein.rivals.fssd import exceedances, statistic_and_spectrum
-from polystein.rivals.fssd_features import FiniteSet, PowerCriterion
+from polystein.rivals.fssd_features import FiniteSet, power_criterion
 from tests.conftest import arbitrary_rows, row_numbers
 from tests.reference import fssd as literal
 from tests.rivals.rows import plausible_rows
@@ -71,11 +71,11 @@ def test_the_search_goes_uphill() -> None:
     sample = Sample(draws, -draws)
     partition = ps.RandomSplit(0.2).partition(sample.layout, Streams(9).split)
     training = draws[row_numbers(partition.rows("witness", "weights"))]
-    criterion = PowerCriterion(training, -training)
     powers = []
     for steps in (1, 5, 40):
         chosen = trained_set(ps.fssd_test(draws, -draws, max_steps=steps, rng=9))
-        powers.append(criterion(chosen.squared_width, chosen.locations)[0])
+        place = chosen.squared_width, chosen.locations
+        powers.append(power_criterion(training, -training, *place)[0])
     assert powers[0] < powers[1] < powers[2]
 
 

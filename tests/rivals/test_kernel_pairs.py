@@ -8,14 +8,15 @@ from polystein.errors import DegenerateError, InputError
 from polystein.inference.multipliers import multipliers
 from polystein.methods.wild_bootstrap import resampling_seed
 from polystein.rivals.kernel_pairs import (
-    SteinSample,
-    Wild,
     held_rows,
+    held_stein_rows,
     pairs,
     quadratic_forms,
     stein_diagonal,
     stein_kernel,
     stein_rows,
+    unbiased_square,
+    wild_factors,
 )
 from polystein.rivals.kernels import IMQKernel, Kernel
 from tests.conftest import arbitrary_rows, arbitrary_weights
@@ -80,13 +81,13 @@ def weighted_chains() -> tuple[ps.Sample, literal.Array]:
     return ps.Sample(draws, scores, log_weights=log_weights.reshape(2, 20)), weights
 
 
-def test_a_sample_holds_all_rows_about_their_mean_with_weights_that_sum_to_1() -> None:
+def test_all_rows_are_held_about_their_mean_with_weights_that_sum_to_1() -> None:
     source, weights = weighted_chains()
     draws, scores = arbitrary_rows(40, 3)
-    sample = SteinSample.of(source)
-    assert sample.weights == pytest.approx(weights, rel=1e-12)
-    assert sample.rows.draws == pytest.approx(draws - draws.mean(axis=0), rel=1e-12)
-    assert np.array_equal(sample.rows.scores, scores)
+    rows, found = held_stein_rows(source)
+    assert found == pytest.approx(weights, rel=1e-12)
+    assert rows.draws == pytest.approx(draws - draws.mean(axis=0), rel=1e-12)
+    assert np.array_equal(rows.scores, scores)
     held = held_rows(source)
     assert np.array_equal(held[0], draws)
     assert np.array_equal(held[1], scores)
@@ -96,7 +97,7 @@ def test_a_sample_holds_all_rows_about_their_mean_with_weights_that_sum_to_1() -
 def test_the_unbiased_square_is_the_literal_one(kernel: Kernel, reference: literal.Kernel) -> None:
     source, weights = weighted_chains()
     matrix = literal.stein_matrix(reference, *arbitrary_rows(40, 3))
-    found = SteinSample.of(source).unbiased_square(kernel, literal.v_statistic(matrix, weights))
+    found = unbiased_square(kernel, *held_stein_rows(source), literal.v_statistic(matrix, weights))
     assert found == pytest.approx(literal.u_statistic(matrix, weights), rel=1e-10)
 
 
@@ -105,18 +106,19 @@ def test_factors_are_the_weights_and_their_products_with_multipliers(
     kernel: Kernel, reference: literal.Kernel
 ) -> None:
     source, weights = weighted_chains()
-    wild = Wild.start(source, SteinSample.of(source), 9, 3.0, 5)
+    rows, held = held_stein_rows(source)
+    factors = wild_factors(source, held, 9, resampling_seed(5), 3.0)
     stream = multipliers(9, resampling_seed(5), 3.0)
     drawn = np.concatenate([np.ones((1, 40)), np.hstack([stream.draw(0, 20), stream.draw(1, 20)])])
-    assert wild.length == 3.0
-    assert pytest.approx(drawn * weights, rel=1e-12) == wild.factors.T
+    assert pytest.approx(drawn * weights, rel=1e-12) == factors.T
     diagonal = np.diagonal(literal.stein_matrix(reference, *arbitrary_rows(40, 3)))
-    assert wild.diagonals(kernel) == pytest.approx((drawn * weights) ** 2 @ diagonal, rel=1e-10)
+    found = (factors**2).T @ stein_diagonal(kernel, rows)
+    assert found == pytest.approx((drawn * weights) ** 2 @ diagonal, rel=1e-10)
 
 
 def test_pairs_that_say_nothing_are_errors() -> None:
     draws, scores = arbitrary_rows(20, 2)
-    for hold in (held_rows, SteinSample.of):
+    for hold in (held_rows, held_stein_rows):
         with pytest.raises(InputError, match="at least 2 rows"):
             hold(ps.Sample(draws[:1, :1], scores[:1, :1]))
         with pytest.raises(DegenerateError, match="`scores` are all zero"):

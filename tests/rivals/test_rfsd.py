@@ -17,7 +17,6 @@ from polystein.errors import DegenerateError, DependenceWarning, InputError
 from polystein.inference.multipliers import multipliers
 from polystein.rivals.rfsd import (
     Calibration,
-    Setting,
     draw_locations,
     exponents,
     log_kurtosis,
@@ -70,9 +69,8 @@ def test_the_published_calibration_is_the_literal_one(
     larger = sum(one >= observed for one in under_null)
     assert result.pvalue == (larger + 1) / 50
 
-    setting = Setting(3, "published", medians, df)
     sample, streams = ps.Sample(draws, scores), Streams(5)
-    chosen = draw_locations(sample, setting, streams.weights)
+    chosen = draw_locations(sample, 3, streams.weights, published=True, medians=medians, df=df)
     _, made = simulated(sample, chosen, 49, streams.resampling)
     assert 25 * made * unit == pytest.approx(np.array(under_null), rel=1e-10)
 
@@ -81,8 +79,8 @@ def test_published_locations_have_scale_1_whatever_c_is() -> None:
     """Along one coordinate a multivariate t is a t with the same degrees of freedom."""
     draws, scores = plausible_rows(50, 3)
     for medians, df in TUNED:
-        setting = Setting(4000, "published", medians, df)
-        chosen = draw_locations(ps.Sample(draws, scores), setting, np.random.default_rng(0))
+        sample, rng = ps.Sample(draws, scores), np.random.default_rng(0)
+        chosen = draw_locations(sample, 4000, rng, published=True, medians=medians, df=df)
         first = chosen.locations[:, 0] - draws[:, 0].mean()
         assert kstest(first, "t", args=(df,)).pvalue > 0.001
 
@@ -90,9 +88,8 @@ def test_published_locations_have_scale_1_whatever_c_is() -> None:
 def test_simulated_features_have_the_observed_second_moments() -> None:
     """One location in dimension 1: B simulations are chi-squares times the second moment."""
     draws, scores = plausible_rows(200, 1)
-    setting = Setting(1, "published")
     sample, rng = ps.Sample(draws, scores), np.random.default_rng(0)
-    chosen = draw_locations(sample, setting, rng)
+    chosen = draw_locations(sample, 1, rng, published=True)
     _, made = simulated(sample, chosen, 4000, rng)
     second = np.mean(chosen.features(draws, scores) ** 2)
     assert kstest(200 * made / second, "chi2", args=(1,)).pvalue > 0.001
@@ -101,7 +98,8 @@ def test_simulated_features_have_the_observed_second_moments() -> None:
 def test_a_component_of_next_to_no_variance_is_left_out() -> None:
     draws, scores = plausible_rows(40, 2)
     sample = ps.Sample(draws, scores * np.array([1.0, 0.0]))
-    chosen = draw_locations(sample, Setting(2, "published", 1e12), np.random.default_rng(0))
+    rng = np.random.default_rng(0)
+    chosen = draw_locations(sample, 2, rng, published=True, medians=1e12)
     features = chosen.features(draws, scores * np.array([1.0, 0.0]))
     variances = np.mean(features**2, axis=0)
     assert np.all(variances[1::2] < 1e-20 * variances.max())
@@ -142,7 +140,7 @@ def chosen_scale(n: int, dimension: int, count: int) -> tuple[float, float]:
     """c' and the published one, in units of the largest spread."""
     draws, scores = plausible_rows(n, dimension)
     spread = np.sqrt(np.linalg.eigvalsh(np.atleast_2d(np.cov(draws.T, bias=True)))[-1])
-    chosen = draw_locations(ps.Sample(draws, scores), Setting(count), np.random.default_rng(0))
+    chosen = draw_locations(ps.Sample(draws, scores), count, np.random.default_rng(0))
     return chosen.c / spread, literal.published_scale(draws) / spread
 
 
@@ -188,7 +186,7 @@ def test_the_kurtosis_is_that_of_the_feature_to_second_order(
 def test_locations_follow_the_t_density() -> None:
     """Along one coordinate a multivariate t is a t with the same degrees of freedom."""
     draws, scores = plausible_rows(50, 3)
-    chosen = draw_locations(ps.Sample(draws, scores), Setting(4000), np.random.default_rng(0))
+    chosen = draw_locations(ps.Sample(draws, scores), 4000, np.random.default_rng(0))
     first = (chosen.locations[:, 0] - draws[:, 0].mean()) / (chosen.c / np.sqrt(0.5))
     assert kstest(first, "t", args=(0.5,)).pvalue > 0.001
 

@@ -9,7 +9,6 @@ import numpy as np
 from scipy.optimize import minimize
 
 from polystein._lib.arguments import boolean, replicates_of
-from polystein._lib.notes import Notes
 from polystein._lib.numerics import finite
 from polystein._lib.random import Streams
 from polystein.data.guard.rows import forbid_duplicates
@@ -23,20 +22,14 @@ from polystein.inference.pvalues import monte_carlo_pvalue
 from polystein.methods.wild_bootstrap import STATISTIC_NAME
 from polystein.results.evidence import Evidence
 from polystein.results.result import GofResult
-from polystein.rivals.fssd_features import FiniteSet, PowerCriterion
-from polystein.rivals.preconditions import (
-    forbid_repeats,
-    median_of_rows,
-    note_dependence,
-    require_rows,
-    require_unweighted,
-)
+from polystein.rivals.fssd_features import FiniteSet, power_criterion
+from polystein.rivals.rows import forbid_repeats, median_of_rows, require_unweighted_rows
 from polystein.types import RNG, Array, FloatArray, ScoreFunction
 
 # Squared widths that the search starts from, in units of the squared median distance.
 WIDTH_FACTORS = 2.0 ** np.linspace(-3.0, 3.0, 5)
 # Where the search ends, as in the experiments that FSSD-opt was published with. Lengths are
-# in the unit of `Training`.
+# in the unit of `chosen_locations`.
 TOLERANCE = 1e-4
 WIDTH_BOUNDS = (1e-1, 1e4)
 # How many spreads beyond the training rows a location may go.
@@ -45,10 +38,8 @@ REACH = 10.0
 RIDGE = 1e-6
 # The fewest training rows: RandomSplit cuts them in two, at two thirds here, which FSSD joins.
 LEAST_TRAINING = 3
-# Numbers that one portion of the simulated null law may take.
+# Normal draws that are simulated at once.
 PORTION = 2**18
-
-Pair = tuple[FloatArray, FloatArray]
 
 
 def fssd_test(
@@ -136,24 +127,21 @@ def fssd_test(
     boolean(optimise, "optimise")
     split = RandomSplit(train, weights=2 / 3)
     source, streams = as_source(draws, scores), Streams(rng)
-    notes = Notes(source.facts.warnings)
-    require_rows(source)
-    require_unweighted(source, "fssd_test")
-    note_dependence(source, notes, "fssd_test")
+    notes = require_unweighted_rows(source, "fssd_test")
     if optimise:
         require_both_parts(train, source.layout.total)
         forbid_duplicates(source)
         partition = split.partition(source.layout, streams.split)
-        trained = Training(source, lambda: partition.rows(*TRAINING)).search(
-            J, steps, streams.weights
+        chosen = chosen_locations(
+            source, lambda: partition.rows(*TRAINING), J, streams.weights, max_steps=steps
         )
         n_train, test = partition.count(*TRAINING), partition.rows("test")
     else:
-        trained = Training(source, lambda: every_row(source)).guess(J, streams.weights)
+        chosen = chosen_locations(source, lambda: every_row(source), J, streams.weights)
         forbid_repeats(source)
         n_train, test = 0, every_row(source)
     n_test = source.layout.total - n_train
-    statistic, spectrum = statistic_and_spectrum(source, test, n_test, trained)
+    statistic, spectrum = statistic_and_spectrum(source, test, n_test, chosen)
     larger = exceedances(statistic, spectrum, simulations, streams.resampling)
     notes.emit()
     return GofResult(
@@ -165,8 +153,8 @@ def fssd_test(
         statistic_name=STATISTIC_NAME,
         evidence=Evidence(
             estimates={
-                "squared_width": trained.squared_width,
-                "locations": trained.locations.tolist(),
+                "squared_width": chosen.squared_width,
+                "locations": chosen.locations.tolist(),
             }
         ),
         ess=float(n_test),
@@ -193,93 +181,81 @@ def require_both_parts(train: float, total: int) -> None:
         )
 
 
-class Training:
-    """Training rows, and the locations and width that they lead to.
+def chosen_locations(
+    source: Source,
+    rows: Callable[[], Iterable[Rows]],
+    count: int,
+    rng: np.random.Generator,
+    *,
+    max_steps: int | None = None,
+) -> FiniteSet:
+    """Locations and width by these rows: trained (FSSD-opt), or guessed without `max_steps`.
 
-    Lengths are counted from the rows' mean, so that squared distances lose no
-    digits, and in units of sqrt(spread of the draws / spread of the scores), which
-    is 1 for a standard normal target.
+    Guessed locations come from a Gaussian fitted to the rows, with the median heuristic's
+    width; training starts from there. Lengths are counted from the rows' mean, so that squared
+    distances lose no digits, and in units of sqrt(spread of the draws / spread of the scores),
+    which is 1 for a standard normal target.
     """
+    dimension = source.layout.dimension
+    moments, squares = ColumnMoments(dimension), ColumnMoments(1)
 
-    def __init__(self, source: Source, rows: Callable[[], Iterable[Rows]]) -> None:
-        self._source, self._rows = source, rows
-        moments, squares = ColumnMoments(source.layout.dimension), ColumnMoments(1)
+    def visit(block: Block) -> None:
+        moments.update(block.draws, None)
+        squares.update(np.vecdot(block.scores, block.scores)[:, None], None)
 
-        def visit(block: Block) -> None:
-            moments.update(block.draws, None)
-            squares.update(np.vecdot(block.scores, block.scores)[:, None], None)
+    visit_blocks(source, rows(), visit)
+    mean, score_squares = moments.mean, float(squares.mean[0]) * squares.weight
+    unit = length_unit(float(np.trace(moments.scatter)), score_squares)
+    median = median_of_rows(source, rows(), int(moments.weight)) / unit
+    covariance = moments.scatter / (moments.weight * unit**2)
+    ridge = RIDGE * float(np.mean(np.diagonal(covariance)))
+    factor = np.linalg.cholesky(covariance + ridge * np.eye(dimension))
+    locations, squared_width = rng.standard_normal((count, dimension)) @ factor.T, median**2
+    if max_steps is not None:
+        draws, scores, _ = gathered(source, rows())
+        draws, scores = (draws - mean) / unit, scores * unit
+        locations, squared_width = ascend(draws, scores, locations, squared_width, max_steps)
+    return FiniteSet(mean + unit * locations, float(unit**2 * squared_width))
 
-        visit_blocks(source, rows(), visit)
-        score_squares = float(squares.mean[0]) * squares.weight
-        self._mean, self._count = moments.mean, int(moments.weight)
-        self._unit = self._length_unit(float(np.trace(moments.scatter)), score_squares)
-        self._covariance = moments.scatter / (moments.weight * self._unit**2)
-        self._median = median_of_rows(source, rows(), self._count) / self._unit
 
-    @staticmethod
-    def _length_unit(draw_squares: float, score_squares: float) -> float:
-        """(sum ||x - mean||^2 / sum ||s||^2)^(1/4)."""
-        finite(draw_squares, "the spread of the draws")
-        finite(score_squares, "the spread of the scores")
-        if draw_squares == 0.0 or score_squares == 0.0:
-            which = "`draws` are all equal" if draw_squares == 0.0 else "`scores` are all zero"
-            raise DegenerateError(f"{which} on the training rows, so that no width can be chosen")
-        ratio = finite(draw_squares / score_squares, "the spread of the draws over the scores'")
-        return math.sqrt(math.sqrt(ratio))
-
-    def guess(self, n_locations: int, rng: np.random.Generator) -> FiniteSet:
-        """FSSD-rand: locations from a fitted Gaussian, the median heuristic's width."""
-        return self._in_raw_units(self._draw(n_locations, rng), self._median**2)
-
-    def search(self, n_locations: int, max_steps: int, rng: np.random.Generator) -> FiniteSet:
-        """FSSD-opt: from there uphill on the power criterion, locations and width jointly."""
-        locations = self._draw(n_locations, rng)
-        draws, scores = self._held()
-        criterion = PowerCriterion(draws, scores)
-        widths = self._median**2 * WIDTH_FACTORS
-        powers = [criterion(width, locations)[0] for width in widths]
-        best = float(np.clip(widths[int(np.argmax(powers))], *WIDTH_BOUNDS))
-        return self._in_raw_units(*ascend(criterion, locations, best, self._box(draws), max_steps))
-
-    def _draw(self, n_locations: int, rng: np.random.Generator) -> FloatArray:
-        """Locations from a Gaussian fitted to the rows."""
-        ridge = RIDGE * float(np.mean(np.diagonal(self._covariance)))
-        factor = np.linalg.cholesky(self._covariance + ridge * np.eye(len(self._mean)))
-        return rng.standard_normal((n_locations, len(self._mean))) @ factor.T
-
-    def _held(self) -> Pair:
-        """All training rows, in the units of the search."""
-        draws, scores, _ = gathered(self._source, self._rows())
-        return (draws - self._mean) / self._unit, scores * self._unit
-
-    def _box(self, draws: FloatArray) -> Pair:
-        """Where locations may go, coordinate by coordinate."""
-        reach = REACH * draws.std(axis=0)
-        return draws.min(axis=0) - reach, draws.max(axis=0) + reach
-
-    def _in_raw_units(self, locations: FloatArray, squared_width: float) -> FiniteSet:
-        return FiniteSet(self._mean + self._unit * locations, float(self._unit**2 * squared_width))
+def length_unit(draw_squares: float, score_squares: float) -> float:
+    """(sum ||x - mean||^2 / sum ||s||^2)^(1/4)."""
+    finite(draw_squares, "the spread of the draws")
+    finite(score_squares, "the spread of the scores")
+    if draw_squares == 0.0 or score_squares == 0.0:
+        which = "`draws` are all equal" if draw_squares == 0.0 else "`scores` are all zero"
+        raise DegenerateError(f"{which} on the training rows, so that no width can be chosen")
+    ratio = finite(draw_squares / score_squares, "the spread of the draws over the scores'")
+    return math.sqrt(math.sqrt(ratio))
 
 
 def ascend(
-    criterion: PowerCriterion,
+    draws: FloatArray,
+    scores: FloatArray,
     locations: FloatArray,
     squared_width: float,
-    box: Pair,
     max_steps: int,
 ) -> tuple[FloatArray, float]:
-    """L-BFGS-B on the square root of the squared width, and the locations."""
+    """Uphill on the power criterion by L-BFGS-B, from the best of five widths.
+
+    The parameters are the square root of the squared width, and the locations.
+    """
+    widths = squared_width * WIDTH_FACTORS
+    powers = [power_criterion(draws, scores, width, locations)[0] for width in widths]
+    best = float(np.clip(widths[int(np.argmax(powers))], *WIDTH_BOUNDS))
 
     def downhill(parameters: FloatArray) -> tuple[float, FloatArray]:
         root, places = parameters[0], parameters[1:].reshape(locations.shape)
-        value, by_width, by_locations = criterion(root**2, places)
+        value, by_width, by_locations = power_criterion(draws, scores, root**2, places)
         return -value, -np.concatenate([[2.0 * root * by_width], by_locations.ravel()])
 
+    reach = REACH * draws.std(axis=0)
+    corners = draws.min(axis=0) - reach, draws.max(axis=0) + reach
     ends = [
-        np.concatenate([[math.sqrt(width)], np.tile(edge, len(locations))])
-        for width, edge in zip(WIDTH_BOUNDS, box, strict=True)
+        np.concatenate([[math.sqrt(width)], np.tile(corner, len(locations))])
+        for width, corner in zip(WIDTH_BOUNDS, corners, strict=True)
     ]
-    start = np.concatenate([[math.sqrt(squared_width)], locations.ravel()])
+    start = np.concatenate([[math.sqrt(best)], locations.ravel()])
     found = minimize(
         downhill,
         np.clip(start, *ends),
@@ -292,24 +268,24 @@ def ascend(
 
 
 def statistic_and_spectrum(
-    source: Source, rows: Iterable[Rows], count: int, trained: FiniteSet
+    source: Source, rows: Iterable[Rows], count: int, chosen: FiniteSet
 ) -> tuple[float, FloatArray]:
     """n FSSD^2 on the test rows, and the eigenvalues of the covariance of tau.
 
     The unbiased n FSSD^2 is n ||mean tau||^2 minus the trace of that covariance. With
     fewer rows than features the n x n matrix has the eigenvalues that are not 0.
     """
-    if trained.locations.size <= count:
-        moments = ColumnMoments(trained.locations.size)
+    if chosen.locations.size <= count:
+        moments = ColumnMoments(chosen.locations.size)
 
         def visit(block: Block) -> None:
-            moments.update(trained.features(block.draws, block.scores), None)
+            moments.update(chosen.features(block.draws, block.scores), None)
 
         visit_blocks(source, rows, visit)
         mean, matrix = moments.mean, moments.scatter / (count - 1)
     else:
         draws, scores, _ = gathered(source, rows)
-        features = trained.features(draws, scores)
+        features = chosen.features(draws, scores)
         mean = features.mean(axis=0)
         features -= mean
         matrix = features @ features.T / (count - 1)

@@ -15,10 +15,9 @@ from polystein.data.passes import every_row, gathered
 from polystein.data.source import Source
 from polystein.errors import DegenerateError
 from polystein.inference.multipliers import multipliers
-from polystein.methods.wild_bootstrap import dependence_length, resampling_seed
 from polystein.rivals.kernels import RadialKernel
-from polystein.rivals.preconditions import require_rows
-from polystein.types import RNG, FloatArray, MultiplierLength, Progress
+from polystein.rivals.rows import require_rows
+from polystein.types import FloatArray, Progress
 
 # A tile of 128 x 128 numbers takes 128 kB: the few that are worked on at once stay in
 # a core's second-level cache, and still fill a matrix product.
@@ -140,14 +139,11 @@ def _tile_pairs(rows: SteinRows, first: slice, second: slice) -> Pairs:
     return of
 
 
-def held_rows(source: Source) -> tuple[FloatArray, FloatArray]:
-    """Draws and scores of all chains, (n, d)."""
-    draws, scores, _ = _held(source)
-    return draws, scores
+def held_rows(source: Source) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Draws and scores of all chains, (n, d), and importance weights that sum to 1.
 
-
-def _held(source: Source) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """The same with weights that sum to 1; an error if pairs carry no information."""
+    An error if pairs of them carry no information.
+    """
     require_rows(source)
     held = gathered(source, every_row(source))
     if not np.any(held[1]):
@@ -155,51 +151,31 @@ def _held(source: Source) -> tuple[FloatArray, FloatArray, FloatArray]:
     return held
 
 
-class SteinSample(NamedTuple):
-    """All rows of a source, ready for pairs, with importance weights that sum to 1."""
-
-    rows: SteinRows
-    weights: FloatArray
-
-    @classmethod
-    @np.errstate(over="ignore", invalid="ignore")  # it is reported with the discrepancy
-    def of(cls, source: Source) -> SteinSample:
-        """Hold all rows."""
-        draws, scores, weights = _held(source)
-        return cls(stein_rows(draws, scores, draws.mean(axis=0)), weights)
-
-    def unbiased_square(self, kernel: RadialKernel, form: float) -> float:
-        """The U-statistic: the V-statistic without its diagonal terms."""
-        diagonal = float(self.weights**2 @ stein_diagonal(kernel, self.rows))
-        return (form - diagonal) / (1.0 - float(self.weights @ self.weights))
+@np.errstate(over="ignore", invalid="ignore")  # reported with the discrepancy
+def held_stein_rows(source: Source) -> tuple[SteinRows, FloatArray]:
+    """All rows, ready for pairs, and importance weights that sum to 1."""
+    draws, scores, weights = held_rows(source)
+    return stein_rows(draws, scores, draws.mean(axis=0)), weights
 
 
-class Wild(NamedTuple):
-    """What a wild bootstrap needs: rows, weights that sum to 1, and factors."""
+def unbiased_square(
+    kernel: RadialKernel, rows: SteinRows, weights: FloatArray, form: float
+) -> float:
+    """The U-statistic: the V-statistic without its diagonal terms."""
+    diagonal = float(weights**2 @ stein_diagonal(kernel, rows))
+    return (form - diagonal) / (1.0 - float(weights @ weights))
 
-    sample: SteinSample
-    #: (n, 1 + count): the weights w_j, then w_j W_j for each vector of multipliers.
-    factors: FloatArray
-    #: The number of rows over which the multipliers stay dependent; None for signs.
-    length: float | None
 
-    @classmethod
-    def start(
-        cls, source: Source, sample: SteinSample, count: int, length: MultiplierLength, rng: RNG
-    ) -> Wild:
-        """Draw the multipliers."""
-        require_shared_weight(source)
-        memory = dependence_length(source, length)
-        stream = multipliers(count, resampling_seed(rng), memory)
-        factors = np.empty((sample.weights.size, 1 + count))
-        factors[:, 0] = 1.0
-        stops = np.cumsum(source.layout.lengths)
-        for chain, (stop, size) in enumerate(zip(stops, source.layout.lengths, strict=True)):
-            factors[stop - size : stop, 1:] = stream.draw(chain, size).T
-        factors *= sample.weights[:, None]
-        return cls(sample, factors, memory)
-
-    def diagonals(self, kernel: RadialKernel) -> FloatArray:
-        """The part of the quadratic forms in which a row is paired with itself."""
-        result: FloatArray = (self.factors**2).T @ stein_diagonal(kernel, self.sample.rows)
-        return result
+def wild_factors(
+    source: Source, weights: FloatArray, replicates: int, seed: int, length: float | None
+) -> FloatArray:
+    """The weights w_j, then w_j W_j for each vector of multipliers W, (n, 1 + replicates)."""
+    require_shared_weight(source)
+    stream = multipliers(replicates, seed, length)
+    factors = np.empty((weights.size, 1 + replicates))
+    factors[:, 0] = 1.0
+    stops = np.cumsum(source.layout.lengths)
+    for chain, (stop, size) in enumerate(zip(stops, source.layout.lengths, strict=True)):
+        factors[stop - size : stop, 1:] = stream.draw(chain, size).T
+    factors *= weights[:, None]
+    return factors

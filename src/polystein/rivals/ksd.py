@@ -9,12 +9,23 @@ from polystein._lib.numerics import finite
 from polystein.data.guard.rows import require_shared_weight
 from polystein.data.sample import as_source
 from polystein.data.source import Source
-from polystein.methods.wild_bootstrap import bootstrap_result, chosen_estimator
+from polystein.methods.wild_bootstrap import (
+    bootstrap_result,
+    chosen_estimator,
+    dependence_length,
+    resampling_seed,
+)
 from polystein.results.evidence import Evidence
 from polystein.results.result import GofResult
-from polystein.rivals.kernel_pairs import SteinSample, Wild, quadratic_forms
+from polystein.rivals.kernel_pairs import (
+    held_stein_rows,
+    quadratic_forms,
+    stein_diagonal,
+    unbiased_square,
+    wild_factors,
+)
 from polystein.rivals.kernels import IMQKernel, Kernel, fixed_kernel
-from polystein.rivals.preconditions import forbid_repeats
+from polystein.rivals.rows import forbid_repeats
 from polystein.types import RNG, Array, Estimator, MultiplierLength, Progress, ScoreFunction
 
 _IMQ = IMQKernel()
@@ -67,15 +78,15 @@ def ksd(
     """
     one_of(estimator, Estimator, "estimator")
     source = as_source(draws, scores)
-    sample = SteinSample.of(source)
+    rows, weights = held_stein_rows(source)
     if estimator == "u":
         require_shared_weight(source)
-    kernel = fixed_kernel(kernel, sample.rows.draws)
-    form = float(quadratic_forms(sample.rows, [kernel], sample.weights[:, None])[0, 0])
+    kernel = fixed_kernel(kernel, rows.draws)
+    form = float(quadratic_forms(rows, [kernel], weights[:, None])[0, 0])
     if estimator == "v":
         # A positive definite kernel: only rounding makes the form negative.
         return float(np.sqrt(max(0.0, form)))
-    return sample.unbiased_square(kernel, form)
+    return unbiased_square(kernel, rows, weights, form)
 
 
 def ksd_test(
@@ -145,16 +156,18 @@ def ksd_test(
     replicates_of(n_bootstrap, "n_bootstrap")
     source = as_source(draws, scores)
     estimator = chosen_estimator(estimator, source)
-    sample = SteinSample.of(source)
-    fixed = fixed_kernel(kernel, sample.rows.draws)
+    rows, weights = held_stein_rows(source)
+    fixed = fixed_kernel(kernel, rows.draws)
     forbid_repeats(source)
-    wild = Wild.start(source, sample, n_bootstrap, length, rng)
-    forms = quadratic_forms(sample.rows, [fixed], wild.factors, progress)[0]
+    dependence = dependence_length(source, length)
+    factors = wild_factors(source, weights, n_bootstrap, resampling_seed(rng), dependence)
+    forms = quadratic_forms(rows, [fixed], factors, progress)[0]
     value = float(forms[0])
     if estimator == "u":
-        value = sample.unbiased_square(fixed, value)
+        value = unbiased_square(fixed, rows, weights, value)
         # Signs do not change the diagonal, so that it cancels from the comparison.
-        forms = forms if wild.length is None else forms - wild.diagonals(fixed)
+        if dependence is not None:
+            forms = forms - (factors**2).T @ stein_diagonal(fixed, rows)
     return bootstrap_result(
         finite(source.layout.total * value, "the statistic"),
         int(np.count_nonzero(forms[1:] >= forms[0])),
@@ -162,5 +175,5 @@ def ksd_test(
         source,
         method="ksd",
         settings={"kernel": repr(kernel), "estimator": estimator, "length": length},
-        evidence=Evidence(estimates={"kernel": repr(fixed), "multiplier_length": wild.length}),
+        evidence=Evidence(estimates={"kernel": repr(fixed), "multiplier_length": dependence}),
     )

@@ -14,12 +14,17 @@ from polystein._lib.numerics import TINY, finite
 from polystein.data.sample import as_source
 from polystein.data.source import Source
 from polystein.errors import InputError
-from polystein.methods.wild_bootstrap import bootstrap_result
+from polystein.methods.wild_bootstrap import bootstrap_result, dependence_length, resampling_seed
 from polystein.results.evidence import Arm, Evidence, Part
 from polystein.results.result import GofResult
-from polystein.rivals.kernel_pairs import SteinSample, Wild, quadratic_forms
+from polystein.rivals.kernel_pairs import (
+    held_stein_rows,
+    quadratic_forms,
+    unbiased_square,
+    wild_factors,
+)
 from polystein.rivals.kernels import GaussianKernel, IMQKernel, Kernel, median_distance
-from polystein.rivals.preconditions import forbid_repeats
+from polystein.rivals.rows import forbid_repeats
 from polystein.types import RNG, Array, FloatArray, MultiplierLength, Progress, ScoreFunction
 
 Family: TypeAlias = Literal["imq", "gaussian"]
@@ -104,20 +109,25 @@ def ksdagg_test(
     """
     replicates_of(n_bootstrap, "n_bootstrap")
     replicates_of(n_correction, "n_correction")
+    one_of(kernel, Family, "kernel")
     source = as_source(draws, scores)
-    sample = SteinSample.of(source)
-    widths = _collection(bandwidths, sample.rows.draws)
-    kernels = [_member(kernel, width) for width in widths]
+    rows, weights = held_stein_rows(source)
+    widths = _collection(bandwidths, rows.draws)
+    kernels: list[Kernel] = [
+        IMQKernel(c=width) if kernel == "imq" else GaussianKernel(bandwidth=width)
+        for width in widths
+    ]
     forbid_repeats(source)
-    wild = Wild.start(source, sample, n_bootstrap + n_correction, length, rng)
-    forms = quadratic_forms(sample.rows, kernels, wild.factors, progress)
+    dependence, replicates = dependence_length(source, length), n_bootstrap + n_correction
+    factors = wild_factors(source, weights, replicates, resampling_seed(rng), dependence)
+    forms = quadratic_forms(rows, kernels, factors, progress)
     pvalues = own_pvalues(forms, n_bootstrap)
     # All weights are 1/L: u/L at which a column is first rejected is its least p-value.
     smallest = pvalues.min(axis=0)
     best = _strongest(forms, pvalues[:, 0])
     value = float(forms[best, 0])
     if not source.layout.time_ordered:
-        value = sample.unbiased_square(kernels[best], value)
+        value = unbiased_square(kernels[best], rows, weights, value)
     larger = int(np.count_nonzero(smallest[1 + n_bootstrap :] <= smallest[0]))
     result = bootstrap_result(
         finite(source.layout.total * value, "the statistic"),
@@ -135,18 +145,9 @@ def ksdagg_test(
     estimates = {
         "bandwidths": widths,
         "bandwidth": widths[best],
-        "multiplier_length": wild.length,
+        "multiplier_length": dependence,
     }
-    arm = _arm(widths, pvalues[:, 0], result.pvalue)
-    return replace(
-        result,
-        evidence=Evidence((arm,), estimates=estimates),
-        settings={**result.settings, "n_bootstrap": int(n_bootstrap)},
-    )
-
-
-def _arm(widths: Sequence[float], pvalues: FloatArray, pvalue: float) -> Arm:
-    """Every bandwidth's own p-value, as parts that share the level equally."""
+    # Every bandwidth's own p-value, as parts that share the level equally.
     parts = tuple(
         Part(
             f"bandwidth {width:.3g}",
@@ -156,9 +157,14 @@ def _arm(widths: Sequence[float], pvalues: FloatArray, pvalue: float) -> Arm:
             own,
             1 / len(widths),
         )
-        for width, own in zip(widths, pvalues.tolist(), strict=True)
+        for width, own in zip(widths, pvalues[:, 0].tolist(), strict=True)
     )
-    return Arm("bandwidths", "all rows", pvalue, parts)
+    arm = Arm("bandwidths", "all rows", result.pvalue, parts)
+    return replace(
+        result,
+        evidence=Evidence((arm,), estimates=estimates),
+        settings={**result.settings, "n_bootstrap": int(n_bootstrap)},
+    )
 
 
 def own_pvalues(forms: FloatArray, n_bootstrap: int) -> FloatArray:
@@ -179,12 +185,6 @@ def _strongest(forms: FloatArray, pvalues: FloatArray) -> int:
     spread = np.maximum(replicates.std(axis=1), TINY)
     excess = (forms[:, 0] - replicates.mean(axis=1)) / spread
     return int(np.lexsort((-excess, pvalues))[0])
-
-
-def _member(family: Family, bandwidth: float) -> Kernel:
-    """One kernel of the family."""
-    one_of(family, Family, "kernel")
-    return IMQKernel(c=bandwidth) if family == "imq" else GaussianKernel(bandwidth=bandwidth)
 
 
 def _collection(bandwidths: Sequence[float] | None, draws: FloatArray) -> list[float]:

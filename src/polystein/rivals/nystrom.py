@@ -9,23 +9,19 @@ import numpy as np
 from polystein._lib.arguments import is_integer, replicates_of
 from polystein._lib.numerics import EPSILON, finite
 from polystein._lib.random import Streams
-from polystein.data.guard.rows import require_shared_weight
-from polystein.data.passes import every_row, visit_blocks
 from polystein.data.sample import as_source
-from polystein.data.source import Block, Source
+from polystein.data.source import Source
 from polystein.errors import InputError
-from polystein.inference.multipliers import Multipliers, multipliers
-from polystein.methods.wild_bootstrap import bootstrap_result, dependence_length, drawn_multipliers
+from polystein.methods.wild_bootstrap import bootstrap_result, dependence_length
 from polystein.results.evidence import Evidence
 from polystein.results.result import GofResult
 from polystein.rivals.kernel_pairs import held_rows, pairs, stein_kernel, stein_rows
 from polystein.rivals.kernels import IMQKernel, Kernel, RadialKernel, fixed_kernel
-from polystein.rivals.preconditions import forbid_repeats
-from polystein.scale.threads import working
+from polystein.rivals.rows import forbid_repeats, wild_means
 from polystein.types import RNG, Array, FloatArray, MultiplierLength, Progress, ScoreFunction
 
 _IMQ = IMQKernel()
-# Numbers of one block of the kernel matrix: rows times landmarks.
+# Numbers of one block of the kernel matrix, rows times landmarks: it stays in cache.
 BLOCK_ELEMENTS = 65_536
 LEAST_ROWS = 128
 
@@ -87,14 +83,22 @@ def nystrom_ksd_test(
     replicates_of(n_bootstrap, "n_bootstrap")
     source = as_source(draws, scores)
     count = _validated_landmarks(n_landmarks, source.layout.total)
-    draws, scores = held_rows(source)
+    draws, scores, _ = held_rows(source)
     fixed = fixed_kernel(kernel, draws)
     forbid_repeats(source)
-    streams, memory = Streams(rng), dependence_length(source, length)
+    streams, dependence = Streams(rng), dependence_length(source, length)
     chosen = streams.split.choice(source.layout.total, count, replace=True)
     landmarks = Landmarks(fixed, draws[chosen], scores[chosen])
-    stream = multipliers(n_bootstrap, int(streams.resampling.integers(2**63)), memory)
-    means = _wild_means(source, landmarks, stream, n_bootstrap, progress)
+    means = wild_means(
+        source,
+        landmarks.stein_kernel,
+        count,
+        n_bootstrap,
+        int(streams.resampling.integers(2**63)),
+        dependence,
+        most=max(LEAST_ROWS, BLOCK_ELEMENTS // count),
+        progress=progress,
+    )
     squares = projected_squares(means, landmarks.stein_kernel(draws[chosen], scores[chosen]))
     return bootstrap_result(
         finite(source.layout.total * float(squares[0]), "the statistic"),
@@ -103,7 +107,7 @@ def nystrom_ksd_test(
         source,
         method="nystrom-ksd",
         settings={"kernel": repr(kernel), "n_landmarks": count, "length": length},
-        evidence=Evidence(estimates={"kernel": repr(fixed), "multiplier_length": memory}),
+        evidence=Evidence(estimates={"kernel": repr(fixed), "multiplier_length": dependence}),
     )
 
 
@@ -114,11 +118,6 @@ class Landmarks:
     def __init__(self, kernel: RadialKernel, draws: FloatArray, scores: FloatArray) -> None:
         self._kernel, self._centre = kernel, draws.mean(axis=0)
         self._rows = stein_rows(draws, scores, self._centre)
-
-    @property
-    def count(self) -> int:
-        """The number m."""
-        return int(self._rows.squares.size)
 
     def stein_kernel(self, draws: FloatArray, scores: FloatArray) -> FloatArray:
         """h(x_j, z) for every row and every landmark."""
@@ -139,33 +138,6 @@ def projected_squares(means: FloatArray, matrix: FloatArray) -> FloatArray:
     coordinates = means @ (vectors[:, kept] / np.sqrt(values[kept]))
     squares: FloatArray = np.vecdot(coordinates, coordinates)
     return squares
-
-
-def _wild_means(
-    source: Source,
-    landmarks: Landmarks,
-    stream: Multipliers,
-    count: int,
-    progress: Progress | None,
-) -> FloatArray:
-    """sum_j w_j W_j h(x_j, z), (1 + count, m): W = 1 in the first row, then the multipliers."""
-    require_shared_weight(source)
-    means, weight = np.zeros((1 + count, landmarks.count)), 0.0
-
-    def visit(block: Block) -> None:
-        nonlocal weight
-        factors = np.ones((1 + count, block.rows))
-        factors[1:] = drawn_multipliers(stream, block)
-        if block.weights is not None:
-            factors *= block.weights
-        means[:] += factors @ landmarks.stein_kernel(block.draws, block.scores)
-        weight += float(factors[0].sum())
-
-    # Blocks whose part of the kernel matrix stays in cache.
-    most = max(LEAST_ROWS, BLOCK_ELEMENTS // landmarks.count)
-    with working(source, None, progress):
-        visit_blocks(source, every_row(source), visit, most=most)
-    return means / weight
 
 
 def _validated_landmarks(n_landmarks: int | None, total: int) -> int:

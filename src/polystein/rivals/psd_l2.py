@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from math import comb
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -11,27 +12,19 @@ from numpy.typing import NDArray
 
 from polystein._lib.arguments import integer, one_of, order_of, replicates_of
 from polystein._lib.numerics import finite
-from polystein.data.guard.rows import require_shared_weight
-from polystein.data.passes import every_row, visit_blocks
 from polystein.data.sample import as_source
-from polystein.data.source import Block, Source
+from polystein.data.source import Source
 from polystein.errors import DegenerateError, InputError
-from polystein.inference.multipliers import Multipliers, multipliers
-from polystein.methods.wild_bootstrap import (
-    bootstrap_result,
-    dependence_length,
-    drawn_multipliers,
-    resampling_seed,
-)
+from polystein.methods.wild_bootstrap import bootstrap_result, dependence_length, resampling_seed
 from polystein.results.evidence import Evidence
 from polystein.results.result import GofResult
-from polystein.rivals.preconditions import forbid_repeats, require_rows
+from polystein.rivals.rows import forbid_repeats, require_rows, wild_means
 from polystein.types import RNG, Array, FloatArray, MultiplierLength, ScoreFunction
 
 MonomialBasis: TypeAlias = Literal["full", "interaction-free"]
 
-# Numbers in the columns of one slice of rows (2 MB), unless a single row has more.
-SLICE_ELEMENTS = 262_144
+# Numbers in the columns of one block of rows (2 MB), unless a single row has more.
+BLOCK_ELEMENTS = 262_144
 
 
 def psd_l2_test(
@@ -112,9 +105,20 @@ def psd_l2_test(
     require_rows(source)
     columns = column_count(source.layout.dimension, order, basis)
     _require_memory(columns, n_bootstrap, max_bytes, source.layout.dimension, order, basis)
-    memory = dependence_length(source, length)
+    dependence = dependence_length(source, length)
     forbid_repeats(source)
-    squares = squared_means(source, order, basis, n_bootstrap, resampling_seed(rng), memory)
+    features: Callable[[FloatArray, FloatArray], FloatArray]
+    if basis == "full":
+        features = partial(full_images, steps=list(degrees(source.layout.dimension, order)))
+    else:
+        features = partial(power_images, order=order)
+    seed, most = resampling_seed(rng), max(1, BLOCK_ELEMENTS // columns)
+    means = wild_means(source, features, columns, n_bootstrap, seed, dependence, most=most)
+    with np.errstate(over="ignore", invalid="ignore"):
+        squares = np.vecdot(means, means)
+    finite(float(squares.sum()), "the squared discrepancy or a bootstrap replicate of it")
+    if not np.any(squares):
+        raise DegenerateError("every column is zero on every draw; are `scores` all zero?")
     return bootstrap_result(
         finite(source.layout.total * float(squares[0]), "the statistic"),
         int(np.count_nonzero(squares[1:] >= squares[0])),
@@ -122,7 +126,7 @@ def psd_l2_test(
         source,
         method="psd-l2",
         settings={"order": order, "basis": basis, "length": length},
-        evidence=Evidence(estimates={"columns": columns, "multiplier_length": memory}),
+        evidence=Evidence(estimates={"columns": columns, "multiplier_length": dependence}),
     )
 
 
@@ -135,9 +139,9 @@ def _require_memory(
     columns: int, count: int, budget: int, dimension: int, order: int, basis: MonomialBasis
 ) -> None:
     """Raise an error, with the numbers of columns and bytes, before memory runs out."""
-    # The sums, one slice's product with the multipliers, and that slice's images with the
+    # The sums, one block's product with the multipliers, and that block's images with the
     # few arrays of their size that they are made of.
-    needed = 8 * (2 * (count + 1) * columns + 4 * max(columns, SLICE_ELEMENTS))
+    needed = 8 * (2 * (count + 1) * columns + 4 * max(columns, BLOCK_ELEMENTS))
     if needed > integer(budget, "max_bytes", least=1):
         remedy = (
             f"Use basis='interaction-free' ({dimension * order:,} columns), a lower `order`"
@@ -151,116 +155,63 @@ def _require_memory(
         )
 
 
-def squared_means(
-    source: Source,
-    order: int,
-    basis: MonomialBasis,
-    count: int,
-    seed: int,
-    length: float | None,
-) -> FloatArray:
-    """||sum_j W_j w_j (L P)(x_j)||^2 for W = 1 and for `count` multiplier vectors W.
-
-    The weights w sum to 1.
-    """
-    require_shared_weight(source)
-    images = FullImages(source.layout.dimension, order) if basis == "full" else PowerImages(order)
-    columns = column_count(source.layout.dimension, order, basis)
-    means = _WildMeans(images, columns, count, multipliers(count, seed, length))
-    visit_blocks(source, every_row(source), means.add)
-    with np.errstate(over="ignore", invalid="ignore"):
-        sums = means.sums / means.weight
-        squares: FloatArray = np.vecdot(sums, sums)
-    finite(float(squares.sum()), "the squared discrepancy or a bootstrap replicate of it")
-    if not np.any(squares):
-        raise DegenerateError("every column is zero on every draw; are `scores` all zero?")
-    return squares
-
-
-class _WildMeans:
-    """Sums of w_j W_j (L P)(x_j), with W = 1 in the first row and then the multipliers."""
-
-    def __init__(
-        self, images: FullImages | PowerImages, columns: int, count: int, stream: Multipliers
-    ) -> None:
-        self._images, self._stream = images, stream
-        self.sums, self.weight = np.zeros((count + 1, columns)), 0.0
-
-    def add(self, block: Block) -> None:
-        ones, weights = np.ones((1, block.rows)), block.weights_or_ones
-        factors = np.concatenate([ones, drawn_multipliers(self._stream, block)]) * weights
-        self.weight += float(weights.sum())
-        size = max(1, SLICE_ELEMENTS // self.sums.shape[1])
-        for low in range(0, block.rows, size):
-            part = slice(low, low + size)
-            images = self._images(block.draws[part].T, block.scores[part].T)
-            self.sums += factors[:, part] @ images.T
-
-
 class Degree(NamedTuple):
     """How the monomials of one degree come from those of the degree below.
 
     A monomial is its ``parent`` times the coordinate ``factor``, which is the parent's
-    last coordinate or a later one. If it is the last, ``run`` is its power in the
+    last coordinate or a later one. If it is the last, ``power`` is its power in the
     parent, else 0.
     """
 
     parent: NDArray[np.intp]
     factor: NDArray[np.intp]
-    run: NDArray[np.intp]
+    power: NDArray[np.intp]
 
 
 def degrees(dimension: int, order: int) -> Iterator[Degree]:
     """All monomials of degree 1, 2, ..., `order`, each once."""
-    factor, run = np.arange(dimension), np.zeros(dimension, dtype=np.intp)
-    yield Degree(np.zeros(dimension, dtype=np.intp), factor, run)
+    factor, power = np.arange(dimension), np.zeros(dimension, dtype=np.intp)
+    yield Degree(np.zeros(dimension, dtype=np.intp), factor, power)
     for _ in range(order - 1):
         children = dimension - factor
         parent = np.repeat(np.arange(factor.size), children)
         first = np.cumsum(children) - children
         later = np.arange(parent.size) - first[parent]
-        run = np.where(later == 0, run[parent] + 1, 0)
+        power = np.where(later == 0, power[parent] + 1, 0)
         factor = factor[parent] + later
-        yield Degree(parent, factor, run)
+        yield Degree(parent, factor, power)
 
 
-class FullImages:
-    """L P of all monomials of degree 1 to `order`, by the product rule.
+def full_images(draws: FloatArray, scores: FloatArray, steps: Sequence[Degree]) -> FloatArray:
+    """L P of all monomials, (rows, columns), by the product rule.
 
     As L(f g) = f L g + g L f + 2 <grad f, grad g>, a monomial f x_i has the image
     x_i L f + s_i f + 2 df/dx_i; and df/dx_i is the power of x_i in f times f/x_i, the
     parent of f wherever that power is not 0.
     """
-
-    def __init__(self, dimension: int, order: int) -> None:
-        self._degrees = list(degrees(dimension, order))
-
-    def __call__(self, draws: FloatArray, scores: FloatArray) -> FloatArray:
-        """Images, of shape (columns, rows), from draws and scores of shape (d, rows)."""
-        below = grandparents = np.ones((1, draws.shape[1]))
-        images = [np.zeros((1, draws.shape[1]))]
-        ancestry = np.zeros(1, dtype=np.intp)
-        for parent, factor, run in self._degrees:
-            image = draws[factor] * images[-1][parent] + scores[factor] * below[parent]
-            repeated = np.flatnonzero(run)
-            lowered = grandparents[ancestry[parent[repeated]]]
-            image[repeated] += 2.0 * run[repeated, None] * lowered
-            grandparents, below = below, draws[factor] * below[parent]
-            ancestry = parent
-            images.append(image)
-        return np.concatenate(images[1:])
+    x, s = draws.T, scores.T
+    below = grandparents = np.ones((1, x.shape[1]))
+    images = [np.zeros((1, x.shape[1]))]
+    ancestry = np.zeros(1, dtype=np.intp)
+    for parent, factor, power in steps:
+        image = x[factor] * images[-1][parent] + s[factor] * below[parent]
+        repeated = np.flatnonzero(power)
+        lowered = grandparents[ancestry[parent[repeated]]]
+        image[repeated] += 2.0 * power[repeated, None] * lowered
+        grandparents, below = below, x[factor] * below[parent]
+        ancestry = parent
+        images.append(image)
+    return np.concatenate(images[1:]).T
 
 
-class PowerImages:
-    """L P of the powers x_i^k of single coordinates: k (k - 1) x_i^(k-2) + k s_i x_i^(k-1)."""
+def power_images(draws: FloatArray, scores: FloatArray, order: int) -> FloatArray:
+    """L P of the powers x_i^k of single coordinates: k (k - 1) x_i^(k-2) + k s_i x_i^(k-1).
 
-    def __init__(self, order: int) -> None:
-        self._order = order
-
-    def __call__(self, draws: FloatArray, scores: FloatArray) -> FloatArray:
-        """Images, of shape (columns, rows), from draws and scores of shape (d, rows)."""
-        images, lower, power = [], np.zeros_like(draws), np.ones_like(draws)
-        for k in range(1, self._order + 1):
-            images.append(k * (k - 1) * lower + k * scores * power)
-            lower, power = power, power * draws
-        return np.concatenate(images)
+    Of shape (rows, columns).
+    """
+    x, s = draws.T, scores.T
+    images, lower, power = [], np.zeros_like(x), np.ones_like(x)
+    for k in range(1, order + 1):
+        images.append(k * (k - 1) * lower + k * s * power)
+        lower, power = power, power * x
+    return np.concatenate(images).T

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 from scipy.special import betaincinv, gammaln
 
 from polystein._lib.arguments import is_finite_number, one_of, replicates_of
-from polystein._lib.notes import Notes
 from polystein._lib.numerics import finite
 from polystein._lib.random import Streams
 from polystein.data.passes import every_row, visit_blocks
@@ -18,16 +18,14 @@ from polystein.data.sample import as_source
 from polystein.data.source import Block, Source
 from polystein.errors import DegenerateError, InputError
 from polystein.inference.columns import ColumnMoments
-from polystein.inference.multipliers import multipliers
-from polystein.methods.wild_bootstrap import bootstrap_result, drawn_multipliers
+from polystein.methods.wild_bootstrap import bootstrap_result
 from polystein.results.evidence import Evidence
 from polystein.results.result import GofResult
-from polystein.rivals.preconditions import (
+from polystein.rivals.rows import (
     forbid_repeats,
     median_of_rows,
-    note_dependence,
-    require_rows,
-    require_unweighted,
+    require_unweighted_rows,
+    wild_means,
 )
 from polystein.types import RNG, Array, FloatArray, ScoreFunction
 
@@ -39,9 +37,6 @@ Calibration: TypeAlias = Literal["wild-bootstrap", "published"]
 GAMMA = 0.25
 DEGREES_OF_FREEDOM = 0.5
 MEDIANS = 4.0
-# Beyond these the squares of c' or of locations leave the range of a float64, but for the most
-# degrees of freedom: nu is normal to six digits there, and a difference of log-gammas loses more.
-RANGES = {"medians": (1e-100, 1e100), "degrees_of_freedom": (0.1, 1e6)}
 # ... but for the wild bootstrap so large that the kurtosis of a feature is about n to this power.
 KURTOSIS_POWER = 1.0 / 3.0
 # The default numbers of replicates, and the part of the largest variance below which one is zero.
@@ -153,17 +148,22 @@ def rfsd_test(
     True
     """
     count = replicates_of(n_features, "n_features")
-    setting = Setting(count, calibration, medians, degrees_of_freedom)
+    one_of(calibration, Calibration, "calibration")
+    # Beyond these the squares of c' or of locations leave the range of a float64, but for the most
+    # degrees of freedom: nu is normal to six digits there, and a difference of log-gammas loses
+    # more.
+    medians = _positive(medians, "medians", 1e-100, 1e100)
+    df = _positive(degrees_of_freedom, "degrees_of_freedom", 0.1, 1e6)
     wanted = REPLICATES[calibration] if n_bootstrap is None else n_bootstrap
     replicates = replicates_of(wanted, "n_bootstrap")
     source, streams = as_source(draws, scores), Streams(rng)
-    notes = Notes(source.facts.warnings)
-    require_rows(source)
-    require_unweighted(source, "rfsd_test")
-    note_dependence(source, notes, "rfsd_test")
-    chosen = draw_locations(source, setting, streams.weights)
+    notes = require_unweighted_rows(source, "rfsd_test")
+    published = calibration == "published"
+    chosen = draw_locations(
+        source, count, streams.weights, published=published, medians=medians, df=df
+    )
     forbid_repeats(source)
-    law = simulated if setting.published else bootstrapped
+    law = simulated if published else bootstrapped
     observed, under_null = law(source, chosen, replicates, streams.resampling)
     return bootstrap_result(
         finite(source.layout.total * observed, "the statistic"),
@@ -171,45 +171,31 @@ def rfsd_test(
         replicates,
         source,
         method="rfsd",
-        settings=setting.options(),
-        evidence=Evidence(estimates=chosen.estimates()),
+        settings={
+            "n_features": count,
+            "calibration": calibration,
+            "medians": medians,
+            "degrees_of_freedom": df,
+        },
+        evidence=Evidence(
+            estimates={
+                "c": chosen.c,
+                "beta": chosen.beta,
+                "log_unit": chosen.log_unit,
+                "locations": chosen.locations.tolist(),
+            }
+        ),
         notes=notes,
     )
 
 
-@dataclass(frozen=True)
-class Setting:
-    """How many locations, and what decides on them and on the null law."""
-
-    count: int = 10
-    calibration: Calibration = "wild-bootstrap"
-    medians: float = MEDIANS
-    degrees_of_freedom: float = DEGREES_OF_FREEDOM
-
-    def __post_init__(self) -> None:
-        one_of(self.calibration, Calibration, "calibration")
-        for name, (least, most) in RANGES.items():
-            value = getattr(self, name)
-            if not (is_finite_number(value) and value > 0):
-                raise InputError(f"`{name}` must be a positive number; got {value!r}")
-            if not least <= float(value) <= most:
-                raise InputError(f"`{name}` must be between {least:g} and {most:g}; got {value!r}")
-            # In single precision the search of `tame_scale` would not end.
-            object.__setattr__(self, name, float(value))
-
-    @property
-    def published(self) -> bool:
-        """Whether the calibration is the published one."""
-        return self.calibration == "published"
-
-    def options(self) -> dict[str, int | float | str]:
-        """The options by their names."""
-        return {
-            "n_features": self.count,
-            "calibration": self.calibration,
-            "medians": self.medians,
-            "degrees_of_freedom": self.degrees_of_freedom,
-        }
+def _positive(value: float, name: str, least: float, most: float) -> float:
+    """The value as a float64: in single precision the search of `tame_scale` would not end."""
+    if not (is_finite_number(value) and value > 0):
+        raise InputError(f"`{name}` must be a positive number; got {value!r}")
+    if not least <= float(value) <= most:
+        raise InputError(f"`{name}` must be between {least:g} and {most:g}; got {value!r}")
+    return float(value)
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,21 +219,11 @@ class Locations:
         differences *= phi[:, :, None]
         return differences.reshape(len(draws), -1)
 
-    def estimates(self) -> dict[str, Any]:
-        """What a result tells of them."""
-        return {
-            "c": self.c,
-            "beta": self.beta,
-            "log_unit": self.log_unit,
-            "locations": self.locations.tolist(),
-        }
-
-    @np.errstate(over="ignore", invalid="ignore")
+    @np.errstate(over="ignore", invalid="ignore")  # `rfsd_test` refuses an infinite statistic
     def discrepancy(self, means: FloatArray) -> FloatArray:
         """Sum over coordinates of (sum over locations of |mean|)^2, of each row of means."""
         sizes = np.abs(means).reshape(-1, *self.locations.shape).sum(axis=1)
-        with np.errstate(over="ignore"):  # `rfsd_test` refuses a statistic that is infinite
-            result: FloatArray = np.vecdot(sizes, sizes)
+        result: FloatArray = np.vecdot(sizes, sizes)
         return result
 
 
@@ -278,12 +254,8 @@ def log_kurtosis(c: float, dimension: int, count: int, df: float = DEGREES_OF_FR
     return growth + math.log(second) - 0.5 * math.log(fourth)
 
 
-def tame_scale(published: float, dimension: int, setting: Setting, limit: float) -> float:
-    """The smallest c' from the published one upwards whose log-kurtosis is within the limit."""
-
-    def too_wild(c: float) -> bool:
-        return log_kurtosis(c, dimension, setting.count, setting.degrees_of_freedom) > limit
-
+def tame_scale(published: float, too_wild: Callable[[float], bool]) -> float:
+    """The smallest c' from the published one upwards that is not too wild."""
     high = published
     while too_wild(high):
         high *= 2.0
@@ -297,29 +269,30 @@ def tame_scale(published: float, dimension: int, setting: Setting, limit: float)
     return high
 
 
-def centre_and_scale(source: Source, setting: Setting) -> tuple[FloatArray, float]:
-    """The mean of the draws and c'."""
+def draw_locations(
+    source: Source,
+    count: int,
+    rng: np.random.Generator,
+    *,
+    published: bool = False,
+    medians: float = MEDIANS,
+    df: float = DEGREES_OF_FREEDOM,
+) -> Locations:
+    """Locations, with the logarithms of the weights that nu gives them."""
     total, dimension = source.layout.total, source.layout.dimension
     moments = ColumnMoments(dimension)
     visit_blocks(source, every_row(source), lambda block: moments.update(block.draws, None))
     finite(float(np.trace(moments.scatter)), "the spread of the draws")
-    median = median_of_rows(source, every_row(source), total)
-    published = 0.5 * (1.0 - GAMMA / 6.0) * setting.medians * median
-    if setting.published:
-        return moments.mean, published
-    spread = math.sqrt(float(np.linalg.eigvalsh(moments.scatter / total)[-1]))
-    limit = KURTOSIS_POWER * math.log(total)
-    return moments.mean, spread * tame_scale(published / spread, dimension, setting, limit)
-
-
-def draw_locations(source: Source, setting: Setting, rng: np.random.Generator) -> Locations:
-    """Locations, with the logarithms of the weights that nu gives them."""
-    mean, c = centre_and_scale(source, setting)
-    count, df, dimension = setting.count, setting.degrees_of_freedom, len(mean)
+    # c', by the median distance.
+    c = 0.5 * (1.0 - GAMMA / 6.0) * medians * median_of_rows(source, every_row(source), total)
+    if not published:
+        spread = math.sqrt(float(np.linalg.eigvalsh(moments.scatter / total)[-1]))
+        limit = KURTOSIS_POWER * math.log(total)
+        c = spread * tame_scale(c / spread, lambda c: log_kurtosis(c, dimension, count, df) > limit)
     _, beta = exponents(dimension, df)
     directions = rng.standard_normal((count, dimension))
     # A t law of scale c / sqrt(df), which is nu, or of scale 1 as in the published code.
-    reach = math.sqrt(df) if setting.published else c
+    reach = math.sqrt(df) if published else c
     steps = reach * directions / np.sqrt(rng.chisquare(df, size=(count, 1)))
     squares = np.vecdot(steps / c, steps / c)
     # log nu(mean) of the t density with scale c / sqrt(df).
@@ -330,23 +303,17 @@ def draw_locations(source: Source, setting: Setting, rng: np.random.Generator) -
     log_weights = 0.5 * (df + dimension) * np.log1p(squares) - math.log(count)
     # In units of the largest feature of a draw at the mean, which else may underflow.
     largest = float(np.max(beta * np.log1p(squares) + log_weights))
-    return Locations(mean + steps, c, beta, log_weights - largest, 2.0 * (largest - log_mode))
+    log_unit = 2.0 * (largest - log_mode)
+    return Locations(moments.mean + steps, c, beta, log_weights - largest, log_unit)
 
 
 def bootstrapped(
     source: Source, chosen: Locations, count: int, rng: np.random.Generator
 ) -> tuple[float, FloatArray]:
     """The squared discrepancy, and those of `count` wild-bootstrap replicates."""
-    stream = multipliers(count, int(rng.integers(2**63)), None)
-    sums = np.zeros((count + 1, chosen.locations.size))
-
-    def visit(block: Block) -> None:
-        features = chosen.features(block.draws, block.scores)
-        sums[0] += features.sum(axis=0)
-        sums[1:] += drawn_multipliers(stream, block) @ features
-
-    visit_blocks(source, every_row(source), visit)
-    return _checked(chosen.discrepancy(sums / source.layout.total))
+    seed, columns = int(rng.integers(2**63)), chosen.locations.size
+    means = wild_means(source, chosen.features, columns, count, seed, None)
+    return _checked(chosen.discrepancy(means))
 
 
 def simulated(

@@ -1,7 +1,5 @@
 """The committed page is what its tables give."""
 
-import json
-import shutil
 from pathlib import Path
 
 from polystein.experiments.engine.cells import Row
@@ -49,12 +47,3 @@ def test_replicates_that_differ_between_columns_are_listed() -> None:
 def test_the_readme_has_table_1_of_the_page() -> None:
     _, table = table1(read_csv(FOLDER / "experiment2.csv")).split("\n\n")
     assert f"\n\n{table}\n\n" in (FOLDER.parents[1] / "README.md").read_text("utf-8")
-
-
-def test_a_remark_on_the_runtime_stands_on_the_page_and_under_both_figures(tmp_path: Path) -> None:
-    shutil.copy(FOLDER / "runtime.csv", tmp_path)
-    saved = json.loads((FOLDER / "runtime.json").read_text("utf-8"))
-    saved.pop("remark", None)
-    for more, times in (({}, 0), ({"remark": "Measured on a slow machine."}, 3)):
-        (tmp_path / "runtime.json").write_text(json.dumps(saved | more), "utf-8")
-        assert page(tmp_path).count("Measured on a slow machine.") == times

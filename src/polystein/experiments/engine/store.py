@@ -64,6 +64,12 @@ def write_json(path: Path, values: Any) -> None:
     write_text(path, json.dumps(values, indent=1, allow_nan=False) + "\n")
 
 
+def read_json(path: Path) -> dict[str, Any]:
+    """Read an object that `write_json` wrote."""
+    values: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return values
+
+
 @dataclass(frozen=True)
 class Finished:
     """The replicates of a cell, each with its rows, the seconds that they took, and whose they are.

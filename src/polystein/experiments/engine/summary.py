@@ -1,9 +1,9 @@
-"""From replicates to rates and mean signal-to-noise ratios, one row for each cell and method."""
+"""From replicates to rates and mean signal-to-noise ratios, and tables of them in Markdown."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -40,6 +40,20 @@ def decisions(rows: Sequence[Row], by: Sequence[str]) -> list[Row]:
 def marks(rows: Sequence[Row]) -> str:
     """One character for each row: x where it was rejected."""
     return "".join("x" if row["rejected"] else "." for row in rows)
+
+
+def markdown_table(heads: Sequence[object], rows: Iterable[Sequence[object]]) -> list[str]:
+    r"""A table in Markdown, line by line.
+
+    Examples
+    --------
+    >>> print("\n".join(markdown_table(["Q", "rate"], [[0, "0.050"]])))
+    | Q | rate |
+    |---|---|
+    | 0 | 0.050 |
+    """
+    head, *lines = (f"| {' | '.join(map(str, cells))} |" for cells in (heads, *rows))
+    return [head, "|" + "---|" * len(heads), *lines]
 
 
 def _groups(rows: Sequence[Row], by: Sequence[str]) -> dict[tuple[Scalar, ...], list[Row]]:

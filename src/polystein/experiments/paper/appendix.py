@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from polystein.experiments.engine.cells import Cell, Row, number
+from polystein.experiments.engine.summary import markdown_table
 from polystein.experiments.paper.experiment1 import draws_of
 from polystein.experiments.paper.methods import LABELS, z_tests
 from polystein.experiments.paper.samplers import EXPERIMENT_1
@@ -33,20 +34,14 @@ def cells(replicates: int) -> list[Cell]:
 
 def power_table(summary: Sequence[Row]) -> str:
     """Rejection rates in Markdown, a line for each sampler and method, a column for each order."""
-    heads = " | ".join(f"Q = {order}" for order in ORDERS)
+    rates = {
+        (row["sampler"], row["method"], row["order"]): f"{number(row, 'rejection_rate'):.3f}"
+        for row in summary
+    }
     lines = [
-        "Rejection rates:",
-        "",
-        f"| Sampler | Method | {heads} |",
-        "|---|---|" + "---|" * len(ORDERS),
+        [sampler, LABELS[name], *(rates[sampler, name, order] for order in ORDERS)]
+        for sampler in EXPERIMENT_1
+        for name in dict.fromkeys(method.name for method in METHODS)
     ]
-    for sampler in EXPERIMENT_1:
-        for name in dict.fromkeys(method.name for method in METHODS):
-            rates = {
-                row["order"]: f"{number(row, 'rejection_rate'):.3f}"
-                for row in summary
-                if (row["sampler"], row["method"]) == (sampler, name)
-            }
-            cells = " | ".join(rates[order] for order in ORDERS)
-            lines.append(f"| {sampler} | {LABELS[name]} | {cells} |")
-    return "\n".join(lines)
+    heads = ["Sampler", "Method", *(f"Q = {order}" for order in ORDERS)]
+    return "\n".join(["Rejection rates:", "", *markdown_table(heads, lines)])

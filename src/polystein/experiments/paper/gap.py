@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from polystein.experiments.engine.cells import Cell, Replicate, Row, number
+from polystein.experiments.engine.summary import markdown_table
 from polystein.report.plots import new_figure
 from polystein.theory import GaussianPair
 
@@ -67,21 +68,23 @@ def summarise(rows: Sequence[Row]) -> list[Row]:
 
 def table(summary: Sequence[Row]) -> str:
     """Return the shares of o-PSD in Markdown, PSD / lambda-PSD."""
-    heads = [f"Q = {order}" for order in SHOWN_ORDERS]
-    lines = [
-        "Share of o-PSD's SNR² that is reached, PSD / λ-PSD:",
-        "",
-        f"| q | d | {' | '.join(heads)} |",
-        "|---|---|" + "---|" * len(heads),
-    ]
-    for delta, variance, dimension in _keys():
-        of = {row["order"]: row for row in summary if _key(row) == (delta, variance, dimension)}
-        shares = [
-            f"{number(of[order], 'psd_share'):.3f} / {number(of[order], 'lambda_psd_share'):.3f}"
-            for order in SHOWN_ORDERS
+    shares = {
+        (*_key(row), row["order"]): (
+            f"{number(row, 'psd_share'):.3f} / {number(row, 'lambda_psd_share'):.3f}"
+        )
+        for row in summary
+    }
+    rows = [
+        [
+            f"N({delta:g}·1, {variance:g} I)",
+            f"{dimension:g}",
+            *(shares[delta, variance, dimension, order] for order in SHOWN_ORDERS),
         ]
-        lines.append(f"| N({delta:g}·1, {variance:g} I) | {dimension:g} | {' | '.join(shares)} |")
-    return "\n".join(lines)
+        for delta, variance, dimension in _keys()
+    ]
+    heads = ["q", "d", *(f"Q = {order}" for order in SHOWN_ORDERS)]
+    words = "Share of o-PSD's SNR² that is reached, PSD / λ-PSD:"
+    return "\n".join([words, "", *markdown_table(heads, rows)])
 
 
 def gap_figure(summary: Sequence[Row]) -> Figure:

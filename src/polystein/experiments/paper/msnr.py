@@ -10,6 +10,7 @@ import numpy as np
 from scipy.stats import norm
 
 from polystein.experiments.engine.cells import Row, Scalar, number
+from polystein.experiments.engine.summary import markdown_table
 from polystein.experiments.paper import published
 from polystein.experiments.paper.methods import LABELS, LEVEL, Method, published_as
 from polystein.experiments.paper.verdict import holm
@@ -62,28 +63,37 @@ def compare_msnr(summary: Sequence[Row]) -> list[Difference]:
 def msnr_section(summary: Sequence[Row]) -> str:
     """Markdown: a line for each method, and the cells that differ."""
     differences = compare_msnr(summary)
-    lines = [
+    words = (
         "The published MSNR in numbers. The lower panels of the published Figure 2 show the mean "
         "of log₁₀ z², although the text calls MSNR the average absolute z-statistic. Their dotted "
         "line, at log₁₀ 1.96 = 0.29, belongs to the axis of the text: on theirs |z| = 1.96 is at "
         "2 log₁₀ 1.96 = 0.58. Means of log₁₀ z² are compared by z-tests, with the measured spread "
-        "for both sides, since none was published:",
-        "",
-        "| Method | Cells | Not significantly different after Holm | p < 0.05 uncorrected | "
-        "Mean signed difference | Largest absolute difference |",
-        "|---|---|---|---|---|---|",
-    ]
-    different = []
+        "for both sides, since none was published:"
+    )
+    heads = (
+        "Method",
+        "Cells",
+        "Not significantly different after Holm",
+        f"p < {LEVEL:g} uncorrected",
+        "Mean signed difference",
+        "Largest absolute difference",
+    )
+    rows, different = [], list[str]()
     for method in dict.fromkeys(one.method for one in differences):
         own = [one for one in differences if one.method == method]
         adjusted = holm([one.pvalue for one in own])
         gaps = np.array([one.measured - one.published for one in own])
         alike = int(np.count_nonzero(adjusted > LEVEL))
         uncorrected = sum(one.pvalue < LEVEL for one in own)
-        lines.append(
-            f"| {LABELS[method]} | {len(own)} | {alike} ({alike / len(own):.1%}) | "
-            f"{uncorrected} ({uncorrected / len(own):.1%}) | {gaps.mean():+.3f} | "
-            f"{np.abs(gaps).max():.3f} |"
+        rows.append(
+            [
+                LABELS[method],
+                len(own),
+                f"{alike} ({alike / len(own):.1%})",
+                f"{uncorrected} ({uncorrected / len(own):.1%})",
+                f"{gaps.mean():+.3f}",
+                f"{np.abs(gaps).max():.3f}",
+            ]
         )
         different += [
             f"- {one.where}, {Method(method, one.order).label}: published {one.published:.2f}, "
@@ -92,5 +102,5 @@ def msnr_section(summary: Sequence[Row]) -> str:
             if one_adjusted <= LEVEL
         ]
     if different:
-        lines += ["", "Cells whose MSNR differs significantly:", "", *different]
-    return "\n".join(lines)
+        different = ["", "Cells whose MSNR differs significantly:", "", *different]
+    return "\n".join([words, "", *markdown_table(heads, rows), *different])

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 from polystein.experiments.engine.cells import Row, Scalar, number
-from polystein.experiments.engine.store import read_csv
-from polystein.experiments.paper import appendix as appendix_study
-from polystein.experiments.paper import experiment2 as second
-from polystein.experiments.paper import gap as gap_study
-from polystein.experiments.paper import msnr, published, sizes, verdict
-from polystein.experiments.paper import runtime as runtime_study
-from polystein.experiments.paper import snr as snr_study
+from polystein.experiments.engine.store import read_csv, read_json
+from polystein.experiments.engine.summary import markdown_table
+from polystein.experiments.paper import (
+    appendix,
+    experiment2,
+    gap,
+    msnr,
+    published,
+    runtime,
+    sizes,
+    snr,
+    verdict,
+)
 from polystein.experiments.paper.methods import ALL_METHODS, LABELS, published_as
 
 
@@ -35,7 +39,7 @@ def page(out: Path) -> str:
     return "\n".join([heading, *sections, causes])
 
 
-def experiment1(out: Path) -> str:
+def _experiment1(out: Path) -> str:
     """Figures 1 and 2."""
     summary = read_csv(out / "experiment1.csv")
     comparisons = verdict.compare_experiment1(summary)
@@ -67,26 +71,27 @@ def experiment1(out: Path) -> str:
     )
 
 
-def experiment2(out: Path) -> str:
+def _experiment2(out: Path) -> str:
     """Table 1."""
     summary = read_csv(out / "experiment2.csv")
     comparisons = verdict.compare_experiment2(summary)
     return _section(
         "Experiment 2: a Gaussian–Bernoulli restricted Boltzmann machine",
         _how(out, "experiment2"),
-        f"n = {second.CHAINS}, d = {second.DIMENSION}. A dash means that nothing was measured. "
-        "*Replicates* counts the measured ones, and has one count for each standard deviation "
-        "where they differ. The rows of a set are the last states of "
-        f"{second.CHAINS} parallel Gibbs chains after {second.SWEEPS} sweeps. Chains do not "
-        "influence each other, so the rows are independent, and tests for independent draws apply.",
+        f"n = {experiment2.CHAINS}, d = {experiment2.DIMENSION}. A dash means that nothing was "
+        "measured. *Replicates* counts the measured ones, and has one count for each standard "
+        "deviation where they differ. The rows of a set are the last states of "
+        f"{experiment2.CHAINS} parallel Gibbs chains after {experiment2.SWEEPS} sweeps. Chains do "
+        "not influence each other, so the rows are independent, and tests for independent draws "
+        "apply.",
         table1(summary),
         verdict.agreement_section(comparisons),
         verdict.pooled_section(comparisons),
-        sizes.sizes_experiment2(summary, second.METHODS),
+        sizes.sizes_experiment2(summary, experiment2.METHODS),
     )
 
 
-def appendix(out: Path) -> str:
+def _appendix(out: Path) -> str:
     """Orders up to 8 at d = 16."""
     summary = read_csv(out / "appendix.csv")
     return _section(
@@ -99,11 +104,11 @@ def appendix(out: Path) -> str:
             "The figure of the appendix: d = 16; n = 1000, and 2000 for Student-t; with standard "
             "errors.",
         ),
-        appendix_study.power_table(summary),
+        appendix.power_table(summary),
     )
 
 
-def sizes_section(out: Path) -> str:
+def _sizes(out: Path) -> str:
     """Size of lambda-PSD over many sets of exact draws."""
     return _section(
         "Size of λ-PSD at high orders",
@@ -115,10 +120,10 @@ def sizes_section(out: Path) -> str:
     )
 
 
-def snr(out: Path) -> str:
+def _snr(out: Path) -> str:
     """Show the central claim."""
-    slopes = snr_study.slopes()
-    low, high = snr_study.SLOPE
+    slopes = snr.slopes()
+    low, high = snr.SLOPE
     return _section(
         "Signal-to-noise ratio against the order",
         _how(out, "snr"),
@@ -126,8 +131,8 @@ def snr(out: Path) -> str:
             "snr.png",
             "SNR² against the order: that of PSD falls by powers of ten, as exact values and a "
             "simulation show; that of λ-PSD rises to its bound",
-            f"p = N(0, I), q = N({snr_study.PAIR.delta:g}, {snr_study.PAIR.variance:g} I), "
-            f"d = {snr_study.PAIR.dimension}. Left: the U-statistic of n = {snr_study.DRAWS} "
+            f"p = N(0, I), q = N({snr.PAIR.delta:g}, {snr.PAIR.variance:g} I), "
+            f"d = {snr.PAIR.dimension}. Left: the U-statistic of n = {snr.DRAWS} "
             "draws. Right: per draw.",
         ),
         f"Between Q = {low} and {high} log₁₀ of PSD's exact SNR² per draw falls by "
@@ -136,7 +141,7 @@ def snr(out: Path) -> str:
     )
 
 
-def gap(out: Path) -> str:
+def _gap(out: Path) -> str:
     """Show how much of the best SNR^2 is reached."""
     summary = read_csv(out / "gap.csv")
     return _section(
@@ -149,30 +154,29 @@ def gap(out: Path) -> str:
             "and d = 1, 2, 16 and 64: PSD falls by one to three powers of ten, λ-PSD levels off",
             "Share of o-PSD's SNR², on a logarithmic axis.",
         ),
-        gap_study.table(summary),
-        gap_study.sentence(summary),
+        gap.table(summary),
+        gap.sentence(summary),
     )
 
 
-def runtime(out: Path) -> str:
-    """Figures 3 and 4, with the remark on them that ``runtime.json`` may have."""
-    remark = _saved(out, "runtime").get("remark", "")
+def _runtime(out: Path) -> str:
+    """Figures 3 and 4."""
     return _section(
         "Runtime of λ-PSD",
         _how(out, "runtime"),
         "The published times are medians of 20 runs on the authors' machine. They are on other "
-        f"hardware, so only their growth with n, d and Q can be compared. {remark}".rstrip(),
+        "hardware, so only their growth with n, d and Q can be compared.",
         _figure(
             "figure3.png",
             "Median seconds of one λ-PSD test against the dimension up to 1024, published, with "
             "the cross-entropy search and with closed-form weights: all grow slowly",
-            f"Figure 3. Runtime against d; n = 1000. {remark}".rstrip(),
+            "Figure 3. Runtime against d; n = 1000.",
         ),
         _figure(
             "figure4.png",
             "Median seconds of one λ-PSD test against the number of draws up to 10,000, published, "
             "with the cross-entropy search and with closed-form weights: all grow slowly",
-            f"Figure 4. Runtime against n; d = 16. {remark}".rstrip(),
+            "Figure 4. Runtime against n; d = 16.",
         ),
         _speed(read_csv(out / "runtime.csv")),
     )
@@ -180,13 +184,13 @@ def runtime(out: Path) -> str:
 
 #: In the order in which studies are run and shown.
 SECTIONS: dict[str, Callable[[Path], str]] = {
-    "experiment1": experiment1,
-    "experiment2": experiment2,
-    "appendix": appendix,
-    "sizes": sizes_section,
-    "snr": snr,
-    "gap": gap,
-    "runtime": runtime,
+    "experiment1": _experiment1,
+    "experiment2": _experiment2,
+    "appendix": _appendix,
+    "sizes": _sizes,
+    "snr": _snr,
+    "gap": _gap,
+    "runtime": _runtime,
 }
 
 
@@ -199,56 +203,43 @@ def table1(summary: Sequence[Row]) -> str:
     measured: dict[tuple[Scalar, ...], Row] = {
         (row["perturbation"], row["method"], row["order"]): row for row in summary
     }
-    lines = [
-        f"| Standard deviation | {' | '.join(f'{p:.2f}' for p in second.PERTURBATIONS)} | "
-        "Replicates |",
-        "|---|" + "---|" * (len(second.PERTURBATIONS) + 1),
-    ]
-    for method in second.METHODS:
+    rows = []
+    for method in experiment2.METHODS:
         column = published_as(method.name)
         rates, counts = [], []
-        for perturbation in second.PERTURBATIONS:
+        for perturbation in experiment2.PERTURBATIONS:
             row = measured.get((perturbation, method.name, method.order))
             found = "–" if row is None else f"{number(row, 'rejection_rate'):.2f}"
             rate = known[perturbation, column, method.order].rejection_rate
             rates.append(f"{rate:.2f} / {found}")
             counts.append("–" if row is None else f"{row['replicates']}")
         replicates = counts[0] if len(set(counts)) == 1 else ", ".join(counts)
-        lines.append(f"| {method.label} | {' | '.join(rates)} | {replicates} |")
-    return "\n".join(["Rejection rates, published / measured:", "", *lines])
+        rows.append([method.label, *rates, replicates])
+    heads = ["Standard deviation", *(f"{p:.2f}" for p in experiment2.PERTURBATIONS), "Replicates"]
+    return "\n".join(["Rejection rates, published / measured:", "", *markdown_table(heads, rows)])
 
 
 def _how(out: Path, study: str) -> str:
     """How the numbers were made: replicates, seed, commits and time."""
-    saved = _saved(out, study)
+    saved = read_json(out / f"{study}.json")
     counts = saved["replicates"]
     many = "" if counts == [1] else "s"
     column = "" if len(counts) == 1 else f" (column `replicates` of `{study}.csv`)"
     grid = ", quick grid" if saved["quick"] else ""
+    # Methods that were rerun later, by commit.
+    later: dict[str, list[str]] = {}
+    for method, commits in saved["methods"].items():
+        later.setdefault(", ".join(commits), []).append(LABELS[method])
+    others = "".join(f", and for {_listed(one)} commit {commit}" for commit, one in later.items())
     text = (
         f"{_listed(counts)} replicate{many}{column}, seed {saved['seed']}{grid}, commit "
-        f"{', '.join(saved['commits'])}{_other_commits(saved)}; "
+        f"{', '.join(saved['commits'])}{others}; "
         f"{saved['processor_seconds'] / 60:.1f} minutes of processor time."
     )
     if saved["of_other_code"] is None:
         return text
     remedy = f"remove `work/{study}` beside this page to rerun"
     return f"{text}\n\n**Warning:** {saved['of_other_code']}; {remedy}."
-
-
-def _saved(out: Path, study: str) -> dict[str, Any]:
-    values: dict[str, Any] = json.loads((out / f"{study}.json").read_text(encoding="utf-8"))
-    return values
-
-
-def _other_commits(saved: dict[str, Any]) -> str:
-    """The methods that were rerun later, by commit."""
-    by_commit: dict[str, list[str]] = {}
-    for method, commits in saved["methods"].items():
-        by_commit.setdefault(", ".join(commits), []).append(LABELS[method])
-    return "".join(
-        f", and for {_listed(methods)} commit {commit}" for commit, methods in by_commit.items()
-    )
 
 
 def _listed(words: Sequence[object]) -> str:
@@ -263,22 +254,17 @@ def _figure(name: str, alt: str, caption: str) -> str:
 
 def _speed(summary: Sequence[Row]) -> str:
     """Slowest point of each rule, beside the slowest published one."""
-    lines = ["| Weights | Slowest median, seconds | n | d | Q |", "|---|---|---|---|---|"]
-    slowest = max(published.runtimes(), key=lambda point: point.median_seconds)
-    lines.append(
-        f"| published | {slowest.median_seconds:.3g} | {slowest.n} | {slowest.dimension} | "
-        f"{slowest.order} |"
-    )
-    for rule in runtime_study.RULES:
+    point = max(published.runtimes(), key=lambda point: point.median_seconds)
+    rows = [["published", f"{point.median_seconds:.3g}", point.n, point.dimension, point.order]]
+    for rule in runtime.RULES:
         row = max(
             (row for row in summary if row["weights"] == rule),
             key=lambda row: number(row, "median_seconds"),
         )
-        lines.append(
-            f"| {rule} | {number(row, 'median_seconds'):.3g} | {row['n']} | {row['d']} | "
-            f"{row['order']} |"
-        )
-    return "\n".join(lines)
+        seconds = f"{number(row, 'median_seconds'):.3g}"
+        rows.append([rule, seconds, row["n"], row["d"], row["order"]])
+    heads = ("Weights", "Slowest median, seconds", "n", "d", "Q")
+    return "\n".join(markdown_table(heads, rows))
 
 
 def _section(title: str, *paragraphs: str) -> str:

@@ -2,33 +2,36 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from polystein.errors import InputError
-from polystein.experiments.engine.cells import Cell, Row, Scalar, Task, number
+from polystein.experiments.engine.cells import Cell, Row, Scalar, Task
 from polystein.experiments.engine.runner import run
 from polystein.experiments.engine.store import (
     METADATA,
     read_csv,
+    read_json,
     write_csv,
     write_json,
     write_text,
 )
 from polystein.experiments.engine.summary import decisions, summarise
-from polystein.experiments.paper import appendix as appendix_study
-from polystein.experiments.paper import experiment1 as first
-from polystein.experiments.paper import experiment2 as second
-from polystein.experiments.paper import figures, verdict
-from polystein.experiments.paper import gap as gap_study
-from polystein.experiments.paper import runtime as runtime_study
-from polystein.experiments.paper import sizes as sizes_study
-from polystein.experiments.paper import snr as snr_study
+from polystein.experiments.paper import (
+    appendix,
+    experiment1,
+    experiment2,
+    figures,
+    gap,
+    runtime,
+    sizes,
+    snr,
+    verdict,
+)
 from polystein.experiments.paper.methods import ALL_METHODS, LABELS, RIVALS, Z_TESTS, Method
 from polystein.experiments.paper.page import SECTIONS, page
 from polystein.report.plots import save
@@ -81,13 +84,6 @@ class Options:
         """Return how many replicates a study has."""
         return self.replicates or (quick if self.quick else full)
 
-    def parts(self, parts: dict[str, tuple[Method, ...]]) -> dict[str, tuple[Method, ...]]:
-        """Return which methods are run apart from others: `parts`, or the chosen `methods`."""
-        if not self.methods:
-            return parts
-        chosen = (one for part in parts.values() for one in part if one.name in self.methods)
-        return {"-".join(self.methods): tuple(chosen)}
-
     def folder(self, study: str, part: str = "") -> Path:
         """Return where a study, or a part of it, keeps its cells."""
         return self.out / _WORK / study / part
@@ -107,6 +103,25 @@ class Options:
                 progress=progress,
             )
 
+    def run_methods(
+        self,
+        cells: Callable[[str], Sequence[Cell]],
+        task: Callable[..., Sequence[Row]],
+        parts: Mapping[str, tuple[Method, ...]],
+    ) -> tuple[list[Row], list[str]]:
+        """Run methods in parts that are kept apart; return their rows and the names of the parts.
+
+        `cells` gives the cells of a part. If `methods` are chosen, these are the only part.
+        """
+        if self.methods:
+            every = (one for methods in parts.values() for one in methods)
+            chosen = tuple(one for one in every if one.name in self.methods)
+            parts = {"-".join(self.methods): chosen}
+        rows: list[Row] = []
+        for part, methods in parts.items():
+            rows += self.run(cells(part), partial(task, methods=methods), part=part)
+        return rows, list(parts)
+
     def draw(self, figure: Figure, name: str) -> None:
         """Save a figure."""
         self.out.mkdir(parents=True, exist_ok=True)
@@ -124,7 +139,7 @@ class Options:
     def note(self, study: str, parts: Sequence[str] = ("",)) -> None:
         """Write how the tables of a study came about, beside them."""
         path = self.out / f"{study}.json"
-        found = [_read_json(self.folder(study, part) / METADATA) for part in parts]
+        found = [read_json(self.folder(study, part) / METADATA) for part in parts]
         warnings = [one["of_other_code"] for one in found if one["of_other_code"]]
         commits = sorted({commit for one in found for commit in one["commits"]})
         saved = {
@@ -137,7 +152,7 @@ class Options:
             "methods": {},
         }
         if self.methods:
-            before, table = _read_json(path), read_csv(self.out / f"{study}.csv")
+            before, table = read_json(path), read_csv(self.out / f"{study}.csv")
             seconds = before["processor_seconds"] + saved["processor_seconds"]
             saved = {
                 **before,
@@ -148,101 +163,95 @@ class Options:
         write_json(path, saved)
 
 
-def _read_json(path: Path) -> dict[str, Any]:
-    values: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return values
-
-
-def experiment1(options: Options) -> None:
+def _experiment1(options: Options) -> None:
     """Tables and figures 1 and 2; the quick grid has all replicates of the z-tests."""
-    dimensions = first.QUICK_DIMENSIONS if options.quick else first.DIMENSIONS
-    rows, parts = list[Row](), list[str]()
-    for name, methods in options.parts({"z-tests": Z_TESTS, "rivals": RIVALS}).items():
-        quick = first.QUICK_REPLICATES if name == "rivals" else first.REPLICATES
-        cells = first.cells(options.count(first.REPLICATES, quick), dimensions)
-        rows += options.run(cells, partial(first.task, methods=methods), part=name)
-        parts.append(name)
-    summary = options.keep("experiment1.csv", summarise(rows, first.BY), ALL_METHODS)
-    options.keep("experiment1-decisions.csv", decisions(rows, first.BY), ALL_METHODS)
+    dimensions = experiment1.QUICK_DIMENSIONS if options.quick else experiment1.DIMENSIONS
+
+    def cells(part: str) -> list[Cell]:
+        full = experiment1.REPLICATES
+        quick = experiment1.QUICK_REPLICATES if part == "rivals" else full
+        return experiment1.cells(options.count(full, quick), dimensions)
+
+    by, parts = experiment1.BY, {"z-tests": Z_TESTS, "rivals": RIVALS}
+    rows, names = options.run_methods(cells, experiment1.task, parts)
+    summary = options.keep("experiment1.csv", summarise(rows, by), ALL_METHODS)
+    options.keep("experiment1-decisions.csv", decisions(rows, by), ALL_METHODS)
     comparisons = verdict.compare_experiment1(summary)
     options.keep("experiment1-verdict.csv", verdict.comparison_rows(comparisons))
     options.draw(figures.figure1(summary), "figure1.png")
     options.draw(figures.figure2(summary), "figure2.png")
-    options.note(first.STUDY, parts)
+    options.note(experiment1.STUDY, names)
 
 
-def experiment2(options: Options) -> None:
+def _experiment2(options: Options) -> None:
     """Table 1: the methods share the draws, which take most of the time."""
-    replicates = options.count(second.REPLICATES, second.QUICK_REPLICATES)
-    ((name, methods),) = options.parts({"": second.METHODS}).items()
-    cells = second.cells(replicates)
-    rows = options.run(cells, partial(second.task, methods=methods), part=name)
-    summary = options.keep("experiment2.csv", summarise(rows, second.BY), second.METHODS)
-    options.keep("experiment2-decisions.csv", decisions(rows, second.BY), second.METHODS)
+    replicates = options.count(experiment2.REPLICATES, experiment2.QUICK_REPLICATES)
+    cells, by, methods = experiment2.cells(replicates), experiment2.BY, experiment2.METHODS
+    rows, names = options.run_methods(lambda _: cells, experiment2.task, {"": methods})
+    summary = options.keep("experiment2.csv", summarise(rows, by), methods)
+    options.keep("experiment2-decisions.csv", decisions(rows, by), methods)
     comparisons = verdict.compare_experiment2(summary)
     options.keep("experiment2-verdict.csv", verdict.comparison_rows(comparisons))
-    options.note(second.STUDY, [name])
+    options.note(experiment2.STUDY, names)
 
 
-def appendix(options: Options) -> None:
+def _appendix(options: Options) -> None:
     """Orders up to 8 at d = 16; z-tests only, so the quick grid is the full one."""
-    replicates = options.count(appendix_study.REPLICATES, appendix_study.REPLICATES)
-    ((name, methods),) = options.parts({"": appendix_study.METHODS}).items()
-    cells = appendix_study.cells(replicates)
-    rows = options.run(cells, partial(first.task, methods=methods), part=name)
-    summary = options.keep("appendix.csv", summarise(rows, first.BY), appendix_study.METHODS)
+    cells = appendix.cells(options.count(appendix.REPLICATES, appendix.REPLICATES))
+    methods = appendix.METHODS
+    rows, names = options.run_methods(lambda _: cells, experiment1.task, {"": methods})
+    summary = options.keep("appendix.csv", summarise(rows, experiment1.BY), methods)
     options.draw(figures.appendix_figure(summary), "appendix.png")
-    options.note(appendix_study.STUDY, [name])
+    options.note(appendix.STUDY, names)
 
 
-def sizes(options: Options) -> None:
+def _sizes(options: Options) -> None:
     """Size of lambda-PSD over many sets of exact draws."""
-    replicates = options.count(sizes_study.REPLICATES, sizes_study.QUICK_REPLICATES)
-    rows = options.run(sizes_study.cells(replicates), sizes_study.task)
-    options.keep("sizes.csv", summarise(rows, sizes_study.BY))
-    options.keep("sizes-decisions.csv", decisions(rows, sizes_study.BY))
-    options.note(sizes_study.STUDY)
+    cells = sizes.cells(options.count(sizes.REPLICATES, sizes.QUICK_REPLICATES))
+    rows = options.run(cells, sizes.task)
+    options.keep("sizes.csv", summarise(rows, sizes.BY))
+    options.keep("sizes-decisions.csv", decisions(rows, sizes.BY))
+    options.note(sizes.STUDY)
 
 
-def snr(options: Options) -> None:
+def _snr(options: Options) -> None:
     """Show the central claim; `replicates` stands for twenty times as many."""
     given = None if options.replicates is None else 20 * options.replicates
-    quick = snr_study.QUICK_REPLICATES if options.quick else snr_study.REPLICATES
-    rows = options.run(snr_study.cells(given or quick), snr_study.task)
-    summary = options.keep("snr.csv", snr_study.summarise(rows))
+    default = snr.QUICK_REPLICATES if options.quick else snr.REPLICATES
+    rows = options.run(snr.cells(given or default), snr.task)
+    summary = options.keep("snr.csv", snr.summarise(rows))
     options.draw(figures.snr_figure(summary), "snr.png")
-    options.note(snr_study.STUDY)
+    options.note(snr.STUDY)
 
 
-def gap(options: Options) -> None:
+def _gap(options: Options) -> None:
     """Show how much of the best SNR^2 is reached; nothing is random, and there is no quick form."""
-    rows = options.run(gap_study.cells(), gap_study.task)
-    summary = options.keep("gap.csv", gap_study.summarise(rows))
-    options.draw(gap_study.gap_figure(summary), "gap.png")
-    options.note(gap_study.STUDY)
+    rows = options.run(gap.cells(), gap.task)
+    summary = options.keep("gap.csv", gap.summarise(rows))
+    options.draw(gap.gap_figure(summary), "gap.png")
+    options.note(gap.STUDY)
 
 
-def runtime(options: Options) -> None:
+def _runtime(options: Options) -> None:
     """Figures 3 and 4; one process, so that timings do not disturb each other."""
-    replicates = options.count(runtime_study.REPLICATES, runtime_study.QUICK_REPLICATES)
-    dimensions = runtime_study.QUICK_DIMENSIONS if options.quick else runtime_study.DIMENSIONS
-    cells = runtime_study.cells(replicates, dimensions)
-    rows = options.run(cells, runtime_study.task, jobs=1)
-    summary = options.keep("runtime.csv", runtime_study.summarise(rows))
+    replicates = options.count(runtime.REPLICATES, runtime.QUICK_REPLICATES)
+    dimensions = runtime.QUICK_DIMENSIONS if options.quick else runtime.DIMENSIONS
+    rows = options.run(runtime.cells(replicates, dimensions), runtime.task, jobs=1)
+    summary = options.keep("runtime.csv", runtime.summarise(rows))
     options.draw(figures.runtime_figure(summary, "vary_d"), "figure3.png")
     options.draw(figures.runtime_figure(summary, "vary_n"), "figure4.png")
-    options.note(runtime_study.STUDY)
+    options.note(runtime.STUDY)
 
 
 #: In the order of the page.
 STUDIES: dict[str, Callable[[Options], None]] = {
-    "experiment1": experiment1,
-    "experiment2": experiment2,
-    "appendix": appendix,
-    "sizes": sizes,
-    "snr": snr,
-    "gap": gap,
-    "runtime": runtime,
+    "experiment1": _experiment1,
+    "experiment2": _experiment2,
+    "appendix": _appendix,
+    "sizes": _sizes,
+    "snr": _snr,
+    "gap": _gap,
+    "runtime": _runtime,
 }
 
 
@@ -262,19 +271,14 @@ def holds_reproduction(out: Path) -> bool:
 
 def arranged(rows: Sequence[Row], methods: Sequence[Method]) -> list[Row]:
     """Sort rows of one table: settings as they first come, then `methods` in their order."""
-    place = {(method.name, method.order): at for at, method in enumerate(methods)}
-    settings = list(dict.fromkeys(_settings(row) for row in rows))
-    cell = {found: at for at, found in enumerate(settings)}
-    return sorted(
-        rows, key=lambda row: (cell[_settings(row)], place[str(row["method"]), _order(row)])
-    )
 
+    def settings(row: Row) -> tuple[Scalar, ...]:
+        """What stands before the method: the settings of the cell."""
+        names = list(row)
+        return tuple(row[name] for name in names[: names.index("method")])
 
-def _settings(row: Row) -> tuple[Scalar, ...]:
-    """What stands before the method: the settings of the cell."""
-    names = list(row)
-    return tuple(row[name] for name in names[: names.index("method")])
-
-
-def _order(row: Row) -> int | None:
-    return None if row["order"] is None else int(number(row, "order"))
+    cell = {found: at for at, found in enumerate(dict.fromkeys(map(settings, rows)))}
+    place: dict[tuple[Scalar, Scalar], int] = {
+        (method.name, method.order): at for at, method in enumerate(methods)
+    }
+    return sorted(rows, key=lambda row: (cell[settings(row)], place[row["method"], row["order"]]))

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from scipy.stats import binomtest
 
 from polystein.experiments.engine.cells import Cell, Replicate, Row, number
+from polystein.experiments.engine.summary import markdown_table
 from polystein.experiments.paper import published
 from polystein.experiments.paper.experiment1 import task as test_sampler
 from polystein.experiments.paper.methods import Method, published_as
@@ -35,15 +36,13 @@ def task(replicate: Replicate) -> list[Row]:
 
 def sizes_lambda_psd(summary: Sequence[Row]) -> str:
     """Sizes in Markdown, with exact 95 % confidence intervals."""
-    lines = ["| Q | Rejections | Size | 95 % interval |", "|---|---|---|---|"]
+    rows = []
     for row in summary:
         rejections, of = int(number(row, "rejections")), int(number(row, "replicates"))
         low, high = binomtest(rejections, of).proportion_ci()
-        lines.append(
-            f"| {row['order']} | {rejections} of {of} | {rejections / of:.4f} | "
-            f"{low:.3f} to {high:.3f} |"
-        )
-    return "\n".join(lines)
+        rate = f"{rejections / of:.4f}"
+        rows.append([row["order"], f"{rejections} of {of}", rate, f"{low:.3f} to {high:.3f}"])
+    return "\n".join(markdown_table(["Q", "Rejections", "Size", "95 % interval"], rows))
 
 
 def sizes_experiment1(summary: Sequence[Row], methods: Sequence[Method]) -> str:
@@ -80,20 +79,17 @@ def size_table(null: Sequence[Row], methods: Sequence[Method], known: Mapping[in
         The published size in each dimension.
     """
     compared = [method for method in methods if published_as(method.name) == "rfsd"]
-    names = (f"{one.label}: level claimed | Size measured" for one in compared)
-    lines = [
-        "How often RFSD rejects draws from the target, beside the level that it claims:",
-        "",
-        f"| d | Size published | {' | '.join(names)} |",
-        "|---|---|" + "---|---|" * len(compared),
-    ]
+    heads, rows = ["d", "Size published"], []
+    for method in compared:
+        heads += [f"{method.label}: level claimed", "Size measured"]
     for dimension in sorted({int(number(row, "d")) for row in null}):
         there = {row["method"]: row for row in null if row["d"] == dimension}
-        cells = (_level_and_size(one, there[one.name], dimension) for one in compared)
-        lines.append(f"| {dimension} | {known[dimension]:.2f} | {' | '.join(cells)} |")
-    return "\n".join(lines)
-
-
-def _level_and_size(method: Method, row: Row, dimension: int) -> str:
-    rejections, of = int(number(row, "rejections")), int(number(row, "replicates"))
-    return f"{method.level(dimension):.4f} | {rejections / of:.3f} ({rejections} of {of})"
+        line = [str(dimension), f"{known[dimension]:.2f}"]
+        for method in compared:
+            row = there[method.name]
+            rejections, of = int(number(row, "rejections")), int(number(row, "replicates"))
+            line.append(f"{method.level(dimension):.4f}")
+            line.append(f"{rejections / of:.3f} ({rejections} of {of})")
+        rows.append(line)
+    words = "How often RFSD rejects draws from the target, beside the level that it claims:"
+    return "\n".join([words, "", *markdown_table(heads, rows)])

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.stats import fisher_exact
 
 from polystein.experiments.engine.cells import Row, Scalar, number
+from polystein.experiments.engine.summary import markdown_table
 from polystein.experiments.paper import published
 from polystein.experiments.paper.methods import LABELS, LEVEL, Method, published_as
 from polystein.experiments.paper.pooled import (
@@ -223,155 +224,126 @@ def comparison_rows(comparisons: Sequence[Comparison]) -> list[Row]:
 
 def agreement_section(comparisons: Sequence[Comparison]) -> str:
     """Markdown: a line for each method and for all, the criteria, and the cells that differ."""
-    lines = [
-        "| Method | Cells | Replicates of a cell | Not significantly different after Holm | "
-        "p < 0.05 uncorrected | Mean signed difference | Detectable in a cell |",
-        "|---|---|---|---|---|---|---|",
-    ]
     found = agreements(comparisons)
-    for one in found:
-        lines.append(_line(LABELS[one.method], [one]))
-    lines.append(_line("All", found))
+    heads = (
+        "Method",
+        "Cells",
+        "Replicates of a cell",
+        "Not significantly different after Holm",
+        f"p < {LEVEL:g} uncorrected",
+        "Mean signed difference",
+        "Detectable in a cell",
+    )
+    rows = [*(_line(LABELS[one.method], [one]) for one in found), _line("All", found)]
     words = (
         f"*Detectable in a cell* is the smallest difference that Fisher's test at the level "
         f"{LEVEL:g} finds with probability {POWER:g} at the cell's published rate and its numbers "
         "of replicates, over the cells of the method. Smaller differences may exist."
     )
-    criteria = [f"- {_criteria(one)}" for one in found if one.method in JUDGED]
-    return "\n".join([*lines, "", words, "", *criteria, "", *_differing(comparisons)])
+    criteria = []
+    for one in found:
+        if one.method in JUDGED:
+            answers = (f"{asked}: {'yes' if met else 'no'}" for asked, met in one.criteria.items())
+            criteria.append(f"- {LABELS[one.method]}: {'; '.join(answers)}")
+    differing = [
+        f"- {one.where}, {Method(one.method, one.order).label}: published "
+        f"{one.published / one.published_replicates:.2f}, measured "
+        f"{one.measured / one.measured_replicates:.2f} (Holm p = {adjusted:.2g})"
+        for agreement in found
+        for one, adjusted in zip(agreement.comparisons, agreement.adjusted, strict=True)
+        if adjusted <= LEVEL
+    ]
+    if differing:
+        heading = "Cells that differ significantly after Holm's correction within their method:"
+        differing = [heading, "", *differing]
+    else:
+        differing = ["No cell differs significantly after Holm's correction within its method."]
+    return "\n".join([*markdown_table(heads, rows), "", words, "", *criteria, "", *differing])
 
 
-def _line(label: str, found: Sequence[Agreement]) -> str:
-    """Add up methods, each with a Holm correction of its own."""
+def _line(label: str, found: Sequence[Agreement]) -> list[str]:
+    """One line of the table: methods together, each with a Holm correction of its own."""
     comparisons = [one for agreement in found for one in agreement.comparisons]
     cells = len(comparisons)
     alike = sum(one.not_different for one in found)
     uncorrected = sum(one.uncorrected for one in found)
-    mean = np.mean([one.difference for one in comparisons])
     counts = sorted({one.measured_replicates for one in comparisons})
-    replicates = ", ".join(str(count) for count in counts)
     least, largest = detectable_range([one.counts for one in comparisons])
-    return (
-        f"| {label} | {cells} | {replicates} | {alike} ({alike / cells:.1%}) | "
-        f"{uncorrected} ({uncorrected / cells:.1%}) | {mean:+.3f} | "
-        f"{least:.3f} to {largest:.3f} |"
-    )
+    return [
+        label,
+        str(cells),
+        ", ".join(str(count) for count in counts),
+        f"{alike} ({alike / cells:.1%})",
+        f"{uncorrected} ({uncorrected / cells:.1%})",
+        f"{np.mean([one.difference for one in comparisons]):+.3f}",
+        f"{least:.3f} to {largest:.3f}",
+    ]
 
 
 def pooled_section(comparisons: Sequence[Comparison]) -> str:
     """Markdown: the cells of each method and order pooled, for each sampler and over all."""
-    groups = list(dict.fromkeys(one.group for one in comparisons))
-    poolings = pooled_tests(comparisons)
-    adjusted: dict[tuple[str, int | None, str], float] = {}
-    for name in dict.fromkeys(method for method, _, _ in poolings):
-        own = [key for key in poolings if key[0] == name]
-        adjusted.update(zip(own, holm([poolings[key].pvalue for key in own]), strict=True))
-    columns = [*groups, ALL] if len(groups) > 1 else [ALL]
-    lines = [
-        f"| Method | {' | '.join(columns)} | Detectable ({columns[-1]}) |",
-        "|---|" + "---|" * (len(columns) + 1),
-    ]
+    poolings, columns = pooled_tests(comparisons), _poolings_of(comparisons)
+    rows = []
     for method, order in dict.fromkeys((method, order) for method, order, _ in poolings):
         cells = [_pooled_cell(poolings.get((method, order, column))) for column in columns]
-        found = poolings[method, order, ALL].detectable
-        label = Method(method, order).label
-        lines.append(f"| {label} | {' | '.join(cells)} | {found:.3f} |")
-    judged = [key for key in poolings if key[0] in JUDGED]
-    different = [key for key in judged if adjusted[key] <= LEVEL]
+        detectable = f"{poolings[method, order, ALL].detectable:.3f}"
+        rows.append([Method(method, order).label, *cells, detectable])
     heading = (
         "Pooled: the cells of a method and an order together, by the Cochran–Mantel–Haenszel test. "
         "Each entry is the common difference of the rates, measured less published, with its "
         f"uncorrected p-value. The last column is the common difference that the pooling of all "
         f"cells finds with probability {POWER:g}."
     )
-    words = _pooled_words(judged, different, adjusted)
-    smallest = [
-        _smallest({key: one for key, one in poolings.items() if key[0] == name}, adjusted)
-        for name in dict.fromkeys(key[0] for key in judged)
-    ]
-    return "\n".join([heading, "", *lines, "", words, "", *smallest])
+    table = markdown_table(["Method", *columns, f"Detectable ({columns[-1]})"], rows)
+
+    judged = [name for name in dict.fromkeys(key[0] for key in poolings) if name in JUDGED]
+    total, different, smallest = 0, list[str](), list[str]()
+    for name in judged:
+        own = {key: one for key, one in poolings.items() if key[0] == name}
+        adjusted = dict(zip(own, holm([one.pvalue for one in own.values()]), strict=True))
+        total += len(own)
+        different += [
+            f"{Method(name, order).label}, {group} (Holm p = {pvalue:.2g})"
+            for (_, order, group), pvalue in adjusted.items()
+            if pvalue <= LEVEL
+        ]
+        key, least = min(own.items(), key=lambda item: item[1].pvalue)
+        smallest.append(
+            f"- {LABELS[name]}, {len(own)} pooling{'s' * (len(own) > 1)}: smallest p-value "
+            f"{least.pvalue:.2g}, and {adjusted[key]:.2g} after Holm "
+            f"({Method(name, key[1]).label}, {key[2]}: {least.difference:+.3f})"
+        )
+    names = ", ".join(LABELS[name] for name in judged)
+    after = "significantly after Holm's correction over the poolings of each method"
+    words = f"None of the {total} poolings of {names} differs {after}."
+    if different:
+        listed = "; ".join(different)
+        words = f"Of the {total} poolings of {names}, {len(different)} differ {after}: {listed}."
+    return "\n".join([heading, "", *table, "", words, "", *smallest])
 
 
 def pooled_tests(comparisons: Sequence[Comparison]) -> dict[tuple[str, int | None, str], Pooled]:
     """Pool each method and order over the cells of each group, and over all of them."""
-    groups = list(dict.fromkeys(one.group for one in comparisons))
     found = {}
-    for method, order in dict.fromkeys(
-        (one.method, one.order) for agreement in agreements(comparisons)
-        for one in agreement.comparisons
-    ):  # fmt: skip
-        own = [one for one in comparisons if (one.method, one.order) == (method, order)]
-        for group in groups if len(groups) > 1 else []:
-            cells = [one.counts for one in own if one.group == group]
-            if cells:
-                found[method, order, group] = pool(cells)
-        found[method, order, ALL] = pool(one.counts for one in own)
+    for agreement in agreements(comparisons):
+        for order in dict.fromkeys(one.order for one in agreement.comparisons):
+            own = [one for one in agreement.comparisons if one.order == order]
+            for group in _poolings_of(comparisons):
+                cells = [one.counts for one in own if group in (ALL, one.group)]
+                if cells:
+                    found[agreement.method, order, group] = pool(cells)
     return found
+
+
+def _poolings_of(comparisons: Sequence[Comparison]) -> list[str]:
+    """The groups that are pooled, and all cells together as the last."""
+    groups = list(dict.fromkeys(one.group for one in comparisons))
+    return [*groups, ALL] if len(groups) > 1 else [ALL]
 
 
 def _pooled_cell(one: Pooled | None) -> str:
     """A dash where nothing was measured."""
     return "–" if one is None else f"{one.difference:+.3f} (p = {one.pvalue:.2g})"
-
-
-def _smallest(
-    own: dict[tuple[str, int | None, str], Pooled],
-    adjusted: dict[tuple[str, int | None, str], float],
-) -> str:
-    """The pooling of one method with the smallest p-value, and that p-value after Holm."""
-    method, order, group = key = min(own, key=lambda key: own[key].pvalue)
-    return (
-        f"- {LABELS[method]}, {len(own)} pooling{'s' * (len(own) > 1)}: smallest p-value "
-        f"{own[key].pvalue:.2g}, and {adjusted[key]:.2g} after Holm "
-        f"({Method(method, order).label}, {group}: {own[key].difference:+.3f})"
-    )
-
-
-def _pooled_words(
-    judged: Sequence[tuple[str, int | None, str]],
-    different: Sequence[tuple[str, int | None, str]],
-    adjusted: dict[tuple[str, int | None, str], float],
-) -> str:
-    """Say how many poolings differ after Holm's correction over the poolings of each method."""
-    names = ", ".join(LABELS[name] for name in dict.fromkeys(key[0] for key in judged))
-    if not different:
-        return (
-            f"None of the {len(judged)} poolings of {names} differs significantly after Holm's "
-            "correction over the poolings of each method."
-        )
-    listed = "; ".join(
-        f"{Method(method, order).label}, {group} (Holm p = {adjusted[method, order, group]:.2g})"
-        for method, order, group in different
-    )
-    return (
-        f"Of the {len(judged)} poolings of {names}, {len(different)} differ significantly after "
-        f"Holm's correction over the poolings of each method: {listed}."
-    )
-
-
-def _criteria(one: Agreement) -> str:
-    answers = (f"{words}: {'yes' if met else 'no'}" for words, met in one.criteria.items())
-    return f"{LABELS[one.method]}: {'; '.join(answers)}"
-
-
-def _differing(comparisons: Sequence[Comparison]) -> list[str]:
-    """List the cells that Holm's correction leaves different."""
-    lines = []
-    for agreement in agreements(comparisons):
-        for one, adjusted in zip(agreement.comparisons, agreement.adjusted, strict=True):
-            if adjusted <= LEVEL:
-                lines.append(
-                    f"- {one.where}, {Method(one.method, one.order).label}: published "
-                    f"{one.published / one.published_replicates:.2f}, measured "
-                    f"{one.measured / one.measured_replicates:.2f} (Holm p = {adjusted:.2g})"
-                )
-    if not lines:
-        return ["No cell differs significantly after Holm's correction within its method."]
-    return [
-        "Cells that differ significantly after Holm's correction within their method:",
-        "",
-        *lines,
-    ]
 
 
 def known_causes() -> str:

@@ -4,17 +4,15 @@ import numpy as np
 import pytest
 
 import polystein as ps
-from polystein._lib.notes import Notes
 from polystein.data import passes
 from polystein.data.passes import every_row
 from polystein.errors import InputError
-from polystein.rivals import preconditions as independent
-from polystein.rivals.preconditions import (
+from polystein.rivals import rows as shared
+from polystein.rivals.rows import (
     forbid_repeats,
     median_of_rows,
-    note_dependence,
     require_rows,
-    require_unweighted,
+    require_unweighted_rows,
 )
 from tests.conftest import arbitrary_rows
 from tests.reference import kernels as literal
@@ -26,20 +24,17 @@ def chains(draws: np.typing.NDArray[np.float64]) -> ps.Sample:
 
 def test_weights_are_refused() -> None:
     draws, scores = arbitrary_rows(30, 2)
-    require_unweighted(ps.Sample(draws, scores), "some_test")
+    require_unweighted_rows(ps.Sample(draws, scores), "some_test")
     message = "`log_weights` must be None for `some_test`, .* got weights for 30 draws"
     with pytest.raises(InputError, match=message):
-        require_unweighted(ps.Sample(draws, scores, log_weights=np.zeros(30)), "some_test")
+        require_unweighted_rows(ps.Sample(draws, scores, log_weights=np.zeros(30)), "some_test")
 
 
 def test_chains_are_noted() -> None:
     draws, scores = arbitrary_rows(30, 2)
-    notes = Notes()
-    note_dependence(ps.Sample(draws, scores), notes, "some_test")
-    assert notes.messages == ()
+    assert require_unweighted_rows(ps.Sample(draws, scores), "some_test").messages == ()
     several = ps.Sample(draws.reshape(3, 10, 2), scores.reshape(3, 10, 2))
-    note_dependence(several, notes, "some_test")
-    (message,) = notes.messages
+    (message,) = require_unweighted_rows(several, "some_test").messages
     assert "3 time-ordered chains, but `some_test` holds for independent rows only" in message
     assert "or `check`" in message
 
@@ -64,7 +59,7 @@ def test_the_median_is_that_of_evenly_spaced_rows(
 ) -> None:
     """However the rows come in blocks."""
     draws, scores = arbitrary_rows(41, 2)
-    monkeypatch.setattr(independent, "MEDIAN_ROWS", most)
+    monkeypatch.setattr(shared, "MEDIAN_ROWS", most)
     monkeypatch.setattr(passes, "block_rows", lambda dimension: rows)
     sample = ps.Sample(draws, scores)
     kept = draws[:: -(-41 // most)]
