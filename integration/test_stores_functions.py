@@ -27,15 +27,15 @@ EACH_WAY |= {"ksd_test", "effects", "check"}
 EVERY = 4
 
 
-def cells(
-    kind: str, stores: list[Store], first: int, each_way: bool
-) -> Iterator[tuple[str, Store]]:
+def cells(kind: str, stores: list[Store], first: int, each_way: bool) -> list[tuple[str, Store]]:
     """Functions and stores to be tried together; none of either is left out."""
     names = [name for name, (_, _, kinds) in FUNCTIONS.items() if kind in kinds]
-    for row, name in enumerate(names):
-        for column, store in enumerate(stores):
-            if (each_way and name in EACH_WAY) or (row + column) % EVERY == first:
-                yield name, store
+    return [
+        (name, store)
+        for row, name in enumerate(names)
+        for column, store in enumerate(stores)
+        if (each_way and name in EACH_WAY) or (row + column) % EVERY == first
+    ]
 
 
 def numbers(found: Any) -> Iterator[float]:
@@ -86,7 +86,7 @@ def test_every_function_takes_scores_of_a_function(name: str, store: Store, tmp_
 @pytest.mark.parametrize(("kind", "stores"), [("rows", STORES), ("chains", ARRAYS)])
 @pytest.mark.parametrize("first", range(EVERY))
 def test_no_function_and_no_store_is_left_out(kind: str, stores: list[Store], first: int) -> None:
-    tried = list(cells(kind, stores, first, each_way=False))
+    tried = cells(kind, stores, first, each_way=False)
     assert {name for name, _ in tried} == {
         name for name, (_, _, kinds) in FUNCTIONS.items() if kind in kinds
     }
