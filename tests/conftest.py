@@ -6,6 +6,9 @@ from tests.rows import Array, RecordingSplit, arbitrary_rows, arbitrary_weights,
 
 __all__ = ["Array", "RecordingSplit", "arbitrary_rows", "arbitrary_weights", "row_numbers"]
 
-# The same examples in every run, on fast machines and slow ones, and no files left behind.
-settings.register_profile("polystein", deadline=None, derandomize=True, database=None)
+# The same examples in every run, on fast machines and slow ones, few enough for the fast tests, and
+# no files left behind.
+settings.register_profile(
+    "polystein", max_examples=40, deadline=None, derandomize=True, database=None
+)
 settings.load_profile("polystein")

@@ -57,6 +57,7 @@ def test_a_spread_along_a_direction() -> None:
     assert ps.EffectTable.from_dict(effects(draws).to_dict()) == effects(draws)
 
 
+@pytest.mark.slow
 def test_directions_of_right_draws_are_uniform() -> None:
     """Choice and judgement rest on different rows."""
     found = []

@@ -105,6 +105,7 @@ def test_chains_are_taken_in_time_order() -> None:
         ps.effects(draws, -draws, iid=1)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_right_chains_that_are_short_are_left_alone() -> None:
     """Four chains of 60 draws that remember by 0.9 have 13 effective draws."""
     named = 0
@@ -149,6 +150,7 @@ def test_what_is_an_extrapolation_is_not_called_reliable(ratio: float, shift: fl
     assert table.within(0.1).verdict == "undecided"
 
 
+@pytest.mark.slow
 def test_features_that_contradict_themselves_are_left_out() -> None:
     """Of Student-t(2), s x + 1 and s x^3 + 3 x^2 have the constant in their span."""
     named = 0
@@ -158,6 +160,7 @@ def test_features_that_contradict_themselves_are_left_out() -> None:
     assert binomtest(named, 40, 0.06, alternative="greater").pvalue > 0.05
 
 
+@pytest.mark.slow
 def test_shapes_of_a_skewed_target_rest_on_rare_draws() -> None:
     """Of log Gamma(0.5), whose kurtosis is 7, most right samples lack the rarest draws."""
     named = 0

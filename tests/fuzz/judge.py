@@ -10,10 +10,11 @@ import re
 import resource
 import signal
 import sys
+import tempfile
 import traceback
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import chdir, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -95,9 +96,16 @@ def _plain(part: Any) -> Any:
 
 
 def evaluate(call: Call) -> Outcome:
-    """Evaluate a call under the limits, and examine what comes of it."""
+    """Evaluate a call under the limits, and examine what comes of it.
+
+    It runs in a folder of its own, where a hostile file name leaves nothing behind.
+    """
     before = _peak()
-    with warnings.catch_warnings(record=True) as caught:
+    with (
+        tempfile.TemporaryDirectory(dir=makers.FOLDER.name) as folder,
+        chdir(folder),
+        warnings.catch_warnings(record=True) as caught,
+    ):
         warnings.simplefilter("always")
         outcome = _evaluated(call)
     faults = list(outcome.faults)

@@ -3,6 +3,7 @@
 import dataclasses
 import inspect
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -114,6 +115,16 @@ def wastes() -> int:
 def test_what_is_unclean_is_found(function: Any, arguments: tuple[str, ...], fault: str) -> None:
     (found,) = faults_of(function, *arguments)
     assert fault in found
+
+
+def test_files_stay_in_a_folder_of_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    outcome = evaluate(Call("result().to_html", ("'\\x1b[31m'",)))
+    assert outcome.kind == "answer"
+    assert not list(tmp_path.iterdir())
+    assert Path.cwd() == tmp_path
 
 
 def test_time_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -252,6 +252,7 @@ def finalised(rows: Array, batches: int, *, halved: bool = True) -> LongRun:
     return accumulator.finalise()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rho", [0.0, 0.5, 0.9])
 def test_the_variance_of_autoregressions_is_near_the_truth(rho: float) -> None:
     """Batches of 50 rows: those of AR(.9) alone would give 0.81 of it.
@@ -266,6 +267,7 @@ def test_the_variance_of_autoregressions_is_near_the_truth(rho: float) -> None:
     assert error < 0.05
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rho", "batches", "halved"), [(0.0, 4, True), (0.9, 4, True), (0.95, 1, False)]
 )

@@ -78,6 +78,7 @@ def test_a_slow_feature_does_not_hide_among_fast_ones(fast: int) -> None:
     assert 10.0 < np.median(rows) < 40.0
 
 
+@pytest.mark.slow
 def test_equal_features_are_seldom_taken_apart() -> None:
     """By chance in one of a hundred families at the most."""
     apart = 0

@@ -168,6 +168,7 @@ def test_correlations_are_those_of_the_means(rule: Any, memory: float) -> None:
 # The truth
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", [ps.InitialSequence(), ps.BatchMeans()], ids=repr)
 @pytest.mark.parametrize(("chains", "rows"), [(4, 1000), (1, 4000)])
 @pytest.mark.parametrize("memory", [-0.5, 0.0, 0.5, 0.9])
@@ -191,6 +192,7 @@ def test_autoregressive_truth(rule: Any, chains: int, rows: int, memory: float) 
         assert 0.8 < float(ratios.mean()) < 1.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", RULES[:2], ids=repr)
 def test_t_statistics_keep_their_level(rule: Any) -> None:
     rng = np.random.default_rng(4)

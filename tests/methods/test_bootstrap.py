@@ -186,6 +186,7 @@ def test_one_seed_one_verdict() -> None:
 # Size and power
 
 
+@pytest.mark.slow
 def test_independent_draws_keep_the_level_and_a_fault_is_found() -> None:
     rejections = 0
     for seed in range(400):
@@ -200,6 +201,7 @@ def test_independent_draws_keep_the_level_and_a_fault_is_found() -> None:
     assert result.pvalue == 0.01
 
 
+@pytest.mark.slow
 def test_chains_that_remember_are_not_rejected_for_it() -> None:
     """At memory 0.8 signs, which take rows for independent, reject most of them."""
     as_chains = as_rows = 0

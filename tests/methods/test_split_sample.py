@@ -145,6 +145,7 @@ def test_the_rule_is_the_literal_one(count: int) -> None:
         assert result.statistic == sorted(stats.norm.isf(pvalues))[count // 2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("correlation", [0.0, 0.5, 0.95, 1.0])
 def test_the_rule_is_valid_for_exchangeable_pvalues(correlation: float) -> None:
     """Never above the level, whatever the dependence."""
@@ -172,6 +173,7 @@ def test_repeats_are_single_splits_combined(test: Any) -> None:
     assert test(draws, scores, order=1, repeats=5, rng=3) == result
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::polystein.HeavyTailWarning")
 def test_the_size_of_repeated_splits() -> None:
     rejections = 0

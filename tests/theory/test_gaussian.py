@@ -1,6 +1,5 @@
 """Exact populations against quadrature and simulation."""
 
-import itertools
 import math
 
 import numpy as np
@@ -126,7 +125,12 @@ def test_without_a_difference_there_is_no_signal() -> None:
     assert same.chi_square_divergence() == 0.0
 
 
-BOUND_GRID = list(itertools.product([1, 2, 16], [-0.05, 0.4, 1.5], [0.55, 0.8, 1.0, 1.2, 3.0]))
+#: Every shift with every variance, in one of three dimensions.
+BOUND_GRID = [
+    ((1, 2, 16)[(i + j) % 3], delta, variance)
+    for i, delta in enumerate([-0.05, 0.4, 1.5])
+    for j, variance in enumerate([0.55, 0.8, 1.0, 1.2, 3.0])
+]
 
 
 @pytest.mark.parametrize(("dimension", "delta", "variance"), BOUND_GRID)

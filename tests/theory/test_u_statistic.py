@@ -41,6 +41,7 @@ def test_only_zeta_1_can_be_estimated_out_of_range() -> None:
     assert signs == {True, False}
 
 
+@pytest.mark.slow
 def test_estimates_are_unbiased_where_plug_ins_are_not() -> None:
     pair, n, rng = GaussianPair(2, 0.4, 1.3), 10, np.random.default_rng(20)
     rows, plug_in = [], []

@@ -42,8 +42,9 @@ def assert_literal(rule: ps.CrossEntropy, features: Array, seed: int) -> None:
     assert weights == pytest.approx(sign * literal, rel=1e-9, abs=1e-12)
 
 
-@pytest.mark.parametrize("sampler", SAMPLERS)
-@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize(
+    ("sampler", "order"), [("laplace", 1), ("student", 2), ("null", 4), ("laplace", 8)]
+)
 def test_the_search_is_the_literal_one(sampler: str, order: int) -> None:
     assert_literal(ps.CrossEntropy(), stein_features(sampler, 40, order), seed=40)
 
@@ -57,17 +58,16 @@ def test_the_search_is_the_literal_one_in_many_cases(sampler: str, order: int, s
 
 
 @pytest.mark.parametrize(
-    "rule",
+    ("rule", "sampler"),
     [
-        ps.CrossEntropy.published(),
-        ps.CrossEntropy(relative=True),
-        ps.CrossEntropy(least_spread=0.2),
-        ps.CrossEntropy(least_weight=0.2),
-        ps.CrossEntropy(candidates=6, elites=5),
-        ps.CrossEntropy(candidates=300, tolerance=0.0, patience=1, iterations=6),
+        (ps.CrossEntropy.published(), "laplace"),
+        (ps.CrossEntropy(relative=True), "null"),
+        (ps.CrossEntropy(least_spread=0.2), "laplace"),
+        (ps.CrossEntropy(least_weight=0.2), "student"),
+        (ps.CrossEntropy(candidates=6, elites=5), "null"),
+        (ps.CrossEntropy(candidates=300, tolerance=0.0, patience=1, iterations=6), "student"),
     ],
 )
-@pytest.mark.parametrize("sampler", SAMPLERS)
 def test_options_do_what_the_literal_ones_do(rule: ps.CrossEntropy, sampler: str) -> None:
     assert_literal(rule, stein_features(sampler, 1), seed=1)
 
@@ -91,7 +91,7 @@ def test_the_search_is_deterministic_and_draws_from_its_generator() -> None:
     assert not np.array_equal(first, solved(ps.CrossEntropy(), moments, seed=5))
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(5))
 def test_rounding_of_the_moments_does_not_decide_between_candidates(seed: int) -> None:
     """Candidates of the best feature alone tie, and are many of the first round."""
     rng = np.random.default_rng(seed)
@@ -136,7 +136,7 @@ def test_patience_stops_the_search() -> None:
 
 
 @pytest.mark.parametrize("candidates", [2, 10])
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(8))
 def test_rounds_with_few_or_no_active_candidates_are_the_literal_ones(
     candidates: int, seed: int
 ) -> None:

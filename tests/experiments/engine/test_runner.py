@@ -65,6 +65,7 @@ def test_the_table_is_the_same_for_any_number_of_processes(whole: Path, tmp_path
 
 
 @pytest.mark.processes
+@pytest.mark.usefixtures("in_threads")
 def test_the_order_of_cells_changes_no_number(whole: Path, tmp_path: Path) -> None:
     run(tasks.grid()[::-1], tasks.numbers, out=tmp_path, seed=5, jobs=1)
     assert table(tmp_path) != table(whole)
@@ -72,6 +73,7 @@ def test_the_order_of_cells_changes_no_number(whole: Path, tmp_path: Path) -> No
 
 
 @pytest.mark.processes
+@pytest.mark.usefixtures("in_threads")
 def test_another_seed_gives_another_table(whole: Path, tmp_path: Path) -> None:
     run(tasks.grid(), tasks.numbers, out=tmp_path, seed=6, jobs=1)
     assert table(tmp_path) != table(whole)
@@ -80,7 +82,7 @@ def test_another_seed_gives_another_table(whole: Path, tmp_path: Path) -> None:
 @pytest.mark.processes
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT], ids=["kill -9", "Ctrl-C"])
 def test_a_killed_run_goes_on_to_the_same_bytes(
-    whole: Path, tmp_path: Path, number: signal.Signals
+    whole: Path, tmp_path: Path, number: signal.Signals, request: pytest.FixtureRequest
 ) -> None:
     process = start(tmp_path)
     try:
@@ -100,7 +102,8 @@ def test_a_killed_run_goes_on_to_the_same_bytes(
     assert 1 <= len(before) < 6, "the run was not stopped in the middle"
     assert not (tmp_path / "replicates.csv").exists()
     times = {name: (tmp_path / "cells" / name).stat().st_mtime_ns for name in before}
-    run(tasks.grid(), tasks.slow_numbers, out=tmp_path, seed=5, jobs=2)
+    request.getfixturevalue("in_threads")
+    run(tasks.grid(), tasks.numbers, out=tmp_path, seed=5, jobs=1)
     assert table(tmp_path) == table(whole)
     after = {name: (tmp_path / "cells" / name).stat().st_mtime_ns for name in before}
     assert after == times, "a finished cell was computed again"
@@ -116,6 +119,7 @@ def test_a_finished_run_is_not_run_again(whole: Path) -> None:
 
 
 @pytest.mark.processes
+@pytest.mark.usefixtures("in_threads")
 def test_more_replicates_keep_the_first(whole: Path, tmp_path: Path) -> None:
     run(tasks.grid(4), tasks.numbers, out=tmp_path, seed=5, jobs=1)
     short = table(tmp_path).splitlines()
@@ -137,6 +141,7 @@ def test_workers_are_processes_with_one_thread(tmp_path: Path) -> None:
 
 
 @pytest.mark.processes
+@pytest.mark.usefixtures("in_threads")
 def test_a_failure_names_its_cell_and_keeps_the_others(whole: Path, tmp_path: Path) -> None:
     with pytest.raises(TaskError) as failure:
         run(tasks.grid(), tasks.fails_at_two, out=tmp_path, seed=5, jobs=2)
@@ -150,7 +155,7 @@ def test_a_failure_names_its_cell_and_keeps_the_others(whole: Path, tmp_path: Pa
     assert table(tmp_path) == table(whole)
 
 
-@pytest.mark.processes
+@pytest.mark.usefixtures("in_threads")
 def test_nan_is_no_result(tmp_path: Path) -> None:
     with pytest.raises(TaskError, match="Out of range float values"):
         run(tasks.grid(1), tasks.not_a_number, out=tmp_path, seed=0, jobs=1)
@@ -172,7 +177,7 @@ def test_want_of_memory_is_no_fault_of_the_task(tmp_path: Path) -> None:
     assert "run the same command again" in str(failure.value)
 
 
-@pytest.mark.processes
+@pytest.mark.usefixtures("in_threads")
 def test_progress_counts_what_is_left(tmp_path: Path) -> None:
     seen: list[tuple[int, int]] = []
     run(tasks.grid()[:2], tasks.numbers, out=tmp_path, seed=5, jobs=1)

@@ -50,7 +50,7 @@ def commits_of(folder: Path, cell: Cell) -> list[str]:
     return list(saved["commits"])
 
 
-@pytest.mark.processes
+@pytest.mark.usefixtures("in_threads")
 def test_a_cell_that_is_run_on_keeps_both_commits(tmp_path: Path, at: pytest.MonkeyPatch) -> None:
     run(CELLS[:1], tasks.numbers, out=tmp_path, seed=5, jobs=1)
     assert metadata(tmp_path)["commits"] == ["old"]
@@ -64,7 +64,7 @@ def test_a_cell_that_is_run_on_keeps_both_commits(tmp_path: Path, at: pytest.Mon
     assert metadata(tmp_path)["of_other_code"] == "1 cell comes from commit old, this is new"
 
 
-@pytest.mark.processes
+@pytest.mark.usefixtures("in_threads")
 def test_finished_cells_of_other_code_are_said_once(tmp_path: Path, at: pytest.MonkeyPatch) -> None:
     run(CELLS, tasks.numbers, out=tmp_path, seed=5, jobs=1)
     as_commit(at, None)

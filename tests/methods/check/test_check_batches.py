@@ -93,6 +93,7 @@ def test_a_slow_radius_is_inconclusive_wherever_rows_are_kept(seed: int) -> None
     assert ps.check(lazy).reasons == ps.check(clean, normal_score).reasons == ()
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::polystein.LowESSWarning")
 def test_many_slow_chains_are_judged_by_their_independence() -> None:
     """40 chains of AR(.95), shorter than what they remember twice over."""
@@ -103,6 +104,7 @@ def test_many_slow_chains_are_judged_by_their_independence() -> None:
     assert binomtest(rejected, 60, 0.07, alternative="greater").pvalue > 0.01
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::polystein.LowESSWarning")
 def test_a_product_that_remembers_longer_than_its_factors_is_seen() -> None:
     """Exact draws of N(0, I) whose coordinates are independent in time, but not their product."""

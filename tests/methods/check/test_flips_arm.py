@@ -165,6 +165,7 @@ def test_a_coordinates_scale_does_not_matter() -> None:
         assert part.pvalue == pytest.approx(other.pvalue, rel=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("few_flips")
 @pytest.mark.parametrize(("batches", "d"), [(10, 2), (FEWEST_FOR_SPREADS, 1)])
 def test_p_values_of_symmetric_sums_are_uniform(batches: int, d: int) -> None:

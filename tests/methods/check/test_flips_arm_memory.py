@@ -84,6 +84,7 @@ def test_chains_of_unknown_memory_are_not_judged(counts: list[int]) -> None:
         assert judged(sums).pvalue < 0.01
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("few_flips")
 def test_memory_makes_the_flips_careful() -> None:
     """Of sums that remember, the flips of unjoined batches would reject 0.3 and more."""

@@ -193,6 +193,7 @@ def test_draws_are_centred_by_those_far_away(chains: bool) -> None:
     np.testing.assert_allclose(sums.distant_means, expected, rtol=1e-12, atol=1e-14)
 
 
+@pytest.mark.slow
 def test_centring_by_distant_draws_leaves_the_trace_without_bias() -> None:
     """The mean over many samples is 0, where draws that are centred by all give d."""
     rng, rows, d = np.random.default_rng(6), 40, 10
