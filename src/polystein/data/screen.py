@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from polystein._lib.columnwise import least_and_largest
 from polystein.data.coordinates import Frame
-from polystein.data.cores import MANY_ROWS, on_threads
-from polystein.data.passes import Tick, cores, every_row, rows_of_few_columns, run_pass
+from polystein.data.passes import Tick, cores, every_row, on_threads, rows_of_few_columns, run_pass
 from polystein.data.source import Block, Source, chosen_rows
 from polystein.data.split import LEAST_ROWS, Partition
 from polystein.data.weight_sums import effective_weights
@@ -26,6 +25,8 @@ MOST_REPEATS_IN_ONE_DIMENSION = 0.1
 LEAST_PAIR_WEIGHT = 1e-12
 # If one draw makes up more than this part of a variance, the others look alike beside it.
 MOST_OF_A_VARIANCE = 0.5
+# For fewer rows a thread is not worth the time that it takes to start.
+MANY_ROWS = 2**20
 # 2^64 divided by the golden ratio: its multiples are spread evenly.
 _FIRST_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
