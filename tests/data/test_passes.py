@@ -1,5 +1,6 @@
 """The loop over rows: every chosen row once, in time order, in blocks."""
 
+import threading
 import time
 from typing import Any
 
@@ -12,9 +13,12 @@ from polystein.data.passes import (
     SERIAL,
     Tick,
     block_rows,
+    cores,
     every_row,
+    executed_by,
     first_block,
     gathered,
+    on_threads,
     run_pass,
     visit_blocks,
 )
@@ -285,3 +289,17 @@ def test_rows_without_weight_are_gathered_with_weights_of_zero() -> None:
     sample = ps.Sample(draws, -draws, log_weights=log_weights)
     assert gathered(sample, [Rows(0, 20, 40)])[2].tolist() == [0.0] * 20
     assert gathered(sample, [Rows(0, 0, 40)])[2].sum() == pytest.approx(1.0)
+
+
+def test_parts_are_worked_on_in_their_order() -> None:
+    met, here = threading.Barrier(2), threading.get_ident()
+
+    def work(part: int) -> tuple[int, bool]:
+        met.wait(timeout=60)  # both are at work at the same time
+        return part, threading.get_ident() == here
+
+    with executed_by(Threads(2)):
+        assert cores() == 2
+        assert on_threads(work, [3, 4]) == [(3, False), (4, False)]
+    alone = on_threads(lambda part: (part, threading.get_ident() == here), [3, 4])
+    assert alone == [(3, True), (4, True)]

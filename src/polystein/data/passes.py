@@ -1,48 +1,45 @@
 """The only loop over rows: a pass reads the chosen rows once and feeds any number of accumulators.
 
-Blocks are cut so that they stay in a core's cache. Chains shorter than a block are joined, and
+Blocks are small enough to stay in a core's cache. Chains shorter than a block are joined, and
 rows that a split chose at random are gathered, so that blocks are full whatever the layout is.
-A group of rows that a source stores together is read as a whole, once.
+Rows that a source stores together are read together, once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 from threading import Lock
-from typing import Protocol, Self
+from typing import Protocol, Self, TypeVar
 
 import numpy as np
 
 from polystein._lib.arguments import require_progress
 from polystein._lib.threads import one_blas_thread
-from polystein.data.source import Block, ChainRows, Rows, Source
+from polystein.data.source import Block, ChainRows, Layout, Rows, Source
 from polystein.types import FloatArray, Progress
 
+# Limits of a block, in numbers of draws (8 bytes each) or in rows.
 # Draws, scores and two powers of 24,576 numbers each fill 768 KB: they stay in a
 # core's second-level cache from the first power to the last.
 BLOCK_ELEMENTS = 24_576
-# A matrix product over fewer rows than columns spends its time on its output.
-ROWS_PER_COLUMN = 2
-# BLAS uses one thread for the products of fewer numbers than this anyway.
-_WORTH_A_LIMIT, _NO_LIMIT = 2**17, nullcontext()
-# Up to so many blocks it does not matter how full they are.
-_FEW_BLOCKS = 16
-# Work of dozens of steps leaves that cache anyway: blocks so many times as long take fewer steps.
-_LONG_BLOCKS = 2
-# A sample of so few numbers, 512 KiB, and of so few blocks is one block: what a block costs beside
-# its arithmetic counts for more there than what stays in cache.
-_SMALL_SAMPLE, _SMALL_BLOCKS = 2**16, 3
-# Blocks of many columns take at most so many numbers, 16 MiB of draws and as much of scores.
-MOST_NUMBERS = 2**21
-# Where work on a block holds dozens of its size, and columns are more than this, it is 2 MiB.
-MANY_DIMENSIONS, FEW_NUMBERS = 512, 2**18
 # Longer blocks of few columns gain nothing: the fixed cost of a block is negligible by then.
 MOST_ROWS = 8_192
+# Blocks of many columns have at most this many, 16 MiB of draws and as much of scores ...
+MOST_NUMBERS = 2**21
+# ... and 2 MiB where dozens of arrays of a block's size are held, or few columns are looked at.
+FEW_NUMBERS = 2**18
+# A sample of up to 512 KiB in up to three blocks is one block: what a block costs beside its
+# arithmetic counts for more than what stays in cache.
+SMALL_SAMPLE, SMALL_BLOCKS = 2**16, 3
+
+# BLAS uses one thread for the products of fewer numbers than this anyway.
+_WORTH_A_LIMIT = 2**17
 # The allocator is to keep twice this many numbers, 32 MiB, when they are freed.
 _KEPT = 2**21
 
@@ -65,7 +62,7 @@ class Accumulator(Protocol):
 
 
 class Executor(Protocol):
-    """Runs a pass over stretches of rows."""
+    """Runs a pass over rows."""
 
     #: How many cores a pass has.
     count: int = 1
@@ -115,14 +112,12 @@ class Serial(Executor):
         size: int,
     ) -> None:
         """Feed every block, of at most `size` rows, to every accumulator."""
-
-        def feed(block: Block) -> None:
-            for accumulator in accumulators:
-                accumulator.update(block)
-
-        _visit(_read_blocks(source, rows, size), feed, tick)
+        updates = [accumulator.update for accumulator in accumulators]
+        _visit(_read_blocks(source, rows, size), updates, tick)
 
 
+_Part = TypeVar("_Part")
+_Found = TypeVar("_Found")
 SERIAL = Serial()
 _EXECUTOR: ContextVar[Executor] = ContextVar("executor", default=SERIAL)
 _TICK: ContextVar[Tick | None] = ContextVar("tick", default=None)
@@ -166,10 +161,10 @@ def run_pass(
 ) -> None:
     """Read the chosen rows once, in time order, and feed all accumulators.
 
-    ``most`` is for what takes more memory than the rows themselves: no block has more rows.
-    ``least`` is for what looks at few columns, to which what stays in cache does not matter: blocks
-    are cut at so many rows or more. ``many_steps`` is for what takes dozens of steps on a block:
-    blocks are longer.
+    No block has more than ``most`` rows, for work that takes more memory than the rows themselves.
+    Blocks have at least ``least`` rows where there are as many, for work that looks at few columns.
+    They are longer with ``many_steps``, for work of dozens of steps on a block, which leaves the
+    cache anyway.
 
     BLAS works on one thread meanwhile: its threads gain nothing on products of one block, and
     wait for each other where other programs are at work.
@@ -178,8 +173,8 @@ def run_pass(
     given: Executor = executor or source.executor or _EXECUTOR.get()
     executor = SERIAL if source.sequential else given
     tick = tick or _TICK.get() or Tick()
-    with _few_blas_threads(source):
-        size = max(least, _size(source, most, many_steps))
+    size = max(least, _size(source.layout, most, many_steps))
+    with _few_blas_threads(source.layout):
         executor.run(source, list(rows), accumulators, tick, size)
 
 
@@ -193,14 +188,25 @@ def visit_blocks(
 ) -> None:
     """Hand over the blocks of the chosen rows in time order, to what cannot be merged."""
     tick = tick or _TICK.get() or Tick()
-    with _few_blas_threads(source):
-        _visit(_read_blocks(source, rows, _size(source, most)), visit, tick)
+    with _few_blas_threads(source.layout):
+        _visit(_read_blocks(source, rows, _size(source.layout, most)), [visit], tick)
 
 
-def _few_blas_threads(source: Source) -> AbstractContextManager[None]:
-    """One thread for BLAS, where a pass takes longer than saying so."""
-    numbers = source.layout.total * source.layout.dimension
-    return one_blas_thread() if numbers >= _WORTH_A_LIMIT else _NO_LIMIT
+def on_threads(work: Callable[[_Part], _Found], parts: Iterable[_Part]) -> list[_Found]:
+    """What becomes of every part, on as many threads as passes have cores.
+
+    It must be work that frees Python's lock.
+    """
+    if cores() == 1:
+        return [work(part) for part in parts]
+    with ThreadPoolExecutor(cores()) as pool:
+        return list(pool.map(work, parts))
+
+
+def _few_blas_threads(layout: Layout) -> AbstractContextManager[None]:
+    """One thread for BLAS, where a pass takes longer than setting that."""
+    many = layout.total * layout.dimension >= _WORTH_A_LIMIT
+    return one_blas_thread() if many else nullcontext()
 
 
 @cache
@@ -217,30 +223,34 @@ def _keep_freed_memory() -> None:
 
 
 def _visit(
-    blocks: Iterable[Block], visit: Callable[[Block], object], tick: Callable[[int], None]
+    blocks: Iterable[Block],
+    visits: Sequence[Callable[[Block], object]],
+    tick: Callable[[int], None],
 ) -> None:
     """Hand over one block after the other."""
     _keep_freed_memory()
     # Overflow becomes infinity, which is reported where sums are used.
     with np.errstate(over="ignore", invalid="ignore"):
         for block in blocks:
-            visit(block)
-            tick(block.rows)
+            for visit in visits:
+                visit(block)
+            tick(len(block.draws))
 
 
 def block_rows(dimension: int) -> int:
     """Rows of a block that stays in cache but still fills a matrix product."""
-    full = min(ROWS_PER_COLUMN * dimension, max(1, MOST_NUMBERS // dimension))
+    # A matrix product over fewer rows than columns spends its time on its output.
+    full = min(2 * dimension, max(1, MOST_NUMBERS // dimension))
     return min(MOST_ROWS, max(BLOCK_ELEMENTS // dimension, full))
 
 
 def rows_of_many_arrays(dimension: int) -> int | None:
     """Most rows of a block in many dimensions, for work that holds dozens of arrays of a block."""
-    return None if dimension <= MANY_DIMENSIONS else max(1, FEW_NUMBERS // dimension)
+    return None if dimension <= 512 else max(1, FEW_NUMBERS // dimension)
 
 
 def rows_of_few_columns(dimension: int) -> int:
-    """Rows of a block of which few columns are looked at: what a block costs is all that counts."""
+    """Rows of a block of which few columns are looked at: only the cost of a block matters."""
     return min(MOST_ROWS, max(1, FEW_NUMBERS // dimension))
 
 
@@ -250,14 +260,14 @@ def every_row(source: Source) -> Iterator[Rows]:
         yield Rows(chain, 0, length)
 
 
-def _size(source: Source, most: int | None, many_steps: bool = False) -> int:
+def _size(layout: Layout, most: int | None, many_steps: bool = False) -> int:
     """Most rows of a block."""
-    dimension, total = source.layout.dimension, source.layout.total
+    dimension, total = layout.dimension, layout.total
     size = block_rows(dimension)
     if many_steps and size * dimension <= BLOCK_ELEMENTS:
-        size = min(_LONG_BLOCKS * size, max(size, MOST_ROWS))
-    small = total * dimension <= _SMALL_SAMPLE
-    if small and total <= min(_SMALL_BLOCKS * size, MOST_ROWS):
+        size = min(2 * size, max(size, MOST_ROWS))
+    small = total * dimension <= SMALL_SAMPLE
+    if small and total <= min(SMALL_BLOCKS * size, MOST_ROWS):
         size = max(size, total)
     return size if most is None else max(1, min(size, most))
 
@@ -266,19 +276,19 @@ def _read_blocks(source: Source, rows: Iterable[Rows], size: int) -> Iterator[Bl
     """The chosen rows in blocks of at most `size`, in time order."""
     waiting: list[Rows | Block] = []
     held = 0
-    for stretch in rows:
-        length = stretch.stop - stretch.start
-        short = stretch.mask is None and length <= size
+    for chosen in rows:
+        length = chosen.stop - chosen.start
+        short = chosen.mask is None and length <= size
         if waiting and not (short and held + length <= size):
             yield _read_together(source, waiting)
             waiting, held = [], 0
-        if stretch.mask is not None:
-            yield from _gathered_blocks(source, stretch, size)
+        if chosen.mask is not None:
+            yield from _gathered_blocks(source, chosen, size)
         elif short:
-            waiting += [stretch] if length else []
+            waiting += [chosen] if length else []
             held += length
         else:
-            for block in _consecutive_blocks(source, stretch, size):
+            for block in _consecutive_blocks(source, chosen, size):
                 if waiting:
                     yield _read_together(source, waiting)
                 # The end of a long chain is joined to the next one, if that is short.
@@ -288,7 +298,7 @@ def _read_blocks(source: Source, rows: Iterable[Rows], size: int) -> Iterator[Bl
 
 
 def _read_together(source: Source, parts: list[Rows | Block]) -> Block:
-    """One block of stretches and of what was read already."""
+    """One block of rows of several chains, and of what was read already."""
     if source.read_chains is not None and len(parts) > 1 and _alike(parts):
         first, count = parts[0], len(parts)
         return source.read_chains(first.chain, first.chain + count, *first[1:3])
@@ -312,33 +322,31 @@ def first_block(source: Source) -> Block:
 def gathered(source: Source, rows: Iterable[Rows]) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Draws and scores of the chosen rows at once, (n, d), and weights that sum to 1.
 
-    The weights are zero if none of these rows has any.
-    Each stretch is read as a whole, so that one stretch of an array in memory is no copy.
+    The weights are zero if none of these rows has any. Consecutive rows of one chain of an array
+    in memory are no copy.
     """
-    together = _joined([block for stretch in rows for block in _selected(source, stretch)])
+    together = _joined([block for chosen in rows for block in _selected(source, chosen)])
     weights = together.weights_or_ones
     total = float(weights.sum())
     return together.draws, together.scores, weights / total if total > 0.0 else weights
 
 
-def _consecutive_blocks(source: Source, stretch: Rows, size: int) -> Iterator[Block]:
+def _consecutive_blocks(source: Source, rows: Rows, size: int) -> Iterator[Block]:
     """Blocks of at most `size` rows of one chain; what is stored together is read at once."""
-    for span in into_blocks([stretch], size, read_at_once(source)):
-        block = source.read(span.chain, span.start, span.stop)
+    for chain, start, stop, _ in into_blocks([rows], size, read_at_once(source)):
+        block = source.read(chain, start, stop)
         for low in range(0, block.rows, size):
             yield block if block.rows <= size else block.part(low, min(low + size, block.rows))
 
 
-def _gathered_blocks(source: Source, stretch: Rows, size: int) -> Iterator[Block]:
-    """Blocks of at most `size` rows out of those of one chain that a mask chose.
-
-    Each is gathered when it is asked for, in memory that the block before it had.
-    """
-    short = stretch.stop - stretch.start <= size
+def _gathered_blocks(source: Source, rows: Rows, size: int) -> Iterator[Block]:
+    """Blocks of at most `size` rows out of those of one chain that a mask chose."""
+    short = rows.stop - rows.start <= size
     for chain, start, stop, mask in (
-        [stretch] if short else into_blocks([stretch], size, read_at_once(source))
+        [rows] if short else into_blocks([rows], size, read_at_once(source))
     ):
-        index = np.zeros(0, dtype=np.intp) if mask is None else mask.nonzero()[0]
+        assert mask is not None
+        index = np.flatnonzero(mask)
         if index.size == 0:
             continue
         block = source.read(chain, start, stop)
@@ -353,14 +361,14 @@ def read_at_once(source: Source) -> int:
 
 
 def into_blocks(rows: Iterable[Rows], size: int, grain: int = 1) -> Iterator[Rows]:
-    """Cut stretches into ones of which about `size` rows are chosen, between groups of rows."""
+    """The rows in parts of which about `size` are chosen; `grain` rows stay together."""
     for chain, start, stop, mask in rows:
         step = size
-        if mask is not None and stop - start > _FEW_BLOCKS * size:
+        if mask is not None:
             # Blocks of rows chosen at random are nearly as full as those of consecutive rows; an
-            # eighth is left for chance, so that hardly any block has to be cut in two.
+            # eighth is left for chance, so that hardly any part takes two blocks.
             chosen = max(1, int(np.count_nonzero(mask)))
-            step = max(1, size * (stop - start) * 7 // (8 * chosen))
+            step = max(size, size * (stop - start) * 7 // (8 * chosen))
         step = max(grain, step - step % grain)
         for low, high in pairwise([start, *range(start - start % grain + step, stop, step), stop]):
             if low < high:
@@ -368,14 +376,14 @@ def into_blocks(rows: Iterable[Rows], size: int, grain: int = 1) -> Iterator[Row
                 yield Rows(chain, low, high, part)
 
 
-def _selected(source: Source, stretch: Rows) -> Iterator[Block]:
-    """Read a stretch and keep the rows of its mask; nothing is read if none is kept."""
-    if stretch.mask is None:
-        yield source.read(stretch.chain, stretch.start, stretch.stop)
+def _selected(source: Source, rows: Rows) -> Iterator[Block]:
+    """Read rows of a chain and keep those of the mask; nothing is read if none is kept."""
+    if rows.mask is None:
+        yield source.read(rows.chain, rows.start, rows.stop)
         return
-    index = np.flatnonzero(stretch.mask)
+    index = np.flatnonzero(rows.mask)
     if index.size:
-        yield source.read(stretch.chain, stretch.start, stretch.stop).take(index)
+        yield source.read(rows.chain, rows.start, rows.stop).take(index)
 
 
 def _joined(blocks: list[Block]) -> Block:
@@ -384,7 +392,7 @@ def _joined(blocks: list[Block]) -> Block:
         return blocks[0]
     weighted = blocks[0].weights is not None
     ends = np.cumsum([0, *(block.rows for block in blocks)]).tolist()
-    runs = (
+    chains = (
         ChainRows(block.chain, block.start, low, high)
         for block, (low, high) in zip(blocks, pairwise(ends), strict=True)
     )
@@ -394,5 +402,5 @@ def _joined(blocks: list[Block]) -> Block:
         np.concatenate([block.weights_or_ones for block in blocks]) if weighted else None,
         blocks[0].chain,
         blocks[0].start,
-        tuple(runs),
+        tuple(chains),
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from polystein._lib.numerics import EPSILON, TINY
 from polystein.types import FloatArray
 
 # A generalised Pareto tail of index k has a finite variance for k < 1/2.
@@ -119,11 +120,10 @@ def _fitted_index(exceedances: FloatArray) -> float:
     points = 30 + int(np.sqrt(size))
     quartile = exceedances[int(size / 4.0 + 0.5) - 1]
     grid = 1.0 - np.sqrt(points / (np.arange(1.0, points + 1.0) - 0.5))
-    grid = grid / (3.0 * max(quartile, np.finfo(float).tiny)) + 1.0 / exceedances[-1]
+    grid = grid / (3.0 * max(quartile, TINY)) + 1.0 / exceedances[-1]
     indices = np.mean(np.log1p(-grid[:, None] * exceedances), axis=1)
     likelihood = size * (np.log(-grid / indices) - indices - 1.0)
-    with np.errstate(over="ignore"):
-        weights = 1.0 / np.sum(np.exp(likelihood - likelihood[:, None]), axis=1)
-    weights = np.where(weights > 10.0 * np.finfo(float).eps, weights, 0.0)
-    centre = float(np.sum(grid * weights) / weights.sum())
+    weights = np.exp(likelihood - likelihood.max())
+    weights[weights <= 10.0 * EPSILON * weights.sum()] = 0.0
+    centre = float(grid @ weights / weights.sum())
     return float(np.mean(np.log1p(-centre * exceedances)))

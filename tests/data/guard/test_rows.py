@@ -323,8 +323,7 @@ def test_the_weight_of_a_draw_counts() -> None:
 def test_many_keys_are_sorted_on_several_cores(
     n_jobs: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("guard.rows", "cores"):
-        monkeypatch.setattr(f"polystein.data.{module}.MANY_ROWS", 100)
+    monkeypatch.setattr("polystein.data.guard.rows.MANY_ROWS", 100)
     draws = np.random.default_rng(0).standard_normal((400, 2))
     twice = np.concatenate([draws, draws[:200]])
     with pytest.raises(ps.InputError, match="200 of 600 rows repeat another row"):

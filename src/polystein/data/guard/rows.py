@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polystein.data.coordinates import Frame
-from polystein.data.cores import MANY_ROWS, on_threads
-from polystein.data.passes import cores, every_row, rows_of_few_columns, run_pass
+from polystein.data.passes import cores, every_row, on_threads, rows_of_few_columns, run_pass
 from polystein.data.source import Block, Layout, Rows, Source, chosen_rows
 from polystein.data.split import LEAST_ROWS, Partition
 from polystein.data.weight_sums import effective_weights
@@ -34,6 +33,8 @@ MOST_ROWS, _CHAINS, _BLOCKS = 4096, 16, 8
 MOST_NUMBERS, _FEWEST_OF_MANY = 2**20, 256
 #: Fewer rows than this are not judged.
 FEWEST_SCREENED = 50
+#: For fewer rows a thread is not worth the time that it takes to start.
+MANY_ROWS = 2**20
 
 
 def forbid_duplicates(source: Source) -> None:
