@@ -1,13 +1,15 @@
 """Tables that stay in their files: every stretch is what the array has, every chunk read once."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import polystein as ps
 from polystein._lib.arrays import in_double
-from polystein.scale.stores import ArrayTable, Groups
+from polystein.data.source import Layout
+from polystein.scale.stores import ArrayTable, LabelledTable, Table
 from tests.scale.doubles import ChunkedArray, chains, rows
 
 
@@ -16,7 +18,7 @@ from tests.scale.doubles import ChunkedArray, chains, rows
 def test_any_stretch_is_that_of_the_array(chunk: int, shape: tuple[int, ...]) -> None:
     values = np.arange(float(np.prod(shape))).reshape(shape)
     table = ArrayTable(ChunkedArray(values, chunk), "draws")
-    for chain in range(len(table.shape.lengths)):
+    for chain in range(len(table.layout.lengths)):
         whole = values[chain] if values.ndim == 3 else values
         for start, stop in [(0, 100), (0, 1), (3, 50), (7, 14), (99, 100), (13, 93), (20, 21)]:
             assert np.array_equal(table.read(chain, start, stop), whole[start:stop])
@@ -32,21 +34,26 @@ def test_reading_forwards_decodes_every_chunk_once() -> None:
     assert len(array.decoded) == 12
 
 
-def test_groups_of_any_sizes_are_joined() -> None:
-    values, bounds = np.arange(20.0)[:, None], [0, 3, 4, 11, 20]
-    decoded: list[tuple[int, int]] = []
+class Listed(Table):
+    """A column in chunks of any sizes, which writes down what is decoded."""
 
-    def decode(chain: int, first: int, last: int) -> np.ndarray:
-        decoded.append((first, last))
-        return values[bounds[first] : bounds[last]]
+    def __init__(self, values: np.ndarray, bounds: list[int]) -> None:
+        super().__init__(Layout((len(values),), 1, False), bounds)
+        self.values, self.decoded = values, list[tuple[int, int]]()
 
-    groups = Groups(bounds, decode)
+    def decode(self, chain: int, start: int, stop: int) -> np.ndarray:
+        self.decoded.append((start, stop))
+        return self.values[start:stop]
+
+
+def test_chunks_of_any_sizes_are_joined() -> None:
+    table = Listed(np.arange(20.0)[:, None], [0, 3, 4, 11, 20])
     for start in range(20):
         for stop in range(start + 1, 21):
-            assert np.array_equal(groups.read(0, start, stop), values[start:stop])
-    decoded.clear()
-    groups.read(0, 1, 15)  # the groups that are read in part stand alone
-    assert decoded == [(0, 1), (1, 3), (3, 4)]
+            assert np.array_equal(table.read(0, start, stop), table.values[start:stop])
+    table.decoded.clear()
+    table.read(0, 1, 15)  # the chunks that are read in part stand alone
+    assert table.decoded == [(0, 3), (3, 11), (11, 20)]
 
 
 def test_a_memmap_is_copied_and_left_alone(tmp_path: Path) -> None:
@@ -142,3 +149,52 @@ def test_a_lost_chunk_of_some_columns_is_no_chunk_of_zeros() -> None:
     array.lost, array.columns = {7}, slice(1, 2)
     with pytest.raises(ps.InputError, match=r"at block 7: chunk 7 was never written or is lost"):
         ps.psd(ps.from_store(array, lambda x: -x), order=1)
+
+
+# xarray
+
+
+class DataArray:
+    """What a table needs of a DataArray that is backed by Dask."""
+
+    def __init__(self, values: Any, dims: tuple[str, ...], name: str, chunk: int) -> None:
+        self.values, self.dims, self.name, self._chunk = values, dims, name, chunk
+        self.sizes = dict(zip(dims, values.shape, strict=True))
+        length = self.sizes.get("draw", 1)
+        self.chunksizes = {"draw": tuple(np.diff([*range(0, length, chunk), length]).tolist())}
+
+    def isel(self, place: dict[str, Any]) -> Any:
+        index = tuple(place.get(dim, slice(None)) for dim in self.dims)
+        return DataArray(np.asarray(self.values[index]), self.dims[-self.values[index].ndim :],
+                         self.name, self._chunk)  # fmt: skip
+
+
+class Dataset(dict[str, DataArray]):
+    """Several variables by name."""
+
+    @property
+    def data_vars(self) -> list[str]:
+        return list(self)
+
+
+def test_variables_stand_side_by_side_under_their_names() -> None:
+    draws, _ = chains(2, 50, 7)
+    dims = ("chain", "draw")
+    table = LabelledTable(
+        Dataset(
+            mu=DataArray(draws[..., 0], dims, "mu", 20),
+            theta=DataArray(draws[..., 1:].reshape(2, 50, 2, 3), (*dims, "a", "b"), "theta", 20),
+        ),
+        "draws",
+    )
+    assert table.names is not None
+    assert table.names[:3] == ("mu", "theta[0, 0]", "theta[0, 1]")
+    assert (table.layout.lengths, table.layout.dimension, table.grain) == ((50, 50), 7, 20)
+    for chain, start, stop in [(0, 0, 50), (1, 13, 41), (1, 49, 50)]:
+        assert np.array_equal(table.read(chain, start, stop), draws[chain, start:stop])
+
+
+def test_dimensions_in_another_order_are_refused() -> None:
+    draws, _ = chains(2, 50, 2)
+    with pytest.raises(ps.InputError, match=r"transpose\('chain', 'draw', \.\.\.\)"):
+        LabelledTable(DataArray(draws, ("draw", "chain", "a"), "x", 20), "draws")

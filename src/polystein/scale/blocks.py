@@ -14,9 +14,7 @@ from polystein._lib.arguments import require_progress
 from polystein._lib.arrays import in_double
 from polystein.data.source import Block, Layout, Source, checked_names
 from polystein.errors import InputError, PolysteinError
-from polystein.scale.sources import evaluation, require_finite
-from polystein.scale.spill import EvaluatedScores
-from polystein.scale.stores import Shape
+from polystein.scale.sources import EvaluatedScores, evaluation, require_finite
 from polystein.types import FloatArray, Progress, ScoreFunction
 
 _ONCE = (
@@ -50,9 +48,8 @@ class BlockSource(Source):
         require_progress(progress)
         self._blocks, self._walk = blocks, _Walk(blocks, paired=score is None)
         rows, dimension = _declared(blocks) or self._counted(progress)
-        shape = Shape((rows,), dimension, chains=False)
-        self._score = None if score is None else EvaluatedScores(score, shape, cache)
         self.layout = Layout((rows,), dimension, time_ordered=False)
+        self._score = None if score is None else EvaluatedScores(score, self.layout, cache)
         self.names = checked_names(names, dimension)
 
     def _counted(self, progress: Progress | None) -> tuple[int, int]:

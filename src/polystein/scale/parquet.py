@@ -4,42 +4,33 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from polystein.data.parquet import ParquetFile
+from polystein.data.source import Layout
 from polystein.errors import InputError
-from polystein.scale.stores import Groups, Shape
+from polystein.scale.stores import Table
 from polystein.types import FloatArray
 
 
-class ParquetTable:
+class ParquetTable(Table):
     """The rows of a Parquet file, or of all files of a folder in the order of their names."""
-
-    names: tuple[str, ...] | None
 
     def __init__(self, path: Path, argument: str) -> None:
         files = [ParquetFile(file, argument, "scale") for file in _paths(path, argument)]
         _require_same_columns(files, argument)
-        self._places = [
-            (file, group) for file in files for group, size in enumerate(file.sizes) if size
-        ]
-        if not self._places:
+        sizes = {(file, k): size for file in files for k, size in enumerate(file.sizes) if size}
+        if not sizes:
             raise InputError(f"`{argument}` must not be empty; got {path} without rows")
-        bounds = np.cumsum([0, *(file.sizes[group] for file, group in self._places)])
-        self.names = files[0].names
-        self.shape = Shape((int(bounds[-1]),), len(self.names), chains=False)
-        self.grain = int(np.diff(bounds).max())
-        self._groups = Groups(bounds, self._decoded)
+        self._row_groups, names = list(sizes), files[0].names
+        bounds = np.cumsum([0, *sizes.values()]).tolist()
+        super().__init__(Layout((bounds[-1],), len(names), time_ordered=False), bounds, names)
 
-    def read(self, chain: int, start: int, stop: int) -> NDArray[Any]:
-        """Rows ``start:stop``."""
-        return self._groups.read(chain, start, stop)
-
-    def _decoded(self, chain: int, first: int, last: int) -> FloatArray:
-        return np.concatenate([file.read(group) for file, group in self._places[first:last]])
+    def decode(self, chain: int, start: int, stop: int) -> FloatArray:
+        """Rows ``start:stop``, which make up whole row groups."""
+        first, last = np.searchsorted(self._bounds, (start, stop)).tolist()
+        return np.concatenate([file.read(k) for file, k in self._row_groups[first:last]])
 
 
 def _require_same_columns(files: list[ParquetFile], argument: str) -> None:
