@@ -19,9 +19,8 @@ from polystein.data.source import Source
 from polystein.errors import InputError, PolysteinError
 from polystein.scale.blocks import BlockSource
 from polystein.scale.dask import from_dask
-from polystein.scale.parquet import ParquetTable
 from polystein.scale.sources import EvaluatedScores, StoredSource
-from polystein.scale.stores import ArrayTable, LabelledTable, Table
+from polystein.scale.stores import ArrayTable, LabelledTable, ParquetTable, Table
 from polystein.types import Array, Progress, ScoreFunction
 
 #: How the names of files end that hold arrays by name, "draws" and "scores".
