@@ -2,6 +2,7 @@
 
 import os
 import signal
+import struct
 import subprocess
 import sys
 import threading
@@ -9,6 +10,7 @@ import time
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -33,14 +35,14 @@ def draws(monkeypatch: pytest.MonkeyPatch) -> Iterator[np.ndarray]:
     monkeypatch.setattr("polystein.data.passes.BLOCK_ELEMENTS", 300)
     monkeypatch.setattr("polystein.scale.threads.FEWEST_NUMBERS", 0)
     monkeypatch.setattr("polystein.scale.threads.can_fork", lambda source: True)
-    children, fork = list[int](), forks._fork
+    children, fork = list[int](), os.fork
 
     def remembered() -> int:
         child = fork()
         children.append(child)
         return child
 
-    monkeypatch.setattr(forks, "_fork", remembered)
+    monkeypatch.setattr(os, "fork", remembered)
     yield 1.02 * np.random.default_rng(0).standard_normal((20_000, 3))
     for child in children:
         with pytest.raises(ChildProcessError):
@@ -91,24 +93,6 @@ def test_rows_are_worked_on_by_other_processes_and_merged_in_order(draws: np.nda
     assert len(noted.processes) == 2
     assert os.getpid() in noted.processes
     assert noted.starts == list(range(0, 20_000, 100))
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="other pipes have one size")
-def test_a_pipe_holds_more_than_one_result(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where it cannot be made wider, it is a pipe all the same."""
-    import fcntl
-
-    for allowed in (True, False):
-        if not allowed:
-            monkeypatch.setattr(forks, "PIPE_BYTES", 2**31 - 1)  # more than anybody may have
-        reading, writing = forks._wide_pipe()
-        try:
-            wide = fcntl.fcntl(writing, fcntl.F_GETPIPE_SZ) == forks.PIPE_BYTES
-            os.write(writing, b"sums")
-            assert (wide, os.read(reading, 4)) == (allowed, b"sums")
-        finally:
-            os.close(reading)
-            os.close(writing)
 
 
 def fails() -> None:
@@ -172,14 +156,14 @@ def test_a_process_that_is_killed_while_it_sends_is_an_error_here(
 
     def half_sent(fold: Any, part: Any) -> Any:
         found = made(fold, part)
-        os.write(writing[0], found[: len(found) // 2])
+        os.write(writing[0], struct.pack("!i", len(found)) + found[: len(found) // 2])
         is_killed()
 
     writing, pipe = list[int](), os.pipe
 
     def remembered() -> tuple[int, int]:
         ends = pipe()
-        writing[:] = ends[1:]
+        writing.append(ends[1])
         return ends
 
     monkeypatch.setattr(forks, "_outcome", half_sent)
@@ -204,9 +188,9 @@ PROGRAM = """
 import os, signal, sys, time
 import numpy as np
 import polystein as ps
-from polystein.scale import forks, threads
+from polystein.scale import threads
 
-threads.FEWEST_NUMBERS, fork, first = 0, forks._fork, os.getpid()
+threads.FEWEST_NUMBERS, fork, first = 0, os.fork, os.getpid()
 threads.can_fork = lambda source: True
 # A shell lets what it runs in the background ignore interrupts.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -218,7 +202,7 @@ def noted():
         print(child, flush=True)
     return child
 
-forks._fork = noted
+os.fork = noted
 draws = np.random.default_rng(0).standard_normal((60_000, 40))
 try:
     ps.psd(draws, -draws, order=4, n_jobs=3, progress=lambda done, total: {at_progress})
@@ -294,5 +278,10 @@ def test_only_arrays_of_few_columns_without_other_threads_are_forked(
     monkeypatch.setattr(threading, "active_count", lambda: 2)
     assert not can_fork(ps.Sample(narrow, narrow))
     monkeypatch.setattr(threading, "active_count", lambda: 1)
+    monkeypatch.setattr(
+        "polystein.scale.forks.current_process", lambda: SimpleNamespace(daemon=True)
+    )
+    assert not can_fork(ps.Sample(narrow, narrow))
+    monkeypatch.undo()
     monkeypatch.setattr("polystein.scale.forks.sys.platform", "win32")
     assert not can_fork(ps.Sample(narrow, narrow))

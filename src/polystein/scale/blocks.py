@@ -14,9 +14,7 @@ from polystein._lib.arguments import require_progress
 from polystein._lib.arrays import in_double
 from polystein.data.source import Block, Layout, Source, checked_names
 from polystein.errors import InputError, PolysteinError
-from polystein.scale.sources import evaluation, require_finite
-from polystein.scale.spill import EvaluatedScores
-from polystein.scale.stores import Shape
+from polystein.scale.sources import EvaluatedScores, evaluation, require_finite
 from polystein.types import FloatArray, Progress, ScoreFunction
 
 _ONCE = (
@@ -50,9 +48,8 @@ class BlockSource(Source):
         require_progress(progress)
         self._blocks, self._walk = blocks, _Walk(blocks, paired=score is None)
         rows, dimension = _declared(blocks) or self._counted(progress)
-        shape = Shape((rows,), dimension, chains=False)
-        self._score = None if score is None else EvaluatedScores(score, shape, cache)
         self.layout = Layout((rows,), dimension, time_ordered=False)
+        self._score = None if score is None else EvaluatedScores(score, self.layout, cache)
         self.names = checked_names(names, dimension)
 
     def _counted(self, progress: Progress | None) -> tuple[int, int]:
@@ -124,16 +121,13 @@ class _Walk:
         #: What each block was in the first walk, by its number.
         self.digests: dict[int, dict[str, tuple[int, int]]] = {}
         self.width: int | None = None
-        self._begin()
-
-    def _begin(self) -> None:
-        self._iterator: Iterator[Any] | None = None
-        self._draws = self._scores = np.empty((0, 0))
-        self.number, self.start, self.stop, self._ended = -1, 0, 0, False
+        self.restart()
 
     def restart(self) -> None:
         """Go back to before the first block."""
-        self._begin()
+        self._iterator: Iterator[Any] | None = None
+        self._draws = self._scores = np.empty((0, 0))
+        self.number, self.start, self.stop, self._ended = -1, 0, 0, False
 
     def advance(self) -> bool:
         """Go to the next block that has rows; whether there is one."""
@@ -149,13 +143,13 @@ class _Walk:
         return False
 
     def has_more(self, total: int) -> bool:
-        """Whether rows follow after these; the walk is over then, whatever is made of it."""
+        """Whether rows follow after ``total`` rows; the walk is over then."""
         more = self.stop != total
         while not self._ended and not more:
             found = self._next()
             more = found is not None and len(found[0]) > 0
         # Whoever makes the blocks may have used the memory of the last one again.
-        self._begin()
+        self.restart()
         return more
 
     def _next(self) -> tuple[NDArray[Any], NDArray[Any]] | None:
@@ -169,7 +163,7 @@ class _Walk:
         except BaseException as error:
             # A generator that was interrupted has ended, and its next pass must be a new walk.
             number = self.number + 1
-            self._begin()
+            self.restart()
             if isinstance(error, PolysteinError | MemoryError) or not isinstance(error, Exception):
                 raise
             reason = str(error) or type(error).__name__
@@ -197,15 +191,13 @@ class _Walk:
 
     def _require_same_as_before(self) -> None:
         """Blocks that are drawn anew, or shuffled, in every walk would mix different draws."""
-        parts = {"draws": self._draws, "scores": self._scores} if self._paired else {
-            "draws": self._draws
-        }  # fmt: skip
+        parts = {"draws": self._draws} | ({"scores": self._scores} if self._paired else {})
         digests = {name: (self.start, _digest(array)) for name, array in parts.items()}
         before = self.digests.setdefault(self.number, digests)
         changed = [name for name in digests if digests[name] != before[name]]
         if changed:
             number = self.number
-            self._begin()
+            self.restart()
             raise InputError(
                 f"`draws` must give the same blocks in every pass; the {changed[0]} of block "
                 f"{number} are other ones than before. Fix the seed inside of the function that "
@@ -227,9 +219,10 @@ class _Walk:
         try:
             draws[:] = in_double(self._draws[part])
             require_finite(draws, "draws", lambda row: f"{here}, row {start + row}")
-            scores[:] = in_double(self._scores[part]) if score is None else score.of(
-                draws, 0, start
-            )  # fmt: skip
+            if score is None:
+                scores[:] = in_double(self._scores[part])
+            else:
+                scores[:] = score.of(draws, 0, start)
         except PolysteinError:
             raise
         except (TypeError, ValueError, ArithmeticError, OSError) as error:
@@ -240,8 +233,8 @@ class _Walk:
 def _digest(array: NDArray[Any]) -> int:
     """A checksum of the numbers in their order; Python objects are refused when they are read.
 
-    A checksum of all bytes would take as long as `psd` takes for them. Stretches of as many words
-    are joined bit by bit before, which is as fast as memory is and finds rows in another order.
+    A checksum of all bytes would take as long as `psd` takes for them. They are folded first, by an
+    exclusive or of `_FOLDED` words at a time, which takes no longer than reading them.
     """
     if array.dtype.hasobject:
         return 0

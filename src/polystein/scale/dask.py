@@ -33,7 +33,7 @@ from polystein.errors import ClusterError, InputError, PolysteinError
 from polystein.scale.dask_graph import Reading, readings
 from polystein.types import FloatArray, ScoreFunction
 
-#: So many accumulators are merged by one task.
+#: How many accumulators one task merges.
 FAN_IN = 8
 
 

@@ -2,7 +2,7 @@
 
 Draws and scores of a chunk are read in the task that sums them: as tasks of their own they would
 travel from one worker to another. What several chunks share stays a task of its own, unless it is
-a small piece of data such as a handle of a Zarr store.
+small, such as a handle of a Zarr store.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-#: Shared data of up to so many bytes go along with every task.
+#: Most bytes of shared data that go along with every task.
 _SMALL = 2**16
 
 Graph = Mapping[Hashable, Any]
@@ -84,7 +84,7 @@ def _reached(
 
 
 def _goes_along(node: Any, uses: int) -> bool:
-    """Whether a task or a piece of data can be part of the task of every chunk that needs it."""
+    """Whether a task or a value can be part of the task of every chunk that needs it."""
     value = getattr(node, "value", node)
     # Futures stand for what the workers of a cluster hold already.
     if type(value).__module__.startswith("distributed"):

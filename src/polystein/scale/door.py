@@ -19,11 +19,8 @@ from polystein.data.source import Source
 from polystein.errors import InputError, PolysteinError
 from polystein.scale.blocks import BlockSource
 from polystein.scale.dask import from_dask
-from polystein.scale.labelled import LabelledTable
-from polystein.scale.parquet import ParquetTable
-from polystein.scale.sources import StoredSource
-from polystein.scale.spill import EvaluatedScores
-from polystein.scale.stores import ArrayTable, Table
+from polystein.scale.sources import EvaluatedScores, StoredSource
+from polystein.scale.stores import ArrayTable, LabelledTable, ParquetTable, Table
 from polystein.types import Array, Progress, ScoreFunction
 
 #: How the names of files end that hold arrays by name, "draws" and "scores".
@@ -102,7 +99,7 @@ def from_store(
         return BlockSource(blocks, score, names=names, cache=folder, progress=progress)
     left, right = _tables(draws, scores)
     if callable(right):
-        right = EvaluatedScores(right, left.shape, folder)
+        right = EvaluatedScores(right, left.layout, folder)
     source = StoredSource(left, right, names)
     require_same_labels(draws, scores)
     return source

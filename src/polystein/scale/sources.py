@@ -1,12 +1,19 @@
-"""Draws and scores that are read when they are needed: files, stores, and blocks made on the fly.
+"""Draws and scores that are read when they are needed, from files and stores.
 
-All are sources like any other (`polystein.data.source`). Rows are validated when they are read,
-and what is wrong is said together with the block that it is in.
+These are sources like any other (`polystein.data.source`). Rows are validated when they are read,
+and an error names the block that it is in. Scores of a function are evaluated block by block, and
+kept in a scratch file where one is allowed.
 """
 
 from __future__ import annotations
 
+import os
+import tempfile
+import weakref
 from collections.abc import Sequence
+from itertools import accumulate, pairwise
+from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -15,9 +22,8 @@ from polystein._lib.arrays import in_double
 from polystein.data.guard.pairing import require_same_names
 from polystein.data.source import Block, Layout, Source, checked_names
 from polystein.errors import InputError, PolysteinError
-from polystein.scale.spill import EvaluatedScores
-from polystein.scale.stores import GroupError, Table
-from polystein.types import FloatArray
+from polystein.scale.stores import ChunkError, Table
+from polystein.types import FloatArray, ScoreFunction
 
 
 class StoredSource(Source):
@@ -32,26 +38,25 @@ class StoredSource(Source):
         names: Sequence[str] | None = None,
     ) -> None:
         self._draws, self._scores = draws, scores
-        shape = draws.shape
-        if not isinstance(scores, EvaluatedScores):
+        own = draws.names
+        if isinstance(scores, Table):
             _require_same(draws, scores)
-        own = draws.names if isinstance(scores, EvaluatedScores) else draws.names or scores.names
-        self.names = checked_names(own if names is None else names, shape.dimension)
-        self.layout = Layout(shape.lengths, shape.dimension, time_ordered=shape.chains)
-        self.grain = max(draws.grain, getattr(scores, "grain", 1))
+            own = own or scores.names
+        self.layout, self.grain = draws.layout, max(draws.grain, scores.grain)
+        self.names = checked_names(own if names is None else names, draws.layout.dimension)
 
     def read(self, chain: int, start: int, stop: int) -> Block:
         """Rows ``start:stop`` of a chain, in NumPy and double precision."""
         many, shape = len(self.layout.lengths) > 1, (stop - start, self.layout.dimension)
         where = _Where(chain, start, stop, self._draws.grain, many=many)
         draws = where.valid("draws", lambda: self._draws.read(chain, start, stop), shape)
-        if isinstance(self._scores, EvaluatedScores):
-            evaluated = self._scores
-            scores = where.valid("scores", lambda: evaluated.of(draws, chain, start), shape)
-        else:
+        if isinstance(self._scores, Table):
             table = self._scores
             where = _Where(chain, start, stop, table.grain, many=many)
             scores = where.valid("scores", lambda: table.read(chain, start, stop), shape)
+        else:
+            evaluated = self._scores
+            scores = where.valid("scores", lambda: evaluated.of(draws, chain, start), shape)
         return Block(draws, scores, None, chain, start)
 
     def __repr__(self) -> str:
@@ -77,8 +82,8 @@ class _Where:
             raise
         except Exception as error:
             reason, place = str(error) or type(error).__name__, self.words
-            if isinstance(error, GroupError):
-                place = f"block {error.group}{self._of}"
+            if isinstance(error, ChunkError):
+                place = f"block {error.chunk}{self._of}"
             raise InputError(f"`{argument}` could not be read at {place}: {reason}") from error
         if rows.shape != shape:
             raise InputError(
@@ -110,7 +115,7 @@ def require_finite(rows: FloatArray, argument: str, place: Any) -> None:
 
 def _require_same(draws: Table, scores: Table) -> None:
     """Scores must belong to the draws: the same shape, and columns in the same order."""
-    if draws.shape != scores.shape:
+    if draws.layout != scores.layout:
         raise InputError(
             f"`scores` must have the shape of `draws`, {_words(draws)}; got {_words(scores)}"
         )
@@ -119,7 +124,7 @@ def _require_same(draws: Table, scores: Table) -> None:
 
 
 def _words(table: Table) -> str:
-    lengths, dimension, chains = table.shape
+    lengths, dimension, chains = table.layout
     rows = f"{len(lengths)}, {lengths[0]}" if chains else f"{lengths[0]}"
     return f"({rows}, {dimension})"
 
@@ -129,3 +134,95 @@ def evaluation(scores: object) -> str:
     if not isinstance(scores, EvaluatedScores):
         return ""
     return f", scores evaluated once in {'all' if scores.once else 'every pass'}"
+
+
+class EvaluatedScores:
+    """The scores of draws by a function; with a cache, each row is evaluated once."""
+
+    #: Any row can be evaluated on its own.
+    grain = 1
+
+    def __init__(self, function: ScoreFunction, layout: Layout, cache: Path | None) -> None:
+        self._function = function
+        # A user's function may not be safe on two threads at a time.
+        self._one_call = Lock()
+        self._spill = None if cache is None else Spill(cache, layout)
+
+    @property
+    def once(self) -> bool:
+        """Whether a row is evaluated once, and not once in every pass."""
+        return self._spill is not None
+
+    def of(self, draws: FloatArray, chain: int, start: int) -> FloatArray:
+        """The scores of draws that begin at a row of a chain."""
+        if self._spill is None:
+            return self._evaluated(draws)
+        scores = np.empty_like(draws)
+        for low, high, known in self._spill.known(chain, start, start + len(draws)):
+            part = slice(low - start, high - start)
+            if known:
+                scores[part] = self._spill.read(chain, low, high)
+            else:
+                scores[part] = self._evaluated(draws[part])
+                self._spill.write(chain, low, scores[part])
+        return scores
+
+    def _evaluated(self, draws: FloatArray) -> FloatArray:
+        with self._one_call:
+            found: Any = np.asanyarray(self._function(draws.copy()))
+        if found.shape != draws.shape:
+            raise ValueError(
+                "the function must return an array of the shape of its argument, "
+                f"{draws.shape}; it returned {found.shape}"
+            )
+        return np.array(in_double(found))
+
+
+class Spill:
+    """A scratch file with the scores of the rows that were evaluated already.
+
+    The file has no name: whatever ends the process, nothing is left behind. It is written by calls
+    that fail on a full disk. A write to a file mapped into memory would end the process there.
+    """
+
+    def __init__(self, folder: Path, layout: Layout) -> None:
+        if not folder.is_dir():
+            raise InputError(f"`cache` must be a folder that exists; got {folder}")
+        self._folder, self._width = folder, layout.dimension
+        self._first = [0, *accumulate(layout.lengths)]
+        #: Which rows of each chain were evaluated, one byte a row.
+        self._known = [np.zeros(length, dtype=bool) for length in layout.lengths]
+        try:
+            file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - closed with the source
+        except OSError as error:
+            raise InputError(f"`cache` must be a folder to write to; {folder}: {error}") from error
+        self._file = file
+        weakref.finalize(self, file.close)
+
+    def known(self, chain: int, start: int, stop: int) -> list[tuple[int, int, bool]]:
+        """The rows in parts ``low:high``, each with whether its scores were written."""
+        known = self._known[chain][start:stop].copy()  # another thread may write meanwhile
+        bounds = [0, *(np.flatnonzero(np.diff(known)) + 1).tolist(), stop - start]
+        return [(start + low, start + high, bool(known[low])) for low, high in pairwise(bounds)]
+
+    def read(self, chain: int, start: int, stop: int) -> FloatArray:
+        """Scores that were written."""
+        size = 8 * self._width * (stop - start)
+        data = os.pread(self._file.fileno(), size, self._place(chain, start))
+        return np.frombuffer(data).reshape(stop - start, self._width)
+
+    def write(self, chain: int, start: int, scores: FloatArray) -> None:
+        """Keep scores; a full disk is an error, and never a wrong number."""
+        data, place = memoryview(scores.tobytes()), self._place(chain, start)
+        try:
+            while data:
+                written = os.pwrite(self._file.fileno(), data, place)
+                data, place = data[written:], place + written
+        except OSError as error:
+            raise OSError(
+                f"the scores could not be kept in `cache`, {self._folder}: {error}"
+            ) from error
+        self._known[chain][start : start + len(scores)] = True
+
+    def _place(self, chain: int, start: int) -> int:
+        return 8 * self._width * (self._first[chain] + start)

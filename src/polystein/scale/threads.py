@@ -1,8 +1,8 @@
 """Passes on several cores: on threads, or on forked processes (`polystein.scale.forks`).
 
-Rows are cut into ranges, the same ones for any number of cores. Each range has accumulators
-of its own, and these are merged in time order: the answer does not depend on how many cores
-there are. One accumulator for all rows, as without `n_jobs`, rounds differently.
+Rows are cut into ranges of blocks, the same ones for any number of cores. Each range has
+accumulators of its own, and these are merged in time order: the answer does not depend on the
+number of cores. One accumulator for all rows, as without `n_jobs`, rounds differently.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from polystein.types import Progress
 
 #: Folds a range of rows into accumulators of its own, and counts the rows.
 Fold = Callable[[list[Rows], Callable[[int], None]], list[Accumulator]]
-#: Into so many ranges the rows of a pass are cut, whatever the number of cores is.
+#: The rows of a pass are cut into at most this many ranges, whatever the number of cores is.
 RANGES = 32
 #: Ranges of fewer blocks than this are not worth their accumulators.
 FEWEST_BLOCKS = 4
@@ -46,7 +46,7 @@ class Threads(Executor):
     """Ranges of rows on several cores, merged in time order."""
 
     count: int
-    #: Ranges have at least so many blocks.
+    #: Least number of blocks of a range.
     fewest_blocks: int = FEWEST_BLOCKS
 
     def run(
@@ -60,14 +60,14 @@ class Threads(Executor):
         """Feed every block, of at most `size` rows, to every accumulator."""
         blocks = list(into_blocks(rows, size, read_at_once(source)))
         # What is stored together is decoded by one thread.
-        groups = blocks if source.grain == 1 else list(into_blocks(rows, size, source.grain))
-        ranges = min(RANGES, len(blocks) // self.fewest_blocks, len(groups))
+        chunks = blocks if source.grain == 1 else list(into_blocks(rows, size, source.grain))
+        ranges = min(RANGES, len(blocks) // self.fewest_blocks, len(chunks))
         if ranges < 2:
             Serial().run(source, rows, accumulators, tick, size)
             return
-        bounds = np.linspace(0, len(groups), ranges + 1).astype(int)
-        starts = {row[:2] for row in rows}
-        parts = [_joined(groups[low:high], starts) for low, high in pairwise(bounds)]
+        bounds = np.linspace(0, len(chunks), ranges + 1).astype(int)
+        starts = {one[:2] for one in rows}
+        parts = [_joined(chunks[low:high], starts) for low, high in pairwise(bounds)]
 
         def fold(part: list[Rows], count: Callable[[int], None]) -> list[Accumulator]:
             own = [accumulator.zero() for accumulator in accumulators]
@@ -118,24 +118,18 @@ def _on_threads(
 
 
 def _joined(blocks: list[Rows], starts: set[tuple[int, int]]) -> list[Rows]:
-    """The blocks of one stretch as a stretch again, which is cut when it is read.
+    """Consecutive blocks as the `Rows` that were asked for, which are cut again when they are read.
 
-    ``starts`` has the chain and the first row of every stretch that was asked for: what was asked
-    for apart stays apart, for an accumulator may tell one stretch from the next.
+    ``starts`` has the chain and the first row of all `Rows` that were asked for. These stay apart,
+    for an accumulator may tell one from the next.
     """
-    joined: list[list[Rows]] = []
-    for block in blocks:
-        if joined and block[:2] not in starts:
-            joined[-1].append(block)
-        else:
-            joined.append([block])
-    return [_stretch(part) for part in joined]
-
-
-def _stretch(blocks: list[Rows]) -> Rows:
-    masks = [block.mask for block in blocks if block.mask is not None]
-    mask = np.concatenate(masks) if masks else None
-    return Rows(blocks[0].chain, blocks[0].start, blocks[-1].stop, mask)
+    first = [k for k, block in enumerate(blocks) if k == 0 or block[:2] in starts]
+    joined = []
+    for low, high in pairwise([*first, len(blocks)]):
+        masks = [block.mask for block in blocks[low:high] if block.mask is not None]
+        mask = np.concatenate(masks) if masks else None
+        joined.append(Rows(*blocks[low][:2], blocks[high - 1].stop, mask))
+    return joined
 
 
 class _Stopped(Exception):
