@@ -7,17 +7,14 @@ Does the start of the chains, or of one of them, differ from the late half?
 Columns are bounded by a fixed monotone function beforehand, so that sums of them are nearly
 normal whatever the tails are. Their variances come from the late halves. The late half of a
 chain gives V_L, from batches of a twelfth of the chain, and V_2L from batches twice as long.
-V_L falls short where draws remember each other that long, and exp(2 (V_2L/V_L - 1)) makes up for
-it. To first order this is the lugsail ratio (2 V_2L - V_L)/V_L. That falls short itself where the
-memory is as long as a batch: an AR(1) chain whose memory is one batch needs 2.7, the lugsail gives
-2.1 and the exponential 2.9. The ratio is pooled over the columns of a family, for that of one
-column is too uncertain. Columns that are slower still are left out. From 32 chains on the chains'
-own spread takes the place of all that.
+V_L is too small where the autocorrelation is that long. It is corrected by the ratio V_2L/V_L
+(`beyond_lugsail`), pooled over the columns of a family, because that of one column is too
+uncertain. Columns that are slower still are left out. From 32 chains on, the spread between the
+chains is used instead.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from functools import lru_cache
 from itertools import pairwise
@@ -28,6 +25,7 @@ from numpy.typing import NDArray
 from scipy.special import stdtr
 
 from polystein._lib.numerics import ROUNDING, TINY
+from polystein.inference.memory import beyond_lugsail
 from polystein.types import FloatArray
 
 #: The starts that are looked at, as parts of a chain.
@@ -221,8 +219,8 @@ def _memory_ratios(given: StretchSums, single: FloatArray, double: FloatArray) -
     ratios = np.ones(given.marginal.size)
     double, single = double / given.marginal, single / given.marginal
     for family in given.families:
-        growth = float(double[family].sum()) / max(float(single[family].sum()), TINY)
-        ratios[family] = max(1.0, math.exp(2.0 * (growth - 1.0)))
+        growth = double[family].sum() / max(single[family].sum(), TINY)
+        ratios[family] = np.maximum(1.0, beyond_lugsail(growth))
     return ratios
 
 
