@@ -17,9 +17,9 @@ from polystein.corrections.influence import (
 )
 from polystein.data.passes import every_row, run_pass
 from polystein.inference.longrun import (
-    IndependentStretches,
+    EqualBatches,
+    IndependentBatches,
     LongRunVariance,
-    Stretches,
     lugsail_variance,
 )
 from tests.corrections.rows import frame_of, seen_of, skewed
@@ -64,7 +64,7 @@ def test_leverage_is_left_out_only_where_it_is_little(monkeypatch: pytest.Monkey
 
 def test_sums_over_stretches_give_the_long_run_variance() -> None:
     source = ps.Sample(DRAWS.reshape(4, 50, 3), SCORES.reshape(4, 50, 3))
-    one, stretches = combination(source), Stretches(source.layout.lengths)
+    one, stretches = combination(source), EqualBatches(source.layout.lengths)
     sums = InfluencePass([one], frame_of(DRAWS), stretches)
     run_pass(source, every_row(source), sums)
     rows = influences(one, SEEN, np.ones(len(DRAWS)))
@@ -78,7 +78,7 @@ def test_sums_over_stretches_give_the_long_run_variance() -> None:
 
 def test_variance_of_independent_rows_is_the_sum_of_squares() -> None:
     one = combination(ps.Sample(DRAWS, SCORES))
-    stretches = IndependentStretches((len(DRAWS),))
+    stretches = IndependentBatches((len(DRAWS),))
     sums = InfluencePass([one], frame_of(DRAWS), stretches)
     run_pass(ps.Sample(DRAWS, SCORES), every_row(ps.Sample(DRAWS, SCORES)), sums)
     rows = influences(one, SEEN, np.ones(len(DRAWS)))

@@ -32,7 +32,7 @@ from polystein.explain.directions import MemorySums
 from polystein.explain.screening import ShapeLook
 from polystein.inference.batch_means import CellAccumulator
 from polystein.inference.columns import ColumnMoments
-from polystein.inference.longrun import IndependentStretches, Stretches
+from polystein.inference.longrun import EqualBatches, IndependentBatches
 from polystein.inference.lugsail import LugsailBatches, Stretch
 from polystein.inference.pareto import LargestValues
 from polystein.methods.check.agreement import AgreementSums, Bounds, ThinnedRows
@@ -193,7 +193,7 @@ def _products_shared(given: Given) -> ProductSums:
 
 def _influence(chains: bool, given: Given) -> InfluencePass:
     lengths = given.source.layout.lengths
-    stretches = Stretches(lengths) if chains else IndependentStretches(lengths)
+    stretches = EqualBatches(lengths) if chains else IndependentBatches(lengths)
     rows = Rows(given.source, given.source.layout.total, stretches)
     fits = rows.fits(_DESIGNS[1:4], given.witness.frame)
     combinations = [
@@ -213,7 +213,7 @@ CASES: dict[str, Case] = {
     "InfluencePass": Case(partial(_influence, False), lambda a: [a.sums]),
     "InfluencePass chains": Case(partial(_influence, True), lambda a: [a.sums]),
     "MemorySums": Case(
-        lambda g: MemorySums(Stretches(g.source.layout.lengths), 3, g.witness.frame),
+        lambda g: MemorySums(EqualBatches(g.source.layout.lengths), 3, g.witness.frame),
         lambda a: [a.sums],
     ),
     "ShapeLook": Case(lambda g: ShapeLook(3, g.witness.frame), _moments),

@@ -21,7 +21,7 @@ from polystein.explain.directions import (
     reflection,
     spread_direction,
 )
-from polystein.inference.longrun import Stretches
+from polystein.inference.longrun import EqualBatches
 
 COVARIANCE = 0.95 ** np.abs(np.subtract.outer(np.arange(5), np.arange(5)))
 PRECISION = np.linalg.inv(COVARIANCE)
@@ -175,7 +175,7 @@ def test_parts_of_several_chains_are_sources() -> None:
 
 def test_sums_over_stretches_do_not_depend_on_blocks() -> None:
     draws = autoregressive(1, 2, 300, 0.5)
-    sample, stretches = ps.Sample(draws, -2.0 * draws), Stretches((300, 300))
+    sample, stretches = ps.Sample(draws, -2.0 * draws), EqualBatches((300, 300))
     sums = MemorySums(stretches, 20, Frame(None, None))
     run_pass(sample, every_row(sample), sums)
     parts = [sums.zero() for _ in range(3)]

@@ -9,13 +9,13 @@ from scipy.signal import lfilter
 from polystein.inference import agreement
 from polystein.inference.agreement import (
     ALL_STARTS,
+    BATCHES,
     CHAINS,
     FROZEN,
     ONE_START,
-    STRETCHES,
+    ChainSums,
     Difference,
-    StretchSums,
-    cuts,
+    batch_bounds,
     differences,
 )
 from tests.reference import agreement as literal
@@ -25,11 +25,11 @@ FAMILIES = (slice(2), slice(2, None))
 MARGINAL = np.array([0.8, 1.1, 0.9, 1.3])
 
 
-def stretch_sums(chains: list[Array], raw: list[Array] | None = None) -> StretchSums:
+def stretch_sums(chains: list[Array], raw: list[Array] | None = None) -> ChainSums:
     """Sums of chains, row by row; ``raw`` says where nothing changes."""
     sums, rows, still = [], [], []
     for values, own in zip(chains, raw or chains, strict=True):
-        bounds = [*pairwise(cuts(len(values)).tolist())]
+        bounds = [*pairwise(batch_bounds(len(values)).tolist())]
         sums.append([values[low:high].sum(axis=0) for low, high in bounds])
         rows.append([float(high - low) for low, high in bounds])
         still.append(
@@ -38,7 +38,7 @@ def stretch_sums(chains: list[Array], raw: list[Array] | None = None) -> Stretch
                 for low, high in bounds
             ]
         )
-    return StretchSums(np.array(sums), np.array(rows), np.array(still), MARGINAL, FAMILIES)
+    return ChainSums(np.array(sums), np.array(rows), np.array(still), MARGINAL, FAMILIES)
 
 
 def some_chains(*lengths: int, memory: float = 0.8, seed: int = 0) -> list[Array]:
@@ -58,8 +58,8 @@ def by_kind(found: list[Difference]) -> dict[str, float]:
 
 @pytest.mark.parametrize("rows", [4, 24, 25, 100, 999, 1000])
 def test_cuts_go_from_the_first_row_to_the_last(rows: int) -> None:
-    edges = cuts(rows)
-    assert edges.size == STRETCHES + 1
+    edges = batch_bounds(rows)
+    assert edges.size == BATCHES + 1
     assert edges[0] == 0
     assert edges[-1] == rows
     assert (np.diff(edges) >= 0).all()

@@ -1,4 +1,4 @@
-"""Lugsail variances of sums over stretches of chains."""
+"""Lugsail variances of sums over batches of chains."""
 
 import numpy as np
 import pytest
@@ -6,8 +6,8 @@ from scipy.special import stdtr
 from scipy.stats import binomtest
 
 from polystein.inference.longrun import (
-    IndependentStretches,
-    Stretches,
+    EqualBatches,
+    IndependentBatches,
     independent_variance,
     lugsail_variance,
 )
@@ -29,30 +29,30 @@ def autoregressive(seed: int, columns: int, chains: int, rows: int, rho: float) 
     return noise
 
 
-def stretch_sums(draws: np.ndarray, stretches: Stretches) -> np.ndarray:
-    sums = np.zeros((stretches.total, draws.shape[-1]))
+def batch_sums(draws: np.ndarray, batches: EqualBatches) -> np.ndarray:
+    sums = np.zeros((batches.total, draws.shape[-1]))
     for chain, rows in enumerate(draws):
-        np.add.at(sums, stretches.of_rows(chain, 0, len(rows)), rows)
+        np.add.at(sums, batches.of_rows(chain, 0, len(rows)), rows)
     return sums
 
 
 def test_stretches_are_powers_of_two_and_cover_every_row() -> None:
-    stretches = Stretches((1000, 100, 9, 2))
-    assert stretches.counts == (64, 16, 2, 1)
-    index = stretches.of_rows(0, 0, 1000)
+    batches = EqualBatches((1000, 100, 9, 2))
+    assert batches.counts == (64, 16, 2, 1)
+    index = batches.of_rows(0, 0, 1000)
     assert (index[0], index[-1]) == (0, 63)
     assert set(np.bincount(index)) <= {15, 16}
-    assert np.array_equal(stretches.of_rows(0, 300, 50), index[300:350])
-    assert stretches.of_rows(3, 0, 2).tolist() == [82, 82]
+    assert np.array_equal(batches.of_rows(0, 300, 50), index[300:350])
+    assert batches.of_rows(3, 0, 2).tolist() == [82, 82]
 
 
 @pytest.mark.parametrize("columns", [1, 7])
 def test_the_variance_equals_the_transcription(columns: int) -> None:
     draws = autoregressive(3, columns, 3, 300, 0.6)
-    stretches = Stretches((300,) * 3)
-    sums, chains = stretch_sums(draws, stretches), stretches.chains.tolist()
-    found = lugsail_variance(sums, stretches)
-    sizes, joinings = stretches.rows.tolist(), memory.levels(chains, FEWEST_A_CHAIN)
+    batches = EqualBatches((300,) * 3)
+    sums, chains = batch_sums(draws, batches), batches.chains.tolist()
+    found = lugsail_variance(sums, batches)
+    sizes, joinings = batches.rows.tolist(), memory.levels(chains, FEWEST_A_CHAIN)
     table = memory.curves(sums, sizes, chains, joinings)
     rules = memory.Rules(FEWEST_A_CHAIN, FLAT, MOST_INDEPENDENT, LUGSAIL_ERRORS, SLOWER_BY_CHANCE)
     known = memory.pooled(table, joinings, sizes, chains, rules)
@@ -66,16 +66,16 @@ def test_the_variance_equals_the_transcription(columns: int) -> None:
 
 def test_chains_that_are_many_are_stretches_themselves() -> None:
     draws = autoregressive(0, 3, 40, 50, 0.5)
-    stretches = Stretches((50,) * 40)
-    found = lugsail_variance(stretch_sums(draws, stretches), stretches)
+    batches = EqualBatches((50,) * 40)
+    found = lugsail_variance(batch_sums(draws, batches), batches)
     assert found.variance == pytest.approx((draws.sum(axis=1) ** 2).sum(axis=0))
 
 
 @pytest.mark.parametrize("rho", [0.0, 0.5, 0.9, -0.5])
 def test_the_variance_of_the_sum_is_found_on_average(rho: float) -> None:
     draws = autoregressive(1, 400, 4, 1000, rho)
-    stretches = Stretches((1000,) * 4)
-    found = lugsail_variance(stretch_sums(draws, stretches), stretches)
+    batches = EqualBatches((1000,) * 4)
+    found = lugsail_variance(batch_sums(draws, batches), batches)
     truth = 4000.0 * (1.0 + rho) / (1.0 - rho)
     assert np.mean(found.variance) / truth == pytest.approx(1.0, abs=0.1)
 
@@ -83,17 +83,17 @@ def test_the_variance_of_the_sum_is_found_on_average(rho: float) -> None:
 def test_a_slow_column_shows_among_fast_ones() -> None:
     draws = autoregressive(2, 40, 4, 1000, 0.0)
     slow = np.concatenate([autoregressive(seed, 1, 4, 1000, 0.95) for seed in range(30)], axis=2)
-    stretches = Stretches((1000,) * 4)
+    batches = EqualBatches((1000,) * 4)
     ratios = []
     for column in range(30):
         together = np.concatenate([draws, slow[..., column : column + 1]], axis=2)
-        found = lugsail_variance(stretch_sums(together, stretches), stretches)
+        found = lugsail_variance(batch_sums(together, batches), batches)
         ratios.append(found.variance[-1] / (4000.0 * 1.95 / 0.05))
     assert np.mean(ratios) > 0.75
 
 
 def test_independent_rows_are_stretches_themselves_if_they_are_few() -> None:
-    few, many = IndependentStretches((3, 4)), IndependentStretches((5000, 5000))
+    few, many = IndependentBatches((3, 4)), IndependentBatches((5000, 5000))
     assert few.total == 7
     assert few.of_rows(1, 1, 3).tolist() == [4, 5, 6]
     assert many.total == 4096
@@ -109,38 +109,38 @@ def test_short_chains_go_by_their_own_sums(rows: int, rho: float) -> None:
     """With few batches, or a memory that no batch outlasts."""
     draws = autoregressive(5, 3, 4, rows, rho)
     draws -= draws.mean(axis=(0, 1))
-    stretches = Stretches((rows,) * 4)
-    found = lugsail_variance(stretch_sums(draws, stretches), stretches)
+    batches = EqualBatches((rows,) * 4)
+    found = lugsail_variance(batch_sums(draws, batches), batches)
     by_chain = draws.sum(axis=1)
     between = 4.0 * np.var(by_chain, axis=0, ddof=1)
     assert found.df.tolist() == [3.0, 3.0, 3.0]
     assert np.all(found.variance >= between * (1.0 - 1e-12))
-    one = Stretches((rows,))
-    assert lugsail_variance(stretch_sums(draws[:1], one), one).df.tolist() == [1.0, 1.0, 1.0]
+    one = EqualBatches((rows,))
+    assert lugsail_variance(batch_sums(draws[:1], one), one).df.tolist() == [1.0, 1.0, 1.0]
 
 
 def test_t_of_short_chains_that_remember_long_is_t() -> None:
     """Means of chains of 60 rows with a memory of 19: rejected no more often than they should."""
     columns = 400
     draws = autoregressive(6, columns, 4, 60, 0.9)
-    stretches = Stretches((60,) * 4)
-    sums = stretch_sums(draws - draws.mean(axis=(0, 1)), stretches)
-    found = lugsail_variance(sums, stretches)
+    batches = EqualBatches((60,) * 4)
+    sums = batch_sums(draws - draws.mean(axis=(0, 1)), batches)
+    found = lugsail_variance(sums, batches)
     t = draws.sum(axis=(0, 1)) / np.sqrt(found.variance)
     rejected = int(np.sum(2.0 * stdtr(found.df, -np.abs(t)) <= 0.05))
     assert binomtest(rejected, columns, 0.05, alternative="greater").pvalue > 0.01
 
 
 def test_some_dozen_long_chains_have_batches_of_all_lengths() -> None:
-    assert Stretches((1000,) * 20).counts == (32,) * 20
+    assert EqualBatches((1000,) * 20).counts == (32,) * 20
     draws = autoregressive(7, 5, 20, 1000, 0.5)
-    stretches = Stretches((1000,) * 20)
-    found = lugsail_variance(stretch_sums(draws, stretches), stretches)
+    batches = EqualBatches((1000,) * 20)
+    found = lugsail_variance(batch_sums(draws, batches), batches)
     assert np.all(found.df > 40.0)
 
 
 def test_columns_without_variation_have_none() -> None:
-    found = lugsail_variance(np.zeros((64, 2)), Stretches((64,) * 4))
+    found = lugsail_variance(np.zeros((64, 2)), EqualBatches((64,) * 4))
     assert found.variance.tolist() == [0.0, 0.0]
     assert np.all(found.df >= 1.0)
 
@@ -152,11 +152,11 @@ def apart(lengths: tuple[int, ...], spread: float, noise: float = 1.0) -> np.nda
         noise * rng.standard_normal((rows, 200)) + spread * rng.standard_normal(200)
         for rows in lengths
     ]
-    centre, stretches = np.concatenate(chains).mean(axis=0), Stretches(lengths)
-    sums = np.zeros((stretches.total, 200))
+    centre, batches = np.concatenate(chains).mean(axis=0), EqualBatches(lengths)
+    sums = np.zeros((batches.total, 200))
     for number, rows in enumerate(chains):
-        np.add.at(sums, stretches.of_rows(number, 0, len(rows)), rows - centre)
-    found = lugsail_variance(sums, stretches)
+        np.add.at(sums, batches.of_rows(number, 0, len(rows)), rows - centre)
+    found = lugsail_variance(sums, batches)
     assert np.array_equal(found.excess > 1.0, found.df == len(lengths) - 1.0)
     by_chain = np.array([(rows - centre).sum(axis=0) for rows in chains])
     own = found.df == len(lengths) - 1.0

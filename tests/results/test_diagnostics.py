@@ -70,7 +70,7 @@ def test_the_worst_and_every_coordinate(make: Any, what: Any) -> None:
 
 
 def test_coordinates_are_ranked_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(diagnostics, "MOST_NUMBERS", 1)
+    monkeypatch.setattr(diagnostics, "RANKED_AT_ONCE", 1)
     assert Convergence.of(sample(), "draws").rhat == ranked_convergence(chains()).rhat.max()
 
 
@@ -104,7 +104,7 @@ def test_ranks_replace_means_where_they_are_known() -> None:
 
 
 def test_much_is_not_ranked_to_be_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(diagnostics, "NUMBERS_TO_SHOW", 100)
+    monkeypatch.setattr(diagnostics, "RANKED_FOR_REPORT", 100)
     found = of_draws()
     assert not found.worst().ranked
     assert not of_draws(lazy()).worst().ranked

@@ -35,7 +35,7 @@ from polystein.data.passes import Accumulator, every_row, first_block, run_pass
 from polystein.data.source import Source
 from polystein.data.weight_sums import effective_weights
 from polystein.errors import DegenerateError
-from polystein.inference.longrun import IndependentStretches, Stretches
+from polystein.inference.longrun import EqualBatches, IndependentBatches
 from polystein.types import FloatArray
 
 #: With fewer rows, or effective importance weights, nothing is estimated.
@@ -196,12 +196,12 @@ class Rows:
 
     source: Source
     effective: float
-    stretches: Stretches | IndependentStretches
+    stretches: EqualBatches | IndependentBatches
 
     @classmethod
     def of(cls, source: Source) -> Rows:
         """All rows of a source, chains if it is in time order."""
-        kind = Stretches if source.layout.time_ordered else IndependentStretches
+        kind = EqualBatches if source.layout.time_ordered else IndependentBatches
         stretches = kind(source.layout.lengths)
         return cls(source, effective_weights(source), stretches)
 

@@ -18,9 +18,9 @@ from polystein.corrections.fit import EXACT, Fit
 from polystein.data.coordinates import Frame
 from polystein.data.source import Block
 from polystein.inference.longrun import (
-    IndependentStretches,
+    EqualBatches,
+    IndependentBatches,
     LongRunVariance,
-    Stretches,
     independent_variance,
     lugsail_variance,
 )
@@ -155,7 +155,7 @@ class InfluencePass:
         self,
         combinations: Sequence[Combination],
         frame: Frame,
-        stretches: Stretches | IndependentStretches,
+        stretches: EqualBatches | IndependentBatches,
     ) -> None:
         self.combinations, self.frame, self.stretches = tuple(combinations), frame, stretches
         count = sum(one.plain.shape[1] for one in self.combinations)
@@ -199,13 +199,13 @@ class InfluencePass:
 
 
 def variances(
-    sums: FloatArray, stretches: Stretches | IndependentStretches, families: Sequence[Hashable]
+    sums: FloatArray, stretches: EqualBatches | IndependentBatches, families: Sequence[Hashable]
 ) -> LongRunVariance:
     """The variance of the total of each column, and its degrees of freedom.
 
     Columns of one family are pooled to find out how long chains remember.
     """
-    if isinstance(stretches, IndependentStretches):
+    if isinstance(stretches, IndependentBatches):
         return independent_variance(sums)
     variance, freedom, excess = np.empty((3, len(families)))
     for family in dict.fromkeys(families):

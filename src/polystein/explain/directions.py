@@ -31,7 +31,7 @@ from polystein.data.passes import every_row, run_pass
 from polystein.data.source import Block, Source, SourceOfAnother
 from polystein.errors import DegenerateError
 from polystein.explain.screening import covariances
-from polystein.inference.longrun import ENOUGH_CHAINS, Stretches, longest_memory
+from polystein.inference.longrun import ENOUGH_CHAINS, EqualBatches, longest_memory
 from polystein.types import FloatArray
 
 #: Directions are chosen on this part of the rows and judged on the last ones.
@@ -123,7 +123,7 @@ class DirectionDesign(MappedDesign):
 class MemorySums:
     """Sums over stretches of draws, scores, and their squares and products; the last are ones."""
 
-    def __init__(self, stretches: Stretches, dimension: int, frame: Frame) -> None:
+    def __init__(self, stretches: EqualBatches, dimension: int, frame: Frame) -> None:
         self.stretches, self.dimension, self.frame = stretches, dimension, frame
         self.sums = np.zeros((stretches.total, 4 * dimension + 1))
 
@@ -156,7 +156,7 @@ class MemorySums:
 
 def _apart(rows: Rows, frame: Frame) -> bool:
     """Whether what chains remember is shorter than the gap between the parts of their rows."""
-    if not isinstance(rows.stretches, Stretches):
+    if not isinstance(rows.stretches, EqualBatches):
         return True
     sums = MemorySums(rows.stretches, rows.source.layout.dimension, frame)
     run_pass(rows.source, every_row(rows.source), sums)

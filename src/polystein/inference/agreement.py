@@ -1,23 +1,20 @@
-"""Do chains agree? Comparisons of sums over stretches of chains, on plain arrays.
+"""Do chains agree? Comparisons of sums over batches of rows, on plain arrays.
 
-Each chain is cut into stretches: fine ones at its start, six equal ones in its late half. Two
+Each chain is divided into batches: short ones at its start, six equal ones in its late half. Two
 questions are asked of every column. Does a chain's late mean differ from those of the others?
 Does the start of the chains, or of one of them, differ from the late half?
 
-Columns are bounded by a fixed monotone function beforehand, so that sums of them are nearly
-normal whatever the tails are. Their variances come from the late halves. The late half of a
+Columns are bounded by a fixed monotone function beforehand, so that their sums are nearly normal
+whatever the tails are. Their variances come from the late halves. The late half of a
 chain gives V_L, from batches of a twelfth of the chain, and V_2L from batches twice as long.
-V_L falls short where draws remember each other that long, and exp(2 (V_2L/V_L - 1)) makes up for
-it. To first order this is the lugsail ratio (2 V_2L - V_L)/V_L. That falls short itself where the
-memory is as long as a batch: an AR(1) chain whose memory is one batch needs 2.7, the lugsail gives
-2.1 and the exponential 2.9. The ratio is pooled over the columns of a family, for that of one
-column is too uncertain. Columns that are slower still are left out. From 32 chains on the chains'
-own spread takes the place of all that.
+V_L is too small where the autocorrelation is that long. It is corrected by the ratio V_2L/V_L
+(`beyond_lugsail`), pooled over the columns of a family, because that of one column is too
+uncertain. Columns that are slower still are left out. From 32 chains on, the spread between the
+chains is used instead.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from functools import lru_cache
 from itertools import pairwise
@@ -28,35 +25,31 @@ from numpy.typing import NDArray
 from scipy.special import stdtr
 
 from polystein._lib.numerics import ROUNDING, TINY
+from polystein.inference.memory import beyond_lugsail
 from polystein.types import FloatArray
 
-#: The starts that are looked at, as parts of a chain.
+#: The starts that are compared with the late half, as fractions of a chain.
 WINDOWS = (0.005, 0.02, 0.05, 0.1, 0.2, 0.5)
-#: Where the first half of a chain is cut: at the windows' ends, and so that each of the longer
-#: windows consists of five equal batches.
+#: The bounds of the batches of the first half: the ends of the windows, and such that each of the
+#: longer windows consists of five equal parts.
 FIRST_HALF = (0.0, 0.005, 0.02, 0.04, 0.05, 0.06, 0.08, 0.1, 0.12, 0.16, 0.2, 0.3, 0.4, 0.5)
 #: Equal batches of the late half; each chain has one degree of freedom less than batches.
 LATE_BATCHES = 6
-OWN_BATCHES = 5
-STRETCHES = len(FIRST_HALF) - 1 + LATE_BATCHES
-#: Up to this window the variance is at least so many times that of a single row: too few rows
-#: for a variance of their own, which a chain may happen to be stuck in.
+BATCHES = len(FIRST_HALF) - 1 + LATE_BATCHES
+#: Longer windows have a variance of their own, by five equal parts. Up to this one a chain may
+#: happen to be stuck, and the variance is at least half that of a single row.
 LAST_SHORT_WINDOW = 0.05
-LEAST_OF_MARGINAL = 0.5
-#: A column is left out if a batch of a late half is worth fewer independent rows than this: how
-#: much its means vary cannot be told then.
+WINDOW_PARTS = 5
+#: A column is left out if a batch of a late half has fewer effective rows than this: the variance
+#: of its means cannot be estimated then.
 LEAST_BATCH_ESS = 2.0
-#: So many chains tell by their own spread how far chains differ ...
+#: From this many chains on, their own spread shows how far chains differ ...
 MANY_CHAINS = 32
-#: ... if the longest has at most so many times the rows of the shortest.
+#: ... if the longest has at most this many times the rows of the shortest.
 MOST_UNEQUAL = 1.5
 #: Shorter chains have batches of fewer than two rows; many chains need no batches.
-FEWEST_ROWS, FEWEST_ROWS_OF_MANY = 24, 4
-# P-values of larger statistics may all be 0, and those of statistics that are nearer may be equal.
-_SURE, _NEAR = 100.0, 1e-8
-#: P-values whose relative difference is at most this are equal up to rounding.
-_EQUAL = 1e-9
-_LATE = slice(len(FIRST_HALF) - 1, STRETCHES)
+SHORTEST_CHAIN, SHORTEST_OF_MANY = 24, 4
+_LATE = slice(len(FIRST_HALF) - 1, BATCHES)
 _FIRST = slice(len(FIRST_HALF) - 1)
 
 Kind = str
@@ -66,13 +59,13 @@ ONE_START: Kind = "start of a chain"
 FROZEN: Kind = "frozen chains"
 
 
-class StretchSums(NamedTuple):
-    """Sums over the stretches of each chain.
+class ChainSums(NamedTuple):
+    """Sums over the batches of each chain.
 
-    ``sums`` has the shape (chains, stretches, columns), ``rows`` (chains, stretches).
-    ``still`` says where a column does not change within a stretch of two rows or more, and has
+    ``sums`` has the shape (chains, batches, columns), ``rows`` (chains, batches).
+    ``still`` says where a column does not change within a batch of two rows or more, and has
     the shape of ``sums``. ``marginal`` is the variance of a single row of each column.
-    ``families`` holds the columns whose memory is pooled; ``still`` is the same for all of them.
+    ``families`` holds the columns whose V_2L/V_L is pooled; ``still`` is the same for all of them.
     """
 
     sums: FloatArray
@@ -102,8 +95,8 @@ class Difference(NamedTuple):
 
 
 @lru_cache(maxsize=8)
-def cuts(rows: int) -> NDArray[np.intp]:
-    """Where the stretches of a chain of so many rows begin and end; some may be empty."""
+def batch_bounds(rows: int) -> NDArray[np.intp]:
+    """Where the batches of a chain of this many rows begin and end; some may be empty."""
     first = np.round(np.array(FIRST_HALF) * rows).astype(np.intp)
     late = first[-1] + (rows - first[-1]) * np.arange(1, LATE_BATCHES + 1) // LATE_BATCHES
     found = np.concatenate([first, late])
@@ -111,11 +104,11 @@ def cuts(rows: int) -> NDArray[np.intp]:
     return found
 
 
-def differences(given: StretchSums) -> list[Difference]:
+def differences(given: ChainSums) -> list[Difference]:
     """The largest difference of each kind that can be judged.
 
-    Each p-value is Bonferroni's for its kind. The kinds are still to share a level. Where all
-    columns are too slow, nothing but frozen chains is judged.
+    Each p-value is adjusted by Bonferroni within its kind, and not yet for several kinds. Where
+    all columns are too slow, only frozen chains are judged.
     """
     found = [] if given.chains == 1 else [_frozen(given)]
     if given.chains >= MANY_CHAINS:
@@ -127,8 +120,8 @@ def differences(given: StretchSums) -> list[Difference]:
 class _LateSpread(NamedTuple):
     """How columns vary in the late halves: long-run variance, and variance of a single row.
 
-    ``ratio`` is what the long-run variance by batches was multiplied by. Columns that are
-    ``too_slow`` remember for too long to be compared.
+    ``ratio`` is the factor by which the variance by batches was raised. The autocorrelation of
+    columns that are ``too_slow`` is too long for a comparison.
     """
 
     variance: FloatArray
@@ -137,11 +130,11 @@ class _LateSpread(NamedTuple):
     too_slow: NDArray[np.bool_]
 
 
-def _late_spread(given: StretchSums) -> _LateSpread:
+def _late_spread(given: ChainSums) -> _LateSpread:
     sums, rows = given.sums[:, _LATE], given.rows[:, _LATE]
     single = _batch_variance(sums, rows).mean(axis=0)
     double = _batch_variance(sums[:, ::2] + sums[:, 1::2], rows[:, ::2] + rows[:, 1::2])
-    ratio = _memory_ratios(given, single, double.mean(axis=0))
+    ratio = _growth_ratios(given, single, double.mean(axis=0))
     variance, length = ratio * single, float(rows.sum()) / given.chains
     # A late mean's own error adds to the spread within its chain.
     marginal = given.marginal + variance / length
@@ -149,7 +142,7 @@ def _late_spread(given: StretchSums) -> _LateSpread:
     return _LateSpread(variance, ratio, marginal, slow)
 
 
-def _of_few(given: StretchSums, spread: _LateSpread) -> Iterator[Difference]:
+def _of_few(given: ChainSums, spread: _LateSpread) -> Iterator[Difference]:
     """Comparisons by the variance within late halves."""
     late, windows = _late_means(given), _windows(given)
     rows = given.rows[:, _LATE].sum(axis=1)[:, None]
@@ -180,8 +173,8 @@ def _of_few(given: StretchSums, spread: _LateSpread) -> Iterator[Difference]:
         yield _farthest(CHAINS, statistics(late - rest, error), freedom)
 
 
-def _of_many(given: StretchSums) -> Iterator[Difference]:
-    """Comparisons by the spread of the chains, whatever the memory within them is."""
+def _of_many(given: ChainSums) -> Iterator[Difference]:
+    """Comparisons by the spread of the chains, whatever the autocorrelation within them is."""
     late, windows, chains = _late_means(given), _windows(given), given.chains
     starts, _ = _window_means(given, windows)
     change = starts - late
@@ -191,38 +184,38 @@ def _of_many(given: StretchSums) -> Iterator[Difference]:
     lengths = given.rows.sum(axis=1)
     if lengths.max() <= MOST_UNEQUAL * lengths.min():
         # A short chain among long ones would stand out though nothing is wrong with it. The
-        # start of one chain is so few rows that skewed columns stand out, too.
+        # start of a single chain has so few rows that skewed columns would stand out, too.
         stuck = _stuck_late(given, given.marginal)
         yield _farthest(CHAINS, _outlying(late, stuck), chains - 2.0)
 
 
-def _frozen(given: StretchSums) -> Difference:
+def _frozen(given: ChainSums) -> Difference:
     """Chains of which a column does not change in the late half, though it does in others.
 
-    If stretches without a change come by chance, all late stretches of a chain are such with
-    the probability share^6, where the share is that among the chains that move.
+    If batches without a change come by chance, all late batches of a chain are such with
+    probability share^6, where the share is that among the chains that move.
     """
     still = given.still[:, _LATE, given.families[0]]
     moves = ~still.all(axis=1)
     if moves.all():
         return Difference(FROZEN, 1.0, 0, 0)
-    stretches = LATE_BATCHES * np.sum(moves, axis=0)
-    share = (np.sum(still & np.expand_dims(moves, 1), axis=(0, 1)) + 1.0) / (stretches + 1.0)
+    batches = LATE_BATCHES * np.sum(moves, axis=0)
+    share = (np.sum(still & np.expand_dims(moves, 1), axis=(0, 1)) + 1.0) / (batches + 1.0)
     tails = np.where(moves, 1.0, share**LATE_BATCHES)
     chain, column = divmod(int(np.argmin(tails)), tails.shape[1])
     return Difference(FROZEN, _bonferroni(float(tails[chain, column]), tails.size), column, chain)
 
 
-def _memory_ratios(given: StretchSums, single: FloatArray, double: FloatArray) -> FloatArray:
-    """How much V_L falls short by, for every column, by V_L and V_2L; at least 1.
+def _growth_ratios(given: ChainSums, single: FloatArray, double: FloatArray) -> FloatArray:
+    """V/V_L of every column, by V_L and V_2L; at least 1.
 
-    Columns of a family count alike, whatever their spread is.
+    Columns of a family have equal weight, whatever their spread.
     """
     ratios = np.ones(given.marginal.size)
     double, single = double / given.marginal, single / given.marginal
     for family in given.families:
-        growth = float(double[family].sum()) / max(float(single[family].sum()), TINY)
-        ratios[family] = max(1.0, math.exp(2.0 * (growth - 1.0)))
+        growth = double[family].sum() / max(single[family].sum(), TINY)
+        ratios[family] = np.maximum(1.0, beyond_lugsail(growth))
     return ratios
 
 
@@ -241,13 +234,13 @@ def _batch_variance(sums: FloatArray, rows: FloatArray) -> FloatArray:
 
 
 def _starts(
-    given: StretchSums, spread: _LateSpread, windows: list[float]
+    given: ChainSums, spread: _LateSpread, windows: list[float]
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Rows, means and variances of the windows' means, of shape (windows, chains, columns)."""
     means, lengths = _window_means(given, windows)
     errors = spread.variance / lengths
     short = sum(window <= LAST_SHORT_WINDOW for window in windows)
-    np.maximum(errors[:short], LEAST_OF_MARGINAL * spread.marginal, out=errors[:short])
+    np.maximum(errors[:short], 0.5 * spread.marginal, out=errors[:short])
     if long := windows[short:]:
         own = spread.ratio * _own_variance(given, long) / lengths[short:]
         np.maximum(errors[short:], own, out=errors[short:])
@@ -258,20 +251,20 @@ def _starts(
     return lengths, means, errors
 
 
-def _stuck_late(given: StretchSums, marginal: FloatArray) -> FloatArray:
-    """The variance of late means if all stretches without a change are a single draw."""
+def _stuck_late(given: ChainSums, marginal: FloatArray) -> FloatArray:
+    """The variance of late means if all batches without a change are a single draw."""
     every = np.ones((1, LATE_BATCHES))
     stuck: FloatArray = _stuck_variance(given, _LATE, every, marginal)[:, 0]
     return stuck
 
 
 def _stuck_variance(
-    given: StretchSums, part: slice, inside: FloatArray, marginal: FloatArray
+    given: ChainSums, part: slice, inside: FloatArray, marginal: FloatArray
 ) -> FloatArray:
-    """The variance of means if all stretches without a change are a single draw.
+    """The variance of means if all batches without a change are a single draw.
 
-    The means are over those stretches of a part that ``inside``, of shape (means, stretches), has
-    1 for. The result has the shape (chains, means, columns).
+    The means are over those batches of a part where ``inside``, of shape (means, batches), is 1.
+    The result has the shape (chains, means, columns).
     """
     rows = given.rows[:, part, None]
     still = inside @ (given.still[:, part] * rows) / (inside @ rows)
@@ -280,15 +273,15 @@ def _stuck_variance(
     return variance
 
 
-def _own_variance(given: StretchSums, windows: list[float]) -> FloatArray:
-    """Long-run variances by batches of windows, of shape (windows, chains, columns)."""
-    batches = np.array([_OWN_BATCHES[window] for window in windows])[:, None]
+def _own_variance(given: ChainSums, windows: list[float]) -> FloatArray:
+    """Long-run variances by the parts of windows, of shape (windows, chains, columns)."""
+    parts = np.array([_WINDOW_PARTS[window] for window in windows])[:, None]
     return _batch_variance(
-        batches @ given.sums[:, _FIRST], (batches @ given.rows[:, _FIRST, None])[..., 0]
+        parts @ given.sums[:, _FIRST], (parts @ given.rows[:, _FIRST, None])[..., 0]
     )
 
 
-def _windows(given: StretchSums) -> list[float]:
+def _windows(given: ChainSums) -> list[float]:
     """The windows that hold a row of every chain, each number of rows once."""
     kept: list[float] = []
     rows: list[list[float]] = []
@@ -303,14 +296,14 @@ def _places(windows: list[float]) -> list[int]:
     return [WINDOWS.index(window) for window in windows]
 
 
-def _window_means(given: StretchSums, windows: list[float]) -> tuple[FloatArray, FloatArray]:
+def _window_means(given: ChainSums, windows: list[float]) -> tuple[FloatArray, FloatArray]:
     """Means over the starts of each chain, (windows, chains, columns), and their rows."""
     inside = _IN_WINDOWS[_places(windows)]
     rows: FloatArray = (inside @ given.rows.T)[:, :, None]
     return (inside @ given.sums).transpose(1, 0, 2) / rows, rows
 
 
-def _late_means(given: StretchSums) -> FloatArray:
+def _late_means(given: ChainSums) -> FloatArray:
     rows = given.rows[:, _LATE].sum(axis=1)[:, None]
     means: FloatArray = given.sums[:, _LATE].sum(axis=1) / rows
     return means
@@ -349,10 +342,11 @@ def _farthest(
 ) -> Difference:
     """The largest of t-statistics of shape ([windows,] chains, columns); none is negative."""
     flat, (chains, columns) = statistics.reshape(-1), statistics.shape[-2:]
-    # Of equal p-values the first is given: the two of two chains differ in rounding alone.
-    near = np.flatnonzero(flat >= min(flat.max(), _SURE) - _NEAR)
+    # Of equal p-values the first is given: the two of two chains differ in rounding alone. All
+    # p-values of statistics above 100 may be 0.
+    near = np.flatnonzero(flat >= min(flat.max(), 100.0) - 1e-8)
     tails = two_sided(flat[near], freedom)
-    place = int(np.argmax(tails <= tails.min() * (1.0 + _EQUAL)))
+    place = int(np.argmax(tails <= tails.min() * (1.0 + 1e-9)))
     before, column = divmod(int(near[place]), columns)
     window, chain = divmod(before, chains)
     return Difference(
@@ -365,21 +359,21 @@ def _farthest(
 
 
 def _bonferroni(tail: float, count: int) -> float:
-    """The smallest of so many p-values, times their number."""
+    """The smallest of ``count`` p-values, times their number."""
     return min(1.0, max(TINY, tail * count))
 
 
 def _within(low: int, high: int) -> list[float]:
-    """1 for the stretches from one to another, else 0."""
-    return [float(low <= stretch < high) for stretch in range(STRETCHES)]
+    """1 for the batches from one to another, else 0."""
+    return [float(low <= batch < high) for batch in range(BATCHES)]
 
 
-def _batches_of(window: float) -> FloatArray:
-    """1 where a stretch of the first half is in a batch of a window, of shape (batch, stretch)."""
-    edges = [FIRST_HALF.index(round(window * k / OWN_BATCHES, 3)) for k in range(OWN_BATCHES + 1)]
+def _parts_of(window: float) -> FloatArray:
+    """1 where a batch of the first half is in a part of a window, of shape (parts, batches)."""
+    edges = [FIRST_HALF.index(round(window * k / WINDOW_PARTS, 3)) for k in range(WINDOW_PARTS + 1)]
     return np.array([_within(low, high)[_FIRST] for low, high in pairwise(edges)])
 
 
-# Which stretches are in which window, and in the batches of the longer windows.
+# Which batches are in which window, and in the parts of the longer windows.
 _IN_WINDOWS = np.array([_within(0, FIRST_HALF.index(window)) for window in WINDOWS])
-_OWN_BATCHES = {w: _batches_of(w) for w in WINDOWS if w > LAST_SHORT_WINDOW}
+_WINDOW_PARTS = {w: _parts_of(w) for w in WINDOWS if w > LAST_SHORT_WINDOW}

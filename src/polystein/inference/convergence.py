@@ -17,19 +17,13 @@ from numpy.typing import NDArray
 from scipy.fft import irfft, next_fast_len, rfft
 from scipy.special import ndtri
 
-from polystein.inference.memory import chain_borders, starts_of_groups
+from polystein.inference.memory import beyond_lugsail, chain_borders, starts_of_groups
 from polystein.types import FloatArray
 
-#: With fewer draws in a chain, half of it has no variance.
-FEWEST_DRAWS = 4
-#: The quantiles whose effective sample sizes are those of the tails.
-TAILS = (0.05, 0.95)
-#: The variance of fewer batches than this is too uncertain to divide by.
+#: The variance of fewer batches than this, or of fewer chains, is too uncertain to divide by.
 FEWEST_BATCHES, FEWEST_CHAINS = 16, 8
-#: Columns are worked on together up to so many numbers, which stay in a core's cache.
+#: Columns are processed together up to this many numbers, which fit into a core's cache.
 _NUMBERS_AT_ONCE = 2**16
-#: Autocorrelations that are looked at first: a quarter of all, but at least so many.
-_FEWEST_LAGS = 32
 
 
 class RankedConvergence(NamedTuple):
@@ -79,7 +73,7 @@ def ranked_convergence(chains: Sequence[FloatArray] | FloatArray) -> RankedConve
     """
     shortest = min(chain.shape[0] for chain in chains)
     columns = chains[0].shape[1]
-    if shortest < FEWEST_DRAWS:
+    if shortest < 4:  # half of a chain would have no variance
         unknown = np.full(columns, np.nan)
         return RankedConvergence(unknown, unknown.copy(), unknown.copy())
     parts = []
@@ -190,7 +184,7 @@ def _in_halves(values: FloatArray) -> FloatArray:
 def _tail_quantiles(inorder: FloatArray) -> Iterator[FloatArray]:
     """The 5 % and the 95 % quantile of every column, whose numbers are in order."""
     count = inorder.shape[1]
-    for probability in TAILS:
+    for probability in (0.05, 0.95):
         # R's type 7, rounded as in `scipy.stats.mstats.mquantiles`: where draws repeat, the last
         # digit decides whether they are below their own quantile.
         place = count * probability + (1.0 - probability)
@@ -214,11 +208,11 @@ def _effective_sizes(centred: FloatArray, between: FloatArray) -> FloatArray:
     """Effective number of draws of every column, by Geyer's initial monotone sequence.
 
     The chains of shape (column, chain, draw) are centred, each at its own mean, and ``between``
-    is the variance of the means. Few lags are enough for most columns. Those whose sequence is
-    longer are looked at with all lags.
+    is the variance of the means. A quarter of the lags is enough for most columns. Those whose
+    sequence is longer are computed with all lags.
     """
     draws, total = centred.shape[2], float(centred[0].size)
-    some = min(draws, max(_FEWEST_LAGS, draws // 4))
+    some = min(draws, max(32, draws // 4))
     times, ended = _geyer(_autocorrelations(centred, between, some), draws)
     if not ended.all():
         rest = ~ended
@@ -336,8 +330,8 @@ def _long_run_variances(
 ) -> FloatArray:
     """Variance of batch means, times their length: the largest over batches of growing length.
 
-    If it still grows, by a factor r on average, what longer batches would have is exp(2 (r - 1))
-    times that of the last but one, to first order the lugsail's 2 V_2L - V_L.
+    Where it still grows at the end, by a factor r on average, it is extrapolated from the last
+    length but one (`beyond_lugsail`).
     """
     found: list[FloatArray] = []
     for sums, counts in _lengthening(centred.reshape(len(rows), -1), rows, borders):
@@ -346,19 +340,13 @@ def _long_run_variances(
     largest = reduce(np.maximum, found)
     if len(found) == 1:
         return largest
-    # Where variances still grow at the end, batches are shorter than the memory.
-    growth = _mean_growth(found[-1], found[-2])[..., None]
-    beyond = np.where(growth > 1.0, np.exp(2.0 * (np.minimum(growth, 2.0) - 1.0)) / growth, 1.0)
-    return largest * np.maximum(1.0, beyond)
-
-
-def _mean_growth(last: FloatArray, before: FloatArray) -> FloatArray:
-    """By which factor variances of the last axis grow on average; 1 if there are none."""
+    *_, before, last = found
     varying = before > 0.0
-    growth = np.divide(last, before, out=np.zeros_like(last), where=varying)
-    count = np.count_nonzero(varying, axis=-1)
-    result: FloatArray = np.where(count > 0, growth.sum(axis=-1) / np.maximum(count, 1), 1.0)
-    return result
+    growths = np.divide(last, before, out=np.zeros_like(last), where=varying)
+    count = np.count_nonzero(varying, axis=-1, keepdims=True)
+    growth = np.where(count > 0, growths.sum(axis=-1, keepdims=True) / np.maximum(count, 1), 1.0)
+    further = np.where(growth > 1.0, beyond_lugsail(np.minimum(growth, 2.0)) / growth, 1.0)
+    return largest * np.maximum(1.0, further)
 
 
 def _lengthening(
@@ -381,7 +369,7 @@ def _lengthening(
 def _two_by_two(
     sums: FloatArray, rows: FloatArray, lengths: NDArray[np.intp]
 ) -> tuple[FloatArray, FloatArray, NDArray[np.intp]]:
-    """Neighbouring batches joined, of chains of so many batches; an odd one joins the last two."""
+    """Neighbouring batches of a chain joined in pairs; an odd one joins the last pair."""
     groups = np.maximum(lengths // 2, 1)
     if not (lengths % 2).any():
         return sums[::2] + sums[1::2], rows[::2] + rows[1::2], groups
@@ -390,7 +378,7 @@ def _two_by_two(
 
 
 def _lengths(borders: NDArray[np.intp], count: int) -> NDArray[np.intp]:
-    """How many batches each chain has, by where it begins among so many."""
+    """How many batches each chain has, by where it begins among ``count`` batches."""
     return np.concatenate([borders[1:], [count]]) - borders
 
 

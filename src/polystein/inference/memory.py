@@ -1,13 +1,14 @@
-"""How long a chain remembers, by the variances of sums over longer and longer batches.
+"""The length of a chain's autocorrelation, by variances of sums over longer and longer batches.
 
 For sums over batches of L rows of a chain, let V_L be their variance over L. It grows with L
-until batches are longer than the chain's memory: V_L = V (1 - M/L) for large L, with V the
-long-run variance and M the memory in rows. Two lengths give V without knowing M,
+until batches are longer than the autocorrelation: V_L = V (1 - M/L) for large L, with V the
+long-run variance and M the length of the autocorrelation in rows, called the memory in names.
+Two lengths give V without knowing M,
 
     V = 2 V_2L - V_L    (lugsail batch means; Vats and Flegal, 2022, Biometrika 109),
 
 whatever the correlations are: several time scales, momentum and antithetic moves included.
-One feature's V_L is too uncertain for that, so that features are pooled.
+V_L of one feature is too uncertain for that, so features are pooled.
 """
 
 from __future__ import annotations
@@ -26,23 +27,23 @@ from scipy.special import chdtri
 from polystein._lib.numerics import TINY
 from polystein.types import FloatArray
 
-#: Batches are joined two by two as long as the chains have at least so many of them each.
+#: Batches are joined two by two as long as each chain has at least this many of them.
 FEWEST_A_CHAIN = 4
-#: V_L has stopped growing if no longer batches have more by this share and one standard error.
+#: V_L has reached its plateau if it is nowhere larger for longer batches by more than this share
+#: and one standard error.
 FLAT = 0.10
-#: Features of a family are correlated: they count as so many independent ones at the most.
+#: Features of a family are correlated: they count as at most this many independent ones.
 MOST_INDEPENDENT = 8
-#: V is taken larger by so many standard errors: what is too small counts for more than what is
-#: too large, for the tails of a statistic grow faster than they shrink.
+#: V is raised by this many standard errors: an error downwards matters more than one upwards,
+#: because the tails of a statistic grow faster than they shrink.
 LUGSAIL_ERRORS = 0.1
-#: Where one is careful, V_L has stopped growing if no longer batches have more by FLAT and so many
-#: standard errors.
-CAREFUL_ERRORS = 0.5
-# Columns that are worked on at once: they stay in a core's cache.
+#: Conservative mode: require a plateau within 0.5 standard errors.
+CONSERVATIVE_ERRORS = 0.5
+# Columns that are processed together: they fit into a core's cache.
 _COLUMNS_AT_ONCE = 512
-# The sums of so few chains are spread over their batches by a product.
+# Up to this many chains, their sums are spread over their batches by a matrix product.
 _FEW_CHAINS = 16
-#: Chance that any feature of a family is taken for slower than the rest when none is.
+#: Probability that any feature of a family is taken for slower than the rest when none is.
 SLOWER_BY_CHANCE = 0.01
 
 
@@ -167,8 +168,8 @@ class Joining:
 def variance_curves(sums: FloatArray, levels: Sequence[Joining]) -> FloatArray:
     """V_L of every column for every joining, within chains; of shape (joinings, columns).
 
-    A chain's own mean is taken off, so that chains that disagree are not taken for chains that
-    remember.
+    Each chain is centred at its own mean, so that disagreement between chains is not taken for
+    autocorrelation.
     """
     curves = np.empty((len(levels), sums.shape[1]))
     for low in range(0, sums.shape[1], _COLUMNS_AT_ONCE):
@@ -188,7 +189,7 @@ def _variances(joined: FloatArray, level: Joining) -> FloatArray:
 
 
 def within_chains(joined: FloatArray, level: Joining) -> FloatArray:
-    """Sums over batches less what the means of their chains make of them."""
+    """Sums over batches less the rows of each batch times the mean of its chain."""
     chains = level.by_chain.summed(joined)
     if len(chains) <= _FEW_CHAINS:
         deviations = level.share_matrix.astype(joined.dtype, copy=False) @ chains
@@ -218,7 +219,7 @@ def joinings(rows: FloatArray, chains: NDArray[np.intp]) -> list[Joining]:
 
 
 def group_starts(chains: NDArray[np.intp], together: int) -> NDArray[np.intp]:
-    """Where each group of so many neighbouring batches of a chain starts.
+    """Where each group of ``together`` neighbouring batches of a chain starts.
 
     What is left over at the end of a chain joins the group before it.
     """
@@ -241,10 +242,10 @@ def chain_borders(chains: NDArray[np.intp]) -> NDArray[np.intp]:
 
 
 class Memory(NamedTuple):
-    """What is remembered by features that are judged together.
+    """The autocorrelation of features that are judged together.
 
     ``level`` is the joining whose batches are long enough, ``deflation`` is V_L/V there, at most
-    1, and ``rows`` is the memory M.
+    1, and ``rows`` is the length M of the autocorrelation.
     """
 
     level: int
@@ -252,7 +253,7 @@ class Memory(NamedTuple):
     rows: float
 
     def independent(self, rows: float) -> float:
-        """How many independent rows these rows are worth.
+        """The effective number of independent rows among these rows.
 
         The autocorrelation time is taken to be M + sqrt(M^2 + 1), as it is for AR(1) chains.
         """
@@ -260,12 +261,12 @@ class Memory(NamedTuple):
 
 
 def pooled_memory(
-    curves: FloatArray, levels: Sequence[Joining], first: int = 0, *, careful: bool = False
+    curves: FloatArray, levels: Sequence[Joining], first: int = 0, *, conservative: bool = False
 ) -> Memory:
-    """The shortest batches that V_L stops growing at, by V_L of several features together.
+    """The shortest batches at which V_L reaches its plateau, by several features together.
 
-    ``curves`` has V_L for each joining and feature. Batches shorter than ``first`` are passed
-    over. One is ``careful`` as in `extrapolated`.
+    ``curves`` has V_L for each joining and feature. Joinings before ``first`` are skipped. The
+    ``conservative`` mode is that of `extrapolated`.
     """
     varying = curves[first] > TINY
     count = int(np.count_nonzero(varying))
@@ -276,7 +277,7 @@ def pooled_memory(
     means = (curves / curves[first]).mean(axis=1)
     independent = min(count, MOST_INDEPENDENT)
     errors = means * np.array([level.error for level in levels]) / independent**0.5
-    return extrapolated(means, errors, levels, first, careful=careful)
+    return extrapolated(means, errors, levels, first, conservative=conservative)
 
 
 def extrapolated(
@@ -285,28 +286,28 @@ def extrapolated(
     levels: Sequence[Joining],
     first: int,
     *,
-    careful: bool,
+    conservative: bool,
 ) -> Memory:
-    """The memory by a curve that grows with the length of batches, and its standard errors.
+    """The autocorrelation by a curve that grows with the length of batches, with its errors.
 
-    A curve of a single number can hide slow growth behind its error. One is careful with it: it
-    has stopped growing within half an error, and V is the larger of those by this length of
-    batches and by twice that length.
+    A curve of a single number can hide slow growth behind its error. The ``conservative`` mode
+    requires a plateau within half a standard error, and takes the larger V of those by this
+    length of batches and by twice that length.
     """
-    level = _first_flat(means, (CAREFUL_ERRORS if careful else 1.0) * errors, first)
+    level = _first_flat(means, (CONSERVATIVE_ERRORS if conservative else 1.0) * errors, first)
     # The longest batches have none of twice their length.
     usable = min(level, len(levels) - 2)
-    last = min(usable + 1, len(levels) - 2) if careful else usable
+    last = min(usable + 1, len(levels) - 2) if conservative else usable
     longer = means[1:] + LUGSAIL_ERRORS * errors[1:]
     lugsail = float((2.0 * longer[usable : last + 1] - means[usable : last + 1]).max())
     deflation = float(means[usable] / max(lugsail, means[usable]))
-    # The memory is no bound: it is as likely to be too long as to be too short.
+    # M is an estimate, not a bound: no standard errors are added.
     plain = float(means[usable] / max(2.0 * means[usable + 1] - means[usable], means[usable]))
     return Memory(usable, deflation, levels[usable].length * (1.0 - plain))
 
 
 def _first_flat(means: FloatArray, errors: FloatArray, first: int) -> int:
-    """The first length after which V_L does not grow; the last one always is."""
+    """The first length after which V_L does not grow; the last one qualifies always."""
     for level in range(first, means.size):
         later = slice(level + 1, None)
         if (means[later] <= (1.0 + FLAT) * means[level] + errors[later]).all():
@@ -314,18 +315,30 @@ def _first_flat(means: FloatArray, errors: FloatArray, first: int) -> int:
     raise AssertionError("nothing comes after the last length")  # pragma: no cover
 
 
+def beyond_lugsail(growth: FloatArray) -> FloatArray:
+    """V/V_L by r = V_2L/V_L of few batches: exp(2 (r - 1)), to first order the lugsail's 2 r - 1.
+
+    The lugsail is too small where the autocorrelation is as long as a batch: an AR(1) chain whose
+    M is one batch needs 2.7, the lugsail gives 2.1 and the exponential 2.9.
+    """
+    ratio: FloatArray = np.exp(2.0 * (growth - 1.0))
+    return ratio
+
+
 class Speed(NamedTuple):
-    """Features that remember equally long, and how long."""
+    """Features with autocorrelation of similar length, and that length."""
 
     features: NDArray[np.bool_]
     memory: Memory
 
 
-def speeds(curves: FloatArray, levels: Sequence[Joining], *, careful: bool = False) -> list[Speed]:
-    """Features by their memory: those that are slower than most are pooled on their own.
+def speeds(
+    curves: FloatArray, levels: Sequence[Joining], *, conservative: bool = False
+) -> list[Speed]:
+    """Features pooled by their autocorrelation: those that are slower than most on their own.
 
-    A slow feature among many fast ones would hide in their pool. One is ``careful`` as in
-    `extrapolated` with features that tell little more together than alone.
+    A slow feature would hide in the pool of many fast ones. The ``conservative`` mode is that of
+    `extrapolated`, for features that tell little more together than alone.
     """
     left, first = np.ones(curves.shape[1], dtype=np.bool_), 0
     found: list[Speed] = []
@@ -333,7 +346,7 @@ def speeds(curves: FloatArray, levels: Sequence[Joining], *, careful: bool = Fal
         pooled = left.copy()
         if first + 2 < len(levels):
             pooled[left] = ~_slower(curves[:, left], levels, first)
-        memory = pooled_memory(curves[:, pooled], levels, first, careful=careful)
+        memory = pooled_memory(curves[:, pooled], levels, first, conservative=conservative)
         found.append(Speed(pooled, memory))
         # What is left is slower than what has been pooled.
         left, first = left & ~pooled, min(memory.level + 1, len(levels) - 2)

@@ -203,7 +203,7 @@ def form_memory(traces: Iterable[tuple[float, float]], levels: Sequence[Joining]
     if not curve[0] > TINY:
         return Memory(0, 1.0, 0.0)
     means = curve / curve[0]
-    return extrapolated(means, means * errors, levels, 0, careful=True)
+    return extrapolated(means, means * errors, levels, 0, conservative=True)
 
 
 def spread_curve(

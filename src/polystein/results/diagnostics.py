@@ -16,12 +16,13 @@ from polystein.data.sample import Sample
 from polystein.data.source import Facts, Source, coordinate_names
 from polystein.inference.convergence import MeansConvergence, ranked_convergence
 from polystein.stein.witness import ChainColumns
-from polystein.types import FloatArray
+from polystein.types import Array, FloatArray
 
-#: Coordinates are ranked together up to so many numbers, 256 MiB.
-MOST_NUMBERS = 2**25
-#: Ranks of so many numbers take about a second: more are shown only if they are known already.
-NUMBERS_TO_SHOW = 2**22
+#: Coordinates are ranked together up to this many numbers, 256 MiB.
+RANKED_AT_ONCE = 2**25
+#: Ranking this many numbers takes about a second. A report of more shows ranks only if they are
+#: known already.
+RANKED_FOR_REPORT = 2**22
 
 _OF_MEANS, _BY_RANKS = ("rhat_of_means", "ess_of_means"), ("rhat", "ess_bulk", "ess_tail")
 
@@ -57,32 +58,34 @@ class RowsOf:
     what: Literal["draws", "scores"]
 
     @property
+    def array(self) -> Array | None:
+        """The rows if they are in memory, of shape (chain, draw, d) or (n, d); None otherwise."""
+        if not isinstance(self.source, Sample) or isinstance(self.source.draws, np.memmap):
+            return None
+        found = self.source.draws if self.what == "draws" else self.source.scores
+        return None if isinstance(found, np.memmap) else found
+
+    @property
     def in_memory(self) -> bool:
         """Whether rows can be looked at without reading a file."""
-        arrays = (getattr(self.source, self.what, None), getattr(self.source, "draws", None))
-        return isinstance(self.source, Sample) and not any(
-            isinstance(array, np.memmap) for array in arrays
-        )
+        return self.array is not None
 
     @property
     def numbers(self) -> int:
         """How many numbers there are."""
         return self.source.layout.total * self.source.layout.dimension
 
-    def project(self, draws: FloatArray, scores: FloatArray) -> FloatArray:
-        """What is ranked, of a block of rows."""
-        return draws if self.what == "draws" else scores
-
     def chains(self, columns: Sequence[int], step: int = 1) -> list[FloatArray] | FloatArray:
         """Some columns of every chain, of every ``step``-th row if the rows are in memory.
 
         Those in memory are one array of shape (chain, draw, column).
         """
-        if not self.in_memory:
-            kept = ChainColumns(_Chosen(self, tuple(columns)))
+        array = self.array
+        if array is None:
+            kept = ChainColumns(_Chosen(self.what, tuple(columns)))
             run_pass(self.source, every_row(self.source), kept)
             return kept.by_chain()
-        values = to_numpy(getattr(self.source, self.what)[..., ::step, :])
+        values = to_numpy(array[..., ::step, :])
         values = values if values.ndim == 3 else values[None]
         return values if len(columns) == values.shape[2] else values[:, :, columns]
 
@@ -90,11 +93,11 @@ class RowsOf:
 class _Chosen(NamedTuple):
     """Some columns of the draws or of the scores."""
 
-    rows: RowsOf
+    what: Literal["draws", "scores"]
     columns: tuple[int, ...]
 
     def project(self, draws: FloatArray, scores: FloatArray) -> FloatArray:
-        return self.rows.project(draws, scores)[:, self.columns]
+        return (draws if self.what == "draws" else scores)[:, self.columns]
 
 
 class Ranked:
@@ -113,7 +116,7 @@ class Ranked:
         wanted = sorted(set(columns) - set(self.known))
         if not wanted or self.rows is None:
             return not wanted
-        at_once = max(1, MOST_NUMBERS // self.rows.source.layout.total)
+        at_once = max(1, RANKED_AT_ONCE // self.rows.source.layout.total)
         for low in range(0, len(wanted), at_once):
             some = wanted[low : low + at_once]
             self.put(some, ranked_convergence(self.rows.chains(some)))
@@ -230,7 +233,7 @@ class Convergence:
     def worst(self) -> Worst:
         """The worst for a report, by ranks if they are known or do not take long."""
         rows = self.ranked.rows
-        if rows is not None and rows.in_memory and rows.numbers <= NUMBERS_TO_SHOW:
+        if rows is not None and rows.in_memory and rows.numbers <= RANKED_FOR_REPORT:
             self.by_coordinate()
         return self.worst_known()
 

@@ -10,7 +10,7 @@ from scipy.signal import lfilter
 import polystein as ps
 from polystein.data.passes import every_row, run_pass
 from polystein.data.source import Source, complete, in_time_order
-from polystein.inference.agreement import STRETCHES, cuts
+from polystein.inference.agreement import BATCHES, batch_bounds
 from polystein.methods.check import agreement
 from polystein.methods.check.agreement import (
     BOUND,
@@ -66,9 +66,9 @@ def test_sums_are_those_of_the_bounded_rows(most: int | None) -> None:
     run_pass(source, every_row(source), sums, most=most)
     found = sums.finalise()
     for chain, draws in enumerate(chains):
-        edges = cuts(len(draws))
+        edges = batch_bounds(len(draws))
         both = np.concatenate([draws, -draws], axis=1)
-        for k in range(STRETCHES):
+        for k in range(BATCHES):
             rows = both[edges[k] : edges[k + 1]]
             expected = np.zeros(6)
             for row in rows:

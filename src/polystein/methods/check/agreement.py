@@ -18,17 +18,17 @@ from polystein._lib.segments import Cuts
 from polystein.data.source import Block, Layout, Source
 from polystein.inference.agreement import (
     ALL_STARTS,
+    BATCHES,
     CHAINS,
-    FEWEST_ROWS,
-    FEWEST_ROWS_OF_MANY,
     FIRST_HALF,
     FROZEN,
     MANY_CHAINS,
     ONE_START,
-    STRETCHES,
+    SHORTEST_CHAIN,
+    SHORTEST_OF_MANY,
+    ChainSums,
     Difference,
-    StretchSums,
-    cuts,
+    batch_bounds,
     differences,
 )
 from polystein.inference.columns import segment_sums
@@ -202,7 +202,7 @@ class AgreementSums:
         halves = (slice(layout.dimension), slice(layout.dimension, None))
         #: What is taken off the draws and the scores, and what they are multiplied by.
         self._frames = [(bounds.centre[half], 1.0 / bounds.spread[half]) for half in halves]
-        shape = (len(layout.lengths) * STRETCHES, layout.dimension)
+        shape = (len(layout.lengths) * BATCHES, layout.dimension)
         self._draws, self._scores = np.zeros(shape), np.zeros(shape)
         #: The first row of each stretch that was met, and where any other row differs from it.
         self._reference = np.full(shape, np.nan)
@@ -261,13 +261,13 @@ class AgreementSums:
         self._reference[unseen] = other._reference[unseen]
         return self
 
-    def finalise(self) -> StretchSums:
+    def finalise(self) -> ChainSums:
         """The sums, and where draws do not change."""
-        shape = (len(self.layout.lengths), STRETCHES, -1)
+        shape = (len(self.layout.lengths), BATCHES, -1)
         rows = np.diff(self._edges, axis=1).astype(np.float64)
         still = (~self._moved).reshape(shape) & (rows > 1.0)[:, :, None]
         dimension = self.layout.dimension
-        return StretchSums(
+        return ChainSums(
             np.concatenate([self._draws.reshape(shape), self._scores.reshape(shape)], axis=2),
             rows,
             np.concatenate([still, still], axis=2),
@@ -278,7 +278,7 @@ class AgreementSums:
 
 def _edges(layout: Layout) -> NDArray[np.intp]:
     """Where the stretches of each chain begin and end, of shape (chain, stretch + 1)."""
-    of_length = {length: cuts(length) for length in set(layout.lengths)}
+    of_length = {length: batch_bounds(length) for length in set(layout.lengths)}
     return np.array([of_length[length] for length in layout.lengths])
 
 
@@ -293,8 +293,8 @@ def agreement_abstention(source: Source) -> Abstention | None:
     """Why chains of this source cannot be compared; None if they can."""
     layout = source.layout
     chains, shortest = len(layout.lengths), min(layout.lengths)
-    least = FEWEST_ROWS if chains < MANY_CHAINS else FEWEST_ROWS_OF_MANY
-    numbers = 4 * chains * STRETCHES * layout.dimension
+    least = SHORTEST_CHAIN if chains < MANY_CHAINS else SHORTEST_OF_MANY
+    numbers = 4 * chains * BATCHES * layout.dimension
     if not layout.time_ordered:
         reason = "independent rows are no chains"
     elif source.weighted:
@@ -328,7 +328,7 @@ def agreement_arm(agreement: AgreementSums, coordinate_names: Sequence[str]) -> 
     return Arm(AGREEMENT, ALL_ROWS, min(1.0, *(part.adjusted for part in parts)), parts)
 
 
-def frozen_chains(sums: StretchSums) -> tuple[int, ...]:
+def frozen_chains(sums: ChainSums) -> tuple[int, ...]:
     """The chains in which a coordinate never changes in the late half."""
     frozen = sums.still[:, len(FIRST_HALF) - 1 :].all(axis=1)
     return tuple(np.flatnonzero(np.any(frozen, axis=1)).tolist())
@@ -357,7 +357,7 @@ def _place(found: Difference, layout: Layout, frozen: Sequence[int]) -> str:
 
 def _stretch(window: float, lengths: set[int]) -> str:
     """The start of a chain: in draws, or as a part where lengths differ."""
-    rows = {int(cuts(length)[FIRST_HALF.index(window)]) for length in lengths}
+    rows = {int(batch_bounds(length)[FIRST_HALF.index(window)]) for length in lengths}
     if len(rows) > 1:
         return f"the first {100.0 * window:g} % of the draws"
     return f"the first {rows.pop()} draws" if rows != {1} else "the first draw"

@@ -39,10 +39,10 @@ class FlippedFamily:
     """The two statistics of a family, for the draws and for every flip so far."""
 
     def __init__(
-        self, family: Family, sums: BatchSums, left_out: NDArray[np.bool_], *, careful: bool
+        self, family: Family, sums: BatchSums, left_out: NDArray[np.bool_], *, conservative: bool
     ) -> None:
         self.family, self._sums, self._left_out = family, sums, left_out
-        self._careful = careful or family.of_all
+        self._conservative = conservative or family.of_all
         #: Whether any features remember too long to be judged.
         self.slow = False
         # The groups of each part. A part may have been summed for one visit: it is grouped when
@@ -82,7 +82,7 @@ class FlippedFamily:
             yield Group(kept, levels[0], 1.0, np.inf)
             return
         curves = variance_curves(tamed(_columns_at(part, kept)), levels)
-        for features, memory in speeds(curves, levels, careful=self._careful):
+        for features, memory in speeds(curves, levels, conservative=self._conservative):
             independent = memory.independent(rows)
             yield Group(kept[features], levels[memory.level], memory.deflation, independent)
 

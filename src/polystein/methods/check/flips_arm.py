@@ -110,7 +110,7 @@ class _Everything:
             one.form.name == HOTELLING and one.moves for one in forms_of_sums
         )
         coordinates = [
-            FlippedFamily(family, sums, left_out, careful=shares.correlated)
+            FlippedFamily(family, sums, left_out, conservative=shares.correlated)
             for family in families(sums, left_out, shares)
         ]
         self.statistics: list[Judged] = [*coordinates, *forms_of_sums]
