@@ -66,7 +66,11 @@ def from_arviz(
     selection = Selection(var_names, thin, drop_first)
     with opened(data) as groups:
         if scores is None:
-            _require_gradients(groups)
+            if GRADIENT not in groups.variables(STATISTICS):
+                raise InputError(
+                    f"`scores` must be given: {groups.source} holds no gradients. "
+                    f"{how_to_store(groups)}."
+                )
             return stored_gradients(groups, selection)
         selection = groups.without_warm_up(selection)
         chosen = _chosen(groups.require(group), selection, scores, groups)
@@ -79,13 +83,6 @@ def from_arviz(
             names,
             selection if isinstance(scores, str) else Selection(),
             statistics=groups.statistics(selection),
-        )
-
-
-def _require_gradients(groups: Groups) -> None:
-    if GRADIENT not in groups.variables(STATISTICS):
-        raise InputError(
-            f"`scores` must be given: {groups.source} holds no gradients. {how_to_store(groups)}."
         )
 
 

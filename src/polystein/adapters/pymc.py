@@ -81,7 +81,12 @@ def from_pymc(
     ``ps.check(ps.from_pymc(model, idata))``, or ``ps.check(idata, model=model)``.
     """
     plain = plain_model(model)
-    _refuse_discrete(plain)
+    discrete = [value.name for value in plain.discrete_value_vars]
+    if discrete:
+        raise InputError(
+            "`model` must have continuous free variables only: discrete ones have no score; got "
+            f"{', '.join(discrete)}. Marginalise them out of the model."
+        )
     selection = Selection(var_names, thin, drop_first)
     with opened(idata) as groups:
         selection = groups.without_warm_up(selection)
@@ -123,25 +128,11 @@ def _as_sampled(model: Any, groups: Groups) -> dict[str, Any]:
             )
         for name, values in sampled_intercepts(model, own).items():
             own[name] = own[name].copy(data=values)
-    axes = plain_model(model).named_vars_to_dims
-    return {name: _with_axes(array, axes.get(name)) for name, array in own.items()}
-
-
-def _with_axes(array: Any, axes: Sequence[str] | None) -> Any:
-    """A variable with its axes in the order of the model."""
-    leading = ("chain", "draw")
-    if axes is None or set(axes) | set(leading) != set(array.dims):
-        return array
-    return array.transpose(*leading, *axes)
-
-
-def _refuse_discrete(model: Any) -> None:
-    discrete = [value.name for value in model.discrete_value_vars]
-    if discrete:
-        raise InputError(
-            "`model` must have continuous free variables only: discrete ones have no score; got "
-            f"{', '.join(discrete)}. Marginalise them out of the model."
-        )
+    for name, dims in plain_model(model).named_vars_to_dims.items():
+        axes = ("chain", "draw", *dims)
+        if name in own and set(axes) == set(own[name].dims):
+            own[name] = own[name].transpose(*axes)
+    return own
 
 
 def log_density_gradient(model: Any) -> LogDensityGradient:
