@@ -13,8 +13,8 @@ from polystein._lib.imports import imported
 from polystein.adapters.assemble import (
     assemble,
     coordinate_labels,
+    flat_draws,
     pointwise,
-    side_by_side,
     single_precision_warnings,
 )
 from polystein.adapters.bambi import is_bambi, made_by_bambi, pymc_model, sampled_intercepts
@@ -93,7 +93,7 @@ def from_pymc(
         values = unconstrained_values(plain, _as_sampled(model, groups), groups, selection)
         names = _names(plain, values, groups)
         statistics = groups.statistics(selection)
-    draws = np.ascontiguousarray(side_by_side(values.values()), dtype=np.float64)
+    draws = np.ascontiguousarray(flat_draws(values.values()), dtype=np.float64)
     function = log_density_gradient(plain)
     scores, notes = _scores(function, draws, integer(cores, "cores", least=1), progress)
     return assemble(
