@@ -7,7 +7,7 @@ import pytest
 
 from polystein.adapters.assemble import (
     coordinate_labels,
-    side_by_side,
+    flat_draws,
     single_precision_warnings,
     stan_names,
     stan_parts,
@@ -35,7 +35,7 @@ def test_notation_of_stan() -> None:
 
 
 def test_arrays_side_by_side() -> None:
-    values = side_by_side([np.zeros((2, 5)), np.ones((2, 5, 3))])
+    values = flat_draws([np.zeros((2, 5)), np.ones((2, 5, 3))])
     assert values.shape == (2, 5, 4)
     assert values[0, 0].tolist() == [0.0, 1.0, 1.0, 1.0]
 

@@ -15,8 +15,8 @@ from polystein.errors import InputError
 
 #: At a higher order the powers of numbers beyond 2.04 do not fit a float64.
 MOST_ORDER = 1000
-#: Replicates, simulations, rounds of a search and the like: so many estimate a p-value of 0.05 to
-#: within 0.0005, and more would run for days. A longer number is a slip.
+#: Most replicates, simulations or rounds of a search. A million estimate a p-value of 0.05 to
+#: within 0.0005, and more would run for days.
 MOST_REPLICATES = 10**6
 
 
@@ -103,17 +103,11 @@ def boolean(value: object, argument: str) -> bool:
 
 def path_of(value: object, argument: str) -> Path:
     """Return a path, or name the argument that is none."""
-    if isinstance(value, str | os.PathLike):
-        text = os.fspath(value)
-        if isinstance(text, str) and "\0" not in text:
-            return _of_legal_name(text, argument)
-    raise InputError(f"`{argument}` must be a path, a str or os.PathLike; got {value!r}")
-
-
-def _of_legal_name(text: str, argument: str) -> Path:
-    """The path, if the system can look it up, whether there is a file or not."""
+    text = os.fspath(value) if isinstance(value, str | os.PathLike) else None
+    if not isinstance(text, str) or "\0" in text:
+        raise InputError(f"`{argument}` must be a path, a str or os.PathLike; got {value!r}")
     try:
-        os.stat(text)
+        os.stat(text)  # whether there is a file or not, the system must take the name
     except ValueError as error:  # characters that no file's name has
         raise InputError(f"`{argument}` must be a name that files have; got {text!r}") from error
     except OSError as error:

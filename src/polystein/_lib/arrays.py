@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 
 from polystein.types import Array, FloatArray
 
-# The DLPack protocol's code for main memory.
-_CPU = 1
 _REAL_NUMBERS = re.compile(r"bfloat16|float\d+\w*|u?int\d+")
 _INTEGERS = re.compile(r"u?int\d+")
 
@@ -49,14 +47,10 @@ def to_numpy(array: Array) -> FloatArray:
         return np.asarray(array.get(), dtype=np.float64)
     if hasattr(array, "__array__"):
         return np.asarray(array, dtype=np.float64)
-    return np.asarray(_from_dlpack(array), dtype=np.float64)
-
-
-def _from_dlpack(array: Array) -> NDArray[np.generic]:
-    """Convert an array that offers nothing but DLPack; from a device it is copied to the host."""
-    if array.__dlpack_device__()[0] == _CPU:
-        return np.from_dlpack(array)
-    return np.from_dlpack(array, device="cpu", copy=True)
+    # It offers DLPack alone, in which 1 stands for main memory; from a device it is copied.
+    in_memory = array.__dlpack_device__()[0] == 1
+    found = np.from_dlpack(array) if in_memory else np.from_dlpack(array, device="cpu", copy=True)
+    return np.asarray(found, dtype=np.float64)
 
 
 def holds_real_numbers(array: Array) -> bool:

@@ -11,15 +11,14 @@ from pathlib import Path
 
 from polystein.errors import InputError
 
-#: Pages and pictures say so of themselves, in plain text close to their beginning or their end.
+#: Pages and pictures that polystein wrote have this among their first or last `_CLOSE` bytes.
 MARK = "Written by polystein"
-#: As close as this, in bytes.
 _CLOSE = 8192
 
 
 @contextmanager
 def writing(argument: str, path: object) -> Iterator[None]:
-    """A place that cannot be written to is the user's to mend."""
+    """Turn errors of writing to a path that the user chose into an `InputError`."""
     try:
         yield
     except OSError as error:
@@ -43,7 +42,7 @@ def write_whole(path: Path, content: bytes) -> None:
     may write the same file. A symbolic link stays one: the file that it leads to is replaced. A
     device or a pipe is written to and not replaced.
     """
-    if _is_stream(path):
+    if path.exists() and not path.is_file() and not path.is_dir():
         path.write_bytes(content)
         return
     path = Path(os.path.realpath(path))
@@ -75,7 +74,3 @@ def is_replaceable(path: Path) -> bool:
         beginning = stream.read(_CLOSE)
         stream.seek(max(0, os.fstat(stream.fileno()).st_size - _CLOSE))
         return not beginning or MARK.encode() in beginning or MARK.encode() in stream.read()
-
-
-def _is_stream(path: Path) -> bool:
-    return path.exists() and not path.is_file() and not path.is_dir()

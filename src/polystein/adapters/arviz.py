@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from polystein._lib.imports import imported
-from polystein.adapters.assemble import assemble, coordinate_labels, side_by_side
+from polystein.adapters.assemble import assemble, coordinate_labels, flat_draws
 from polystein.adapters.groups import (
     POSTERIOR,
     STATISTICS,
@@ -66,26 +66,23 @@ def from_arviz(
     selection = Selection(var_names, thin, drop_first)
     with opened(data) as groups:
         if scores is None:
-            _require_gradients(groups)
+            if GRADIENT not in groups.variables(STATISTICS):
+                raise InputError(
+                    f"`scores` must be given: {groups.source} holds no gradients. "
+                    f"{how_to_store(groups)}."
+                )
             return stored_gradients(groups, selection)
         selection = groups.without_warm_up(selection)
         chosen = _chosen(groups.require(group), selection, scores, groups)
         names = _names(chosen)
         found = _scores(scores, chosen, names, groups)
-        draws = selection.rows(side_by_side(one.values for one in chosen.values()))
+        draws = selection.rows(flat_draws(one.values for one in chosen.values()))
         return assemble(
             draws,
             found if callable(found) else selection.rows(_same_shape(found, draws, selection)),
             names,
             selection if isinstance(scores, str) else Selection(),
             statistics=groups.statistics(selection),
-        )
-
-
-def _require_gradients(groups: Groups) -> None:
-    if GRADIENT not in groups.variables(STATISTICS):
-        raise InputError(
-            f"`scores` must be given: {groups.source} holds no gradients. {how_to_store(groups)}."
         )
 
 
@@ -133,7 +130,7 @@ def _scores(
     if not name:
         for one in chosen:
             require_same_labels(chosen[one], stored[one])
-        return side_by_side(stored[one].values for one in chosen)
+        return flat_draws(stored[one].values for one in chosen)
     if name not in stored:
         raise InputError(
             f"`scores` must name a variable of the group {group!r}; got {name!r}, but there are "

@@ -130,7 +130,7 @@ def coordinate_labels(
     return [f"{name}[{', '.join(map(str, place))}]" for place in itertools.product(*axes)]
 
 
-def side_by_side(variables: Iterable[Array]) -> Array:
+def flat_draws(variables: Iterable[Array]) -> Array:
     """Arrays of shape (chain, draw, ...), each flattened, next to each other: (chain, draw, d)."""
     return np.concatenate([one.reshape(*one.shape[:2], -1) for one in variables], axis=2)
 

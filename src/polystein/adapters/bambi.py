@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from polystein.adapters.assemble import side_by_side
+from polystein.adapters.assemble import flat_draws
 from polystein.adapters.groups import POSTERIOR, Groups
 from polystein.data.foreign import type_name
 from polystein.errors import InputError
@@ -52,7 +52,7 @@ def sampled_intercepts(model: Any, own: dict[str, Any]) -> dict[str, Array]:
             )
         means = np.asarray(part.design_matrix_without_intercept).mean(axis=0)
         terms = (own[_name(term)].values for term in component.common_terms.values())
-        coefficients = side_by_side(terms)
+        coefficients = flat_draws(terms)
         found[name] = own[name].values + coefficients @ means
     return found
 

@@ -51,51 +51,48 @@ def from_blackjax(
     ``_, (states, info) = jax.lax.scan(step, state, keys)`` and then ``ps.check(states)``, or
     ``ps.check(ps.from_blackjax(states, info))``.
     """
-    states = _stacked(states)
+    if isinstance(states, list | tuple) and not hasattr(states, "_fields"):
+        if not states or not hasattr(states[0], "_fields"):
+            raise InputError(f"`states` must be states of BlackJAX; got a {type_name(states)}")
+        states = jax().tree_util.tree_map(lambda *parts: jax().numpy.stack(parts), *states)
     if not hasattr(states, "logdensity_grad"):
         raise InputError(
             f"`states` must carry `logdensity_grad`; got a {type_name(states)}, whose sampler uses "
             "no gradients. Pass `ps.from_jax(logdensity, states.position)`."
         )
-    selection = Selection(var_names, thin, drop_first)
-    axes = _sample_axes(states)
-    chain_axis = _chain_axis(chain_axis, np.shape(states.logdensity)[:axes])
-    draws, scores = (
-        selection.rows(_chains_first(flat_rows(part, axes), axes, chain_axis))
-        for part in (states.position, states.logdensity_grad)
-    )
+    leading = np.shape(states.logdensity)
+    if len(leading) not in (1, 2):
+        raise InputError(
+            "`states` must have one axis for draws, or two for chains and draws; got a "
+            f"log-density of shape {leading}. Is this the last state alone? Return the states of "
+            "all steps from `jax.lax.scan`."
+        )
+    selection, axes = Selection(var_names, thin, drop_first), len(leading)
+    swapped = _chain_axis(chain_axis, leading) == 1
+
+    def kept(array: Array) -> Array:
+        """The kept draws of (draw, ...), (chain, draw, ...) or (draw, chain, ...)."""
+        chains = array[None] if axes == 1 else array.swapaxes(0, 1) if swapped else array
+        return selection.rows(chains)
+
+    draws = kept(flat_rows(states.position, axes))
+    found = {name: getattr(info, name, None) for name in ("is_divergent", "energy")}
     return assemble(
         draws,
-        scores,
+        kept(flat_rows(states.logdensity_grad, axes)),
         tree_names(states.position, axes),
         selection,
-        statistics=_statistics(info, axes, chain_axis, selection),
+        statistics={
+            name: kept(to_numpy(values))
+            for name, values in found.items()
+            if values is not None and len(np.shape(values)) == axes
+        },
         warnings=single_precision_warnings(draws.dtype, "BlackJAX's draws and gradients", X64),
     )
 
 
-def _stacked(states: Any) -> Any:
-    """One state with a first axis for draws, also of a list of single states."""
-    if isinstance(states, list | tuple) and not hasattr(states, "_fields"):
-        if not states or not hasattr(states[0], "_fields"):
-            raise InputError(f"`states` must be states of BlackJAX; got a {type_name(states)}")
-        return jax().tree_util.tree_map(lambda *parts: jax().numpy.stack(parts), *states)
-    return states
-
-
-def _sample_axes(states: Any) -> int:
-    axes = len(np.shape(states.logdensity))
-    if axes not in (1, 2):
-        raise InputError(
-            "`states` must have one axis for draws, or two for chains and draws; got a "
-            f"log-density of shape {np.shape(states.logdensity)}. Is this the last state alone? "
-            "Return the states of all steps from `jax.lax.scan`."
-        )
-    return axes
-
-
 def _chain_axis(given: int | None, shape: tuple[int, ...]) -> int:
-    """Which of two axes counts chains; many chains that are shorter than that are suspect."""
+    """Which of two axes counts chains; many chains of fewer draws are suspect."""
     if given in (0, 1):
         return int(given)
     if given is not None:
@@ -106,19 +103,3 @@ def _chain_axis(given: int | None, shape: tuple[int, ...]) -> int:
             f"{shape[1]} draws with 0, and {shape[1]} chains of {shape[0]} draws with 1"
         )
     return 0
-
-
-def _chains_first(array: Array, axes: int, chain_axis: int) -> Array:
-    """(chain, draw, ...), also of one chain."""
-    if axes == 1:
-        return array[None]
-    return array if chain_axis == 0 else array.swapaxes(0, 1)
-
-
-def _statistics(info: Any, axes: int, chain_axis: int, selection: Selection) -> dict[str, Array]:
-    found = {}
-    for name in ("is_divergent", "energy"):
-        values = getattr(info, name, None)
-        if values is not None and len(np.shape(values)) == axes:
-            found[name] = selection.rows(_chains_first(to_numpy(values), axes, chain_axis))
-    return found

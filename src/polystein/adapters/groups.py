@@ -71,14 +71,12 @@ class Groups:
 
     def statistics(self, selection: Selection) -> dict[str, Array]:
         """The sampler's statistics of the kept draws, each of shape (chain, draw)."""
-        found = {
-            _SAMPLER.sub("", name): _numbers(variable)
-            for name, variable in self.variables(STATISTICS).items()
-            if variable.ndim == 2
-        }
-        return {
-            name: selection.rows(values) for name, values in found.items() if values is not None
-        }
+        found = {}
+        for name, variable in self.variables(STATISTICS).items():
+            values = _numbers(variable) if variable.ndim == 2 else None
+            if values is not None:
+                found[_SAMPLER.sub("", name)] = selection.rows(values)
+        return found
 
     def without_warm_up(self, selection: Selection) -> Selection:
         """The selection that also drops draws which the sampler marked as tuning."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -56,17 +56,26 @@ def from_numpyro(
         model_args, model_kwargs = mcmc._args, mcmc._kwargs
     potential, unconstrain, constrain = _functions(mcmc, model_args, model_kwargs)
     own = mcmc.get_samples(group_by_chain=True)
-    kept = {name: selection.rows(own[name]) for name in sites}
-    values = _in_blocks(unconstrain, kept)
+    values = _in_blocks(unconstrain, {name: selection.rows(own[name]) for name in sites})
     rows, point = flat_rows(values, 2), unflatten(values, 2)
+    extra, scores, transform = mcmc.get_extra_fields(group_by_chain=True), None, None
+    if "z_grad" in extra:  # the gradient of the potential energy, which is minus the log-density
+        stored = {name: extra["z_grad"][name] for name in sorted(extra["z_grad"])}
+        scores = -to_numpy(selection.rows(flat_rows(stored, 2)))
+    if constrain is not None:
+        constrained = jax().jit(jax().vmap(lambda row: constrain(point(row))))
+
+        def transform(draws: FloatArray) -> dict[str, Array]:
+            return {name: np.asarray(found) for name, found in constrained(draws).items()}
+
     return differentiated(
         lambda row: -potential(point(row)),
         rows,
         tree_names(values, 2),
         selection,
-        scores=_stored_scores(mcmc, selection),
-        statistics=_statistics(mcmc, selection),
-        transform=None if constrain is None else _transform(constrain, point),
+        scores=scores,
+        statistics=_statistics(mcmc, extra, selection),
+        transform=transform,
     )
 
 
@@ -121,31 +130,11 @@ def _in_blocks(function: Callable[[Any], Any], kept: dict[str, Array]) -> dict[s
     return found
 
 
-def _stored_scores(mcmc: Any, selection: Selection) -> FloatArray | None:
-    """Minus the stored gradient of the potential energy; None if it was not kept."""
-    stored = mcmc.get_extra_fields(group_by_chain=True).get("z_grad")
-    if stored is None:
-        return None
-    return -to_numpy(selection.rows(flat_rows({name: stored[name] for name in sorted(stored)}, 2)))
-
-
-def _statistics(mcmc: Any, selection: Selection) -> dict[str, Array]:
+def _statistics(mcmc: Any, fields: Mapping[str, Any], selection: Selection) -> dict[str, Array]:
     """Divergences, energies, and trees that reached the largest depth, where they were kept."""
-    fields = mcmc.get_extra_fields(group_by_chain=True)
     found = {name: np.asarray(fields[name]) for name in ("diverging", "energy") if name in fields}
     depth = getattr(mcmc.sampler, "_max_tree_depth", None)
     if "num_steps" in fields and depth is not None:
         deepest = depth[1] if isinstance(depth, tuple) else depth
         found["reached_max_treedepth"] = np.asarray(fields["num_steps"]) >= 2**deepest - 1
     return {name: selection.rows(values) for name, values in found.items()}
-
-
-def _transform(
-    constrain: Callable[[Any], Any], point: Callable[[Array], Any]
-) -> Callable[[FloatArray], dict[str, Array]]:
-    many = jax().jit(jax().vmap(lambda row: constrain(point(row))))
-
-    def transform(draws: FloatArray) -> dict[str, Array]:
-        return {name: np.asarray(values) for name, values in many(draws).items()}
-
-    return transform

@@ -13,8 +13,8 @@ from polystein._lib.imports import imported
 from polystein.adapters.assemble import (
     assemble,
     coordinate_labels,
+    flat_draws,
     pointwise,
-    side_by_side,
     single_precision_warnings,
 )
 from polystein.adapters.bambi import is_bambi, made_by_bambi, pymc_model, sampled_intercepts
@@ -81,14 +81,19 @@ def from_pymc(
     ``ps.check(ps.from_pymc(model, idata))``, or ``ps.check(idata, model=model)``.
     """
     plain = plain_model(model)
-    _refuse_discrete(plain)
+    discrete = [value.name for value in plain.discrete_value_vars]
+    if discrete:
+        raise InputError(
+            "`model` must have continuous free variables only: discrete ones have no score; got "
+            f"{', '.join(discrete)}. Marginalise them out of the model."
+        )
     selection = Selection(var_names, thin, drop_first)
     with opened(idata) as groups:
         selection = groups.without_warm_up(selection)
         values = unconstrained_values(plain, _as_sampled(model, groups), groups, selection)
         names = _names(plain, values, groups)
         statistics = groups.statistics(selection)
-    draws = np.ascontiguousarray(side_by_side(values.values()), dtype=np.float64)
+    draws = np.ascontiguousarray(flat_draws(values.values()), dtype=np.float64)
     function = log_density_gradient(plain)
     scores, notes = _scores(function, draws, integer(cores, "cores", least=1), progress)
     return assemble(
@@ -123,25 +128,11 @@ def _as_sampled(model: Any, groups: Groups) -> dict[str, Any]:
             )
         for name, values in sampled_intercepts(model, own).items():
             own[name] = own[name].copy(data=values)
-    axes = plain_model(model).named_vars_to_dims
-    return {name: _with_axes(array, axes.get(name)) for name, array in own.items()}
-
-
-def _with_axes(array: Any, axes: Sequence[str] | None) -> Any:
-    """A variable with its axes in the order of the model."""
-    leading = ("chain", "draw")
-    if axes is None or set(axes) | set(leading) != set(array.dims):
-        return array
-    return array.transpose(*leading, *axes)
-
-
-def _refuse_discrete(model: Any) -> None:
-    discrete = [value.name for value in model.discrete_value_vars]
-    if discrete:
-        raise InputError(
-            "`model` must have continuous free variables only: discrete ones have no score; got "
-            f"{', '.join(discrete)}. Marginalise them out of the model."
-        )
+    for name, dims in plain_model(model).named_vars_to_dims.items():
+        axes = ("chain", "draw", *dims)
+        if name in own and set(axes) == set(own[name].dims):
+            own[name] = own[name].transpose(*axes)
+    return own
 
 
 def log_density_gradient(model: Any) -> LogDensityGradient:

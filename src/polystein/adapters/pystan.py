@@ -151,9 +151,8 @@ def _names(
 
 def _free_shape(kind: str, shape: tuple[int, ...]) -> tuple[int, ...] | None:
     """The shape of the unconstrained values of a Stan type."""
-    if kind in ("real", "vector", "row_vector", "matrix", "ordered", "positive_ordered"):
-        return shape
-    if kind == "unit_vector":
+    plain = ("real", "vector", "row_vector", "matrix", "ordered", "positive_ordered", "unit_vector")
+    if kind in plain:
         return shape
     if kind in ("simplex", "sum_to_zero_vector"):
         return (*shape[:-1], shape[-1] - 1)

@@ -149,17 +149,13 @@ def _score(distribution: Any, column: FloatArray) -> FloatArray:
     """The derivative of the log-density at each draw of one coordinate."""
     name = getattr(getattr(distribution, "dist", None), "name", "")
     if name in ("norm", "t"):
-        *shapes, location, scale = _location_scale(distribution)
+        frozen = distribution
+        shapes, location, scale = frozen.dist._parse_args(*frozen.args, **frozen.kwds)
         y = (column - location) / scale
         if name == "norm":
             return np.asarray(-y / scale)
         return np.asarray(-(shapes[0] + 1.0) * y / (shapes[0] + y**2) / scale)
     return derivative(distribution.logpdf, column, _steps(distribution, column))
-
-
-def _location_scale(frozen: Any) -> tuple[Any, ...]:
-    shapes, location, scale = frozen.dist._parse_args(*frozen.args, **frozen.kwds)
-    return (*shapes, location, scale)
 
 
 def _steps(distribution: Any, column: FloatArray) -> FloatArray:

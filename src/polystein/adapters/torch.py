@@ -64,15 +64,16 @@ def from_torch(
     """
     torch = imported("torch", "torch")
     selection = Selection(var_names, thin, drop_first)
-    rows = selection.draws(_as_tensor(torch, draws))
+    array = draws_array(draws)
+    tensor = array.detach() if library(array) == "torch" else torch.as_tensor(to_numpy(array))
+    rows = selection.draws(tensor if tensor.dtype.is_floating_point else tensor.double())
     flat = rows.reshape(-1, rows.shape[-1])
     values = _values(torch, log_prob, flat)
     scores = batched(_gradient(torch, log_prob, values, flat), flat, progress)
 
     def log_density(points: FloatArray) -> FloatArray:
-        tensor = torch.as_tensor(points, dtype=rows.dtype, device=rows.device)
         with torch.no_grad():
-            return batched(values, tensor)
+            return batched(values, torch.as_tensor(points, dtype=rows.dtype, device=rows.device))
 
     remedy = "Pass draws and parameters in `torch.float64`."
     return assemble(
@@ -83,13 +84,6 @@ def from_torch(
         log_density=log_density,
         warnings=single_precision_warnings(rows.dtype, "PyTorch's gradients", remedy),
     )
-
-
-def _as_tensor(torch: Any, draws: Array) -> Any:
-    array = draws_array(draws)
-    tensor = array if library(array) == "torch" else torch.as_tensor(to_numpy(array))
-    tensor = tensor.detach()
-    return tensor if tensor.dtype.is_floating_point else tensor.double()
 
 
 def _values(torch: Any, log_prob: Callable[[Any], Any], flat: Any) -> Callable[[Any], Any]:

@@ -133,6 +133,7 @@ def _refuse_zeros(scores: FloatArray, names: tuple[str, ...]) -> None:
 
 
 def _constant(look: Look) -> str | None:
+    """Scores that are the same at all draws."""
     first, last = look.scores[0], look.scores[-1]
     if not (first == last).any() or not (constant := (look.scores == first).all(axis=0)).any():
         return None
