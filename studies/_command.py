@@ -7,7 +7,6 @@ from pathlib import Path
 from types import ModuleType
 
 from polystein.experiments.engine.store import write_text
-from studies._table import Study
 
 Lines = Sequence[str]
 
@@ -55,14 +54,17 @@ def run_parts(
 
 
 def run_table(
-    name: str, description: str | None, study: Study, markdown: Callable[[], Lines]
+    name: str,
+    description: str | None,
+    run: Callable[[str, int], None],
+    markdown: Callable[[], Lines],
 ) -> int:
-    """The command of a study of one table."""
+    """The command of a study of one table: `run` takes the text of --only and the processes."""
     options = _parser(name, description).parse_args()
     if options.markdown:
         print("\n".join(markdown()))
     else:
-        study.run(options.only, options.jobs)
+        run(options.only, options.jobs)
     return 0
 
 

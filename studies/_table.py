@@ -38,25 +38,33 @@ def rejection_rate(cell: Cell, decisions: str) -> Row:
     return {"rejections": rejections, "rate": f"{rejections / len(decisions):.4f}"}
 
 
-def no_columns(replicates: int) -> Row:
-    """A table without columns of its own."""
-    return {}
+def lines_by(table: Path, column: str = "cell") -> dict[str, dict[str, str]]:
+    """The lines of a committed table by one of its columns; none if there is no table."""
+    if not table.exists():
+        return {}
+    with table.open(newline="", encoding="utf-8") as file:
+        return {row[column]: row for row in csv.DictReader(file)}
+
+
+def without_method(replicate: Replicate) -> Replicate:
+    """The replicate whose streams all methods share, so that they see the same draws."""
+    settings = tuple(one for one in replicate.cell.settings if one[0] != "method")
+    return replace(replicate, cell=replace(replicate.cell, settings=settings))
 
 
 @dataclass(frozen=True)
 class Study:
     """A table beside the code, and how every line of it comes about.
 
-    `name` says what a cell is called in the table, `decide` runs one replicate, and `columns`
-    gives further columns from the number of replicates.
+    `name` says what a cell is called in the table, and `decide` runs one replicate. A `seed` is a
+    column of the table; without one it is 0.
     """
 
     table: Path
     cells: Sequence[Cell]
     name: Callable[[Cell], str]
     decide: Task
-    seed: int = 0
-    columns: Callable[[int], Row] = no_columns
+    seed: int | None = None
     work: Path = WORK
     mark: Callable[[Sequence[Row]], str] = marks
     #: Columns that are computed from the marks of a line.
@@ -64,10 +72,7 @@ class Study:
 
     def stored(self) -> dict[str, dict[str, str]]:
         """The lines of the committed table, by cell."""
-        if not self.table.exists():
-            return {}
-        with self.table.open(newline="", encoding="utf-8") as file:
-            return {row["cell"]: row for row in csv.DictReader(file)}
+        return lines_by(self.table)
 
     def cell(self, name: str) -> Cell:
         """The cell of this name."""
@@ -79,7 +84,8 @@ class Study:
             # A warning concerns one set of draws; here many are tested on purpose.
             warnings.simplefilter("ignore", ps.PolysteinWarning)
             return "".join(
-                self.mark(self.decide(Replicate(cell, index, self.seed))) for index in replicates
+                self.mark(self.decide(Replicate(cell, index, self.seed or 0)))
+                for index in replicates
             )
 
     def missing(self, only: str = "", *, anew: bool = False) -> list[Cell]:
@@ -127,8 +133,8 @@ class Study:
             if code_digest() != code:
                 raise StudyError("the code was changed under way; run the command again")
             part = replace(cell, replicates=replicates)
-            rows = runner.run([part], self.decide, out=folder, seed=self.seed, jobs=jobs)
-            finished = Store(folder, self.seed).load(part)
+            rows = runner.run([part], self.decide, out=folder, seed=self.seed or 0, jobs=jobs)
+            finished = Store(folder, self.seed or 0).load(part)
             assert finished is not None
             yield self._line(cell, self.mark(rows), " ".join(finished.commits))
 
@@ -137,7 +143,7 @@ class Study:
             "cell": self.name(cell),
             "replicates": len(decisions),
             **self.rates(cell, decisions),
-            **self.columns(len(decisions)),
+            **({} if self.seed is None else {"seed": self.seed}),
             "decisions": decisions,
             "polystein": ps.__version__,
             "commit": commit,

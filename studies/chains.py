@@ -7,9 +7,7 @@ cell's name (``tests/statistical/chains.py``), so that a second run gives the sa
 holds TEXT.
 """
 
-import argparse
 import csv
-import sys
 import warnings
 from pathlib import Path
 
@@ -18,6 +16,9 @@ import numpy as np
 import polystein as ps
 from polystein.experiments.engine.runner import workers
 from polystein.experiments.engine.store import package_commit
+from polystein.experiments.engine.summary import markdown_table
+from studies._command import ended, run_table
+from studies._table import lines_by
 from tests.statistical.chains import CELLS, FAULTS, OTHERS, SIZES, Cell, Outcome, outcome
 
 TABLE = Path(__file__).with_suffix(".csv")
@@ -38,10 +39,7 @@ Row = dict[str, str]
 
 def stored() -> dict[str, Row]:
     """The rows of the committed table, by cell."""
-    if not TABLE.exists():
-        return {}
-    with TABLE.open(newline="", encoding="utf-8") as file:
-        return {row["cell"]: row for row in csv.DictReader(file)}
+    return lines_by(TABLE)
 
 
 def measured(position: int) -> Row:
@@ -95,14 +93,14 @@ def run(only: str, jobs: int) -> None:
 def markdown(cells: list[Cell]) -> list[str]:
     """One table of ``docs/mcmc.md``, line by line."""
     rows = stored()
-    lines = ["| draws | rejected | bound | median ESS |", "|---|---|---|---|"]
+    lines = []
     for cell in cells:
         row = rows[cell.name]
         rate = f"{float(row['rate']):.3f} of {int(row['replicates']):,}"
         # A bootstrap on chains does not estimate how many draws are effective.
         ess = "" if row["ess_median"] == "nan" else f"{int(row['ess_median']):,}"
-        lines.append(f"| {cell.name} | {rate} | {bound(cell)} | {ess} |")
-    return lines
+        lines.append([cell.name, rate, bound(cell), ess])
+    return markdown_table(["draws", "rejected", "bound", "median ESS"], lines)
 
 
 def bound(cell: Cell) -> str:
@@ -114,18 +112,10 @@ def bound(cell: Cell) -> str:
     return "" if cell.low is None else f"≥ {cell.low:g}"
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m studies.chains", description=__doc__)
-    parser.add_argument("--markdown", action="store_true", help="print the tables and stop")
-    parser.add_argument("--only", metavar="TEXT", default="", help="only cells with this name")
-    parser.add_argument("--jobs", type=int, default=2, help="processes (default 2)")
-    options = parser.parse_args()
-    if options.markdown:
-        print("\n\n".join("\n".join(markdown(cells)) for cells in (SIZES, FAULTS, OTHERS)))
-    else:
-        run(options.only, options.jobs)
-    return 0
+def all_tables() -> list[str]:
+    """The tables of ``docs/mcmc.md``, with a blank line between them."""
+    return [*markdown(SIZES), "", *markdown(FAULTS), "", *markdown(OTHERS)]
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    ended(lambda: run_table("chains", __doc__, run, all_tables))

@@ -15,6 +15,7 @@ import numpy as np
 
 import polystein as ps
 from polystein.experiments.engine.cells import Cell, Replicate, Row
+from polystein.experiments.engine.summary import markdown_table
 from studies._command import ended, run_table
 from studies._table import LEVEL, Study
 from tests.statistical.samplers import autoregressive
@@ -86,11 +87,12 @@ STUDY = Study(Path(__file__).with_suffix(".csv"), CELLS, name, decide)
 
 def markdown() -> list[str]:
     """The table of ``docs/scale.md``, line by line."""
-    lines = ["| chains | alarms |", "|---|---|"]
-    for row in STUDY.stored().values():
-        lines.append(f"| {row['cell']} | {float(row['rate']):.3f} of {int(row['replicates']):,} |")
-    return lines
+    rows = [
+        [row["cell"], f"{float(row['rate']):.3f} of {int(row['replicates']):,}"]
+        for row in STUDY.stored().values()
+    ]
+    return markdown_table(["chains", "alarms"], rows)
 
 
 if __name__ == "__main__":
-    ended(lambda: run_table("monitor", __doc__, STUDY, markdown))
+    ended(lambda: run_table("monitor", __doc__, STUDY.run, markdown))

@@ -21,9 +21,10 @@ from scipy.stats import binom
 
 import polystein as ps
 from polystein.experiments.engine.cells import Cell, Replicate, Row
+from polystein.experiments.engine.summary import markdown_table
 from polystein.experiments.paper.samplers import EXPERIMENT_1, gaussian_score
 from studies._command import ended, run_table
-from studies._table import LEVEL, Study, decision
+from studies._table import LEVEL, Study, decision, rejection_rate
 
 REPLICATES, CHANCE = 1000, 0.001
 DIMENSIONS = (2, 16)
@@ -92,27 +93,27 @@ def decide(replicate: Replicate) -> Sequence[Row]:
     return decision(METHODS[cell["method"]].test(draws, gaussian_score, rng=for_test))
 
 
-def highest(replicates: int) -> Row:
-    """The largest rate that a test of size 0.05 exceeds with a chance below 0.001."""
-    bound = float(binom.ppf(1.0 - CHANCE, replicates, LEVEL)) / replicates
-    return {"highest": f"{bound:.4f}"}
+def rates_of(cell: Cell, decisions: str) -> Row:
+    """The rate, and the largest that a test of size 0.05 exceeds with a chance below 0.001."""
+    replicates = len(decisions)
+    highest = float(binom.ppf(1.0 - CHANCE, replicates, LEVEL)) / replicates
+    return {**rejection_rate(cell, decisions), "highest": f"{highest:.4f}"}
 
 
-STUDY = Study(Path(__file__).with_suffix(".csv"), CELLS, name, decide, columns=highest)
+STUDY = Study(Path(__file__).with_suffix(".csv"), CELLS, name, decide, rates=rates_of)
 
 
 def markdown() -> list[str]:
     """The table of ``docs/rivals.md``, line by line."""
     rows = STUDY.stored()
     columns = [(n, d) for n in (300, 1000) for d in DIMENSIONS]
-    heads = [f"n = {n}, d = {d}" for n, d in columns]
-    lines = ["| test | " + " | ".join(heads) + " |", "|---|" + "---|" * len(heads)]
+    lines = []
     for method, (label, _, _) in METHODS.items():
         found = (rows.get(f"{method}, n={n}, d={d}") for n, d in columns)
         rates = ["" if row is None else f"{float(row['rate']):.3f}" for row in found]
-        lines.append(f"| {label} | " + " | ".join(rates) + " |")
-    return lines
+        lines.append([label, *rates])
+    return markdown_table(["test", *(f"n = {n}, d = {d}" for n, d in columns)], lines)
 
 
 if __name__ == "__main__":
-    ended(lambda: run_table("rivals_size", __doc__, STUDY, markdown))
+    ended(lambda: run_table("rivals_size", __doc__, STUDY.run, markdown))

@@ -18,7 +18,7 @@ from polystein.errors import StudyError
 from polystein.experiments.engine import runner
 from polystein.experiments.engine.cells import Replicate, Row
 from polystein.experiments.engine.store import Store, package_commit, write_csv
-from studies._table import LEVEL, WORK, code_digest
+from studies._table import LEVEL, WORK, code_digest, lines_by
 from studies.chains_beyond import GROUP, SEED
 from studies.chains_beyond.lines import Line, all_lines, lines_of
 from studies.chains_beyond.records import ARMS, group_task
@@ -43,11 +43,7 @@ class Place:
 
     def stored(self, part: str) -> dict[str, dict[str, str]]:
         """The lines of a part's table, by their names."""
-        path = self.table(part)
-        if not path.exists():
-            return {}
-        with path.open(newline="", encoding="utf-8") as file:
-            return {row["line"]: row for row in csv.DictReader(file)}
+        return lines_by(self.table(part), "line")
 
     def commit(self) -> str:
         """The commit of the package that is run."""

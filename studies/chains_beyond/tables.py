@@ -4,6 +4,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from polystein.experiments.engine.summary import markdown_table
 from studies import _command
 from studies.chains_beyond import PARTS
 from studies.chains_beyond.judgements import judgements, power_kept
@@ -26,12 +27,6 @@ def holds(line: Line, row: Row, least_ess: float | None = None) -> str:
     return "no: " + ", ".join(broken) if broken else "yes"
 
 
-def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """A table in Markdown, line by line."""
-    cells = [head, ["---"] * len(head), *rows]
-    return ["| " + " | ".join(row) + " |" for row in cells]
-
-
 def correct(place: Place) -> list[str]:
     """Correct chains: verdicts, abstentions, and the least true number of effective draws."""
     head = ["correct draws", "of", "rejected", "inconclusive", "error", "flips abstain"]
@@ -47,7 +42,7 @@ def correct(place: Place) -> list[str]:
         counts = [rate(row, "rejected"), rate(row, "inconclusive"), rate(row, "error"), *absent]
         counts += [rate(row, "agreement_alone"), shown, holds(line, row, least)]
         rows.append([line.name, f"{int(row['replicates']):,}", *counts])
-    return table(head, rows)
+    return markdown_table(head, rows)
 
 
 def wrong(place: Place) -> list[str]:
@@ -69,7 +64,7 @@ def wrong(place: Place) -> list[str]:
         names = ("rejected", "inconclusive", "not_rejected", "error")
         rates = [rate(row, name) for name in names]
         rows.append([line.name, f"{int(row['replicates']):,}", *rates, holds(line, row)])
-    return table(head, rows)
+    return markdown_table(head, rows)
 
 
 def independent(place: Place) -> list[str]:
@@ -83,7 +78,7 @@ def independent(place: Place) -> list[str]:
         tails = [f"{int(row[f'p_{p}']) / int(row['replicates']):.4f}" for p in (0.05, 0.01, 0.001)]
         counts = [*tails, rate(row, "inconclusive"), holds(line, row)]
         rows.append([line.name, f"{int(row['replicates']):,}", *counts])
-    return table([*head, "holds"], rows)
+    return markdown_table([*head, "holds"], rows)
 
 
 def power(place: Place) -> list[str]:
@@ -99,7 +94,7 @@ def power(place: Place) -> list[str]:
         rates = [rate(row, "rejected"), rate(row, "inconclusive"), rate(old, "rejected")]
         commit = old["commit"][:7]
         rows.append([line.name, f"{int(row['replicates']):,}", *rates, commit, verdict])
-    return table(head, rows)
+    return markdown_table(head, rows)
 
 
 def earlier_place(place: Place) -> Place:
@@ -116,7 +111,7 @@ def axes(place: Place) -> list[str]:
         if row is not None:
             rates = [rate(row, "error"), rate(row, "rejected"), holds(line, row)]
             rows.append([line.name, f"{int(row['replicates']):,}", *rates])
-    return table(head, rows)
+    return markdown_table(head, rows)
 
 
 def schools(place: Place) -> list[str]:
@@ -132,12 +127,12 @@ def schools(place: Place) -> list[str]:
     schools = next(line for line in lines_of("wrong") if "schools" in line.name)
     runs = read_facts(place, schools)
     if not runs:
-        return table(head, [])
+        return markdown_table(head, [])
     groups = {
         "R-hat above 1.05 or ESS below 100": [one for one in runs if poor(one)],
         "neither": [one for one in runs if not poor(one)],
     }
-    return table(head, [[name, *school_counts(found)] for name, found in groups.items()])
+    return markdown_table(head, [[name, *school_counts(found)] for name, found in groups.items()])
 
 
 def poor(facts: Row) -> bool:

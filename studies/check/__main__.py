@@ -8,7 +8,7 @@ tables, with any number of processes. Lines that are there stay as they are: rem
 
 from pathlib import Path
 
-from studies import _command
+from studies._command import ended, run_parts
 from studies.check import (
     beyond,
     correlated,
@@ -30,15 +30,5 @@ PARTS = {
 }
 PAGE = Path(__file__).parents[2] / "docs" / "check.md"
 
-
-def on_page(text: str) -> str:
-    """The page with the tables as they are now."""
-    return _command.on_page(text, PAGE, _command.tables_of(PARTS))
-
-
-def main() -> int:
-    return _command.run_parts("check", __doc__, PARTS, PAGE)
-
-
 if __name__ == "__main__":
-    _command.ended(main)
+    ended(lambda: run_parts("check", __doc__, PARTS, PAGE))

@@ -6,14 +6,14 @@ than the others: it has the first 100 replicates only, and B1 = 500, B2 = 250 in
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import polystein as ps
 from polystein.experiments.engine.cells import Cell, Replicate, Row
-from studies._table import Study, decision
+from polystein.experiments.engine.summary import markdown_table
+from studies._table import Study, decision, without_method
 from studies.check import SEED, milliseconds
 from studies.check.alternatives import ALTERNATIVES
 
@@ -62,15 +62,10 @@ def name(cell: Cell) -> str:
     return f"{ALTERNATIVES[cell['alternative']].label}, d={cell['d']}, {cell['method']}"
 
 
-def without_method(cell: Cell) -> Cell:
-    """What all methods share: seeds hang on it, so that they see the same draws."""
-    return replace(cell, settings=tuple(one for one in cell.settings if one[0] != "method"))
-
-
 def decide(replicate: Replicate) -> Sequence[Row]:
     """Whether one method rejects one set of draws."""
     cell = replicate.cell
-    shared = replace(replicate, cell=without_method(cell))
+    shared = without_method(replicate)
     draw = ALTERNATIVES[cell["alternative"]].draw
     draws, scores = draw(shared.generator("draws"), cell["n"], cell["d"], cell["strength"])
     test = METHODS[cell["method"]].test
@@ -88,7 +83,6 @@ STUDY = Study(
     name,
     decide,
     SEED,
-    lambda replicates: {"seed": SEED},
 )
 
 
@@ -125,14 +119,15 @@ def comparisons() -> list[Comparison]:
 
 def markdown() -> list[str]:
     """The table of ``docs/check.md``, line by line."""
-    heads = " | ".join(method.label for method in METHODS.values())
-    lines = [
-        f"| alternative | d | {heads} | best | within {MARGIN:g} |",
-        "|---|---|" + "---|" * len(METHODS) + "---|---|",
+    heads = ["alternative", "d", *(method.label for method in METHODS.values())]
+    rows = [
+        [
+            one.label,
+            one.dimension,
+            *(f"{one.rates[method]:.3f}" for method in METHODS),
+            METHODS[one.best].label,
+            "yes" if one.holds else "no",
+        ]
+        for one in comparisons()
     ]
-    for one in comparisons():
-        rates = " | ".join(f"{one.rates[method]:.3f}" for method in METHODS)
-        holds = "yes" if one.holds else "no"
-        best = METHODS[one.best].label
-        lines.append(f"| {one.label} | {one.dimension} | {rates} | {best} | {holds} |")
-    return lines
+    return markdown_table([*heads, "best", f"within {MARGIN:g}"], rows)

@@ -10,7 +10,6 @@ x if both reject, c if only `check` does, and s if only the statistic does.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -19,7 +18,8 @@ import numpy as np
 
 import polystein as ps
 from polystein.experiments.engine.cells import Cell, Replicate, Row
-from studies._table import LEVEL, Study, decision
+from polystein.experiments.engine.summary import markdown_table
+from studies._table import LEVEL, Study, decision, without_method
 from studies.check import SEED, milliseconds
 from studies.check import correlated_targets as targets
 from studies.check.alternatives import Generator, Pair
@@ -156,8 +156,7 @@ def name(cell: Cell) -> str:
 def decide(replicate: Replicate) -> Sequence[Row]:
     """Whether one method rejects one set of draws: all see the same, with the same flips."""
     cell = replicate.cell
-    shared = [one for one in cell.settings if one[0] != "method"]
-    replicate = replace(replicate, cell=replace(cell, settings=tuple(shared)))
+    replicate = without_method(replicate)
     fault = FAULTS[cell["fault"]]
     drawn = fault.draw(replicate.generator("draws"), fault.rows, fault.dimension)
     pair = fault.axes.seen(*drawn)
@@ -206,7 +205,6 @@ STUDY = Study(
     name,
     decide,
     SEED,
-    lambda replicates: {"seed": SEED},
     mark=marks,
     rates=rates_of,
 )
@@ -242,11 +240,8 @@ def wanted_of(rates: Mapping[str, float]) -> float:
 
 def markdown() -> list[str]:
     """The table of ``docs/check.md``, line by line."""
-    result = [
-        f"| target and fault | {' | '.join(METHODS.values())} | holds |",
-        "|---|" + "---|" * (len(METHODS) + 1),
-    ]
+    rows = []
     for line in lines():
-        cells = [f"{line.rates[m]:.3f}" if m in line.rates else "" for m in METHODS]
-        result.append(f"| {line.label} | {' | '.join(cells)} | {'yes' if line.holds else 'no'} |")
-    return result
+        rates = [f"{line.rates[m]:.3f}" if m in line.rates else "" for m in METHODS]
+        rows.append([line.label, *rates, "yes" if line.holds else "no"])
+    return markdown_table(["target and fault", *METHODS.values(), "holds"], rows)

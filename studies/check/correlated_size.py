@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import polystein as ps
 from polystein.experiments.engine.cells import Cell, Replicate, Row
+from polystein.experiments.engine.summary import markdown_table
 from studies._table import Study, decision
 from studies.check import SEED, milliseconds
 from studies.check import correlated_targets as targets
@@ -116,7 +117,6 @@ STUDY = Study(
     name,
     decide,
     SEED,
-    lambda replicates: {"seed": SEED},
 )
 
 
@@ -127,9 +127,9 @@ def holds(rate: float) -> bool:
 
 def markdown() -> list[str]:
     """The table of ``docs/check.md``, line by line."""
-    lines = ["| draws from the target | rejected | of | holds |", "|---|---|---|---|"]
+    rows = []
     for label, row in STUDY.stored().items():
         rate = float(row["rate"])
         verdict = "yes" if holds(rate) else "no"
-        lines.append(f"| {label} | {rate:.4f} | {int(row['replicates']):,} | {verdict} |")
-    return lines
+        rows.append([label, f"{rate:.4f}", f"{int(row['replicates']):,}", verdict])
+    return markdown_table(["draws from the target", "rejected", "of", "holds"], rows)

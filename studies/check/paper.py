@@ -9,6 +9,7 @@ from scipy.stats import binomtest, fisher_exact
 
 import polystein as ps
 from polystein.experiments.engine.cells import Cell, Replicate, Row
+from polystein.experiments.engine.summary import markdown_table
 from polystein.experiments.paper import experiment1, experiment2, published
 from polystein.experiments.paper.methods import Method
 from polystein.experiments.paper.verdict import TABLE_REPLICATES
@@ -59,7 +60,6 @@ STUDY = Study(
     name,
     decide,
     SEED,
-    lambda replicates: {"seed": SEED},
 )
 
 
@@ -138,14 +138,25 @@ def judgements() -> list[Judgement]:
 
 def markdown() -> list[str]:
     """The table of ``docs/check.md``, line by line."""
-    lines = [
-        "| draws | best published | best λ-PSD published | `check` | p, below 0.95 "
-        "| p, below best | holds |",
-        "|---|---|---|---|---|---|---|",
+    heads = (
+        "draws",
+        "best published",
+        "best λ-PSD published",
+        "`check`",
+        "p, below 0.95",
+        "p, below best",
+        "holds",
+    )
+    rows = [
+        [
+            one.name,
+            f"{one.best.value:.2f} ({one.best.method.label})",
+            f"{one.lambda_psd.value:.2f}",
+            f"{one.rate:.3f}",
+            f"{one.below_least:.2g}",
+            f"{one.below_best:.2g}",
+            "yes" if one.holds else "no",
+        ]
+        for one in judgements()
     ]
-    for one in judgements():
-        best = f"{one.best.value:.2f} ({one.best.method.label})"
-        numbers = f"{one.rate:.3f} | {one.below_least:.2g} | {one.below_best:.2g}"
-        holds = "yes" if one.holds else "no"
-        lines.append(f"| {one.name} | {best} | {one.lambda_psd.value:.2f} | {numbers} | {holds} |")
-    return lines
+    return markdown_table(heads, rows)

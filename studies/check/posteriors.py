@@ -2,13 +2,13 @@
 single statistic that suits the fault."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import polystein as ps
 from polystein.experiments.engine.cells import Cell, Replicate, Row
-from studies._table import Study, decision
+from polystein.experiments.engine.summary import markdown_table
+from studies._table import Study, decision, without_method
 from studies.check import SEED, milliseconds
 from studies.check.correlated import (
     HOTELLING,
@@ -49,8 +49,7 @@ def name(cell: Cell) -> str:
 def decide(replicate: Replicate) -> Sequence[Row]:
     """Whether one method rejects one set of draws."""
     cell = replicate.cell
-    shared = tuple(one for one in cell.settings if one[0] != "method")
-    replicate = replace(replicate, cell=replace(cell, settings=shared))
+    replicate = without_method(replicate)
     draw = FAULTS[cell["fault"]]
     pair = draw(replicate.generator("draws"), cell["posterior"], cell["n"])
     test = partial(ps.check, iid=True, rng=replicate.stream("check"))
@@ -75,7 +74,6 @@ STUDY = Study(
     name,
     decide,
     SEED,
-    lambda replicates: {"seed": SEED},
     mark=marks,
     rates=rates_of,
 )
@@ -98,13 +96,11 @@ def lines() -> list[Line]:
 
 def markdown() -> list[str]:
     """The table of ``docs/check.md``, line by line."""
-    result = [
-        "| posterior | draws | `check` | whitened | best single statistic | holds |",
-        "|---|---|---|---|---|---|",
-    ]
+    rows = []
     for line in lines():
         single = f"{line.rates['single']:.3f}" if "single" in line.rates else ""
         verdict = ("yes" if line.holds else "no") if single else ""
-        rates = f"{line.rates['check']:.3f} | {line.rates['whitened']:.3f} | {single}"
-        result.append(f"| {line.label} | {rates} | {verdict} |")
-    return result
+        rates = [f"{line.rates[method]:.3f}" for method in METHODS]
+        rows.append([line.label, *rates, single, verdict])
+    heads = ["posterior", "draws", *METHODS.values(), "best single statistic", "holds"]
+    return markdown_table(heads, rows)

@@ -7,7 +7,6 @@ of the target. lambda-PSD has the best of four orders, chosen by the same rates,
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple
@@ -17,8 +16,9 @@ from scipy.optimize import isotonic_regression
 
 import polystein as ps
 from polystein.experiments.engine.cells import Cell, Replicate, Row
+from polystein.experiments.engine.summary import markdown_table
 from polystein.types import FloatArray
-from studies._table import LEVEL, Study, decision
+from studies._table import LEVEL, Study, decision, without_method
 from studies.check import SEED, milliseconds
 from studies.check import correlated_targets as targets
 from studies.check.alternatives import Generator, Pair
@@ -195,8 +195,7 @@ def name(cell: Cell) -> str:
 def decide(replicate: Replicate) -> Sequence[Row]:
     """Whether one method rejects one set of draws: all see the same."""
     cell = replicate.cell
-    shared = tuple(one for one in cell.settings if one[0] != "method")
-    replicate = replace(replicate, cell=replace(cell, settings=shared))
+    replicate = without_method(replicate)
     one, test = FAULTS[cell["fault"]], METHODS[cell["method"]].test
     z, scores = one.draw(replicate.generator("draws"), cell["n"])
     if test is None:
@@ -215,7 +214,6 @@ STUDY = Study(
     name,
     decide,
     SEED,
-    lambda replicates: {"seed": SEED},
 )
 
 
@@ -291,12 +289,10 @@ def lines() -> dict[str, Line]:
 
 def markdown() -> list[str]:
     """The table of ``docs/check.md``, line by line."""
-    result = [
-        "| fault | likelihood ratio | `check` | times | best λ-PSD | IMQ KSD |",
-        "|---|---|---|---|---|---|",
-    ]
+    rows = []
     for line in lines().values():
         best = line.lambda_psd.words + (f" (Q={line.best_order})" * line.lambda_psd.reached)
-        cells = (line.oracle.words, line.check.words, f"{line.times:.1f}", best, line.ksd.words)
-        result.append(f"| {line.label} | {' | '.join(cells)} |")
-    return result
+        needed = (line.oracle.words, line.check.words, f"{line.times:.1f}", best, line.ksd.words)
+        rows.append([line.label, *needed])
+    heads = ("fault", "likelihood ratio", "`check`", "times", "best λ-PSD", "IMQ KSD")
+    return markdown_table(heads, rows)

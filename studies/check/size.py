@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import polystein as ps
 from polystein.experiments.engine.cells import Cell, Replicate, Row, Scalar
+from polystein.experiments.engine.summary import markdown_table
 from polystein.experiments.paper import experiment2
 from polystein.experiments.paper.samplers import gaussian, gaussian_score, student_t
 from studies._table import Study, decision
@@ -124,7 +125,6 @@ STUDY = Study(
     name,
     decide,
     SEED,
-    lambda replicates: {"seed": SEED},
 )
 
 
@@ -135,13 +135,11 @@ def holds(label: str, rate: float) -> bool:
 
 def markdown() -> list[str]:
     """The table of ``docs/check.md``, line by line."""
-    lines = ["| draws from the target | rejected | of | bounds | holds |", "|---|---|---|---|---|"]
+    rows = []
     for label, row in STUDY.stored().items():
         rate, null = float(row["rate"]), NULLS[label]
         bounds, verdict = f"{null.low:g} to {null.high:g}", "yes" if holds(label, rate) else "no"
         if null.high == 1.0:
             bounds = verdict = ""
-        lines.append(
-            f"| {label} | {rate:.4f} | {int(row['replicates']):,} | {bounds} | {verdict} |"
-        )
-    return lines
+        rows.append([label, f"{rate:.4f}", f"{int(row['replicates']):,}", bounds, verdict])
+    return markdown_table(["draws from the target", "rejected", "of", "bounds", "holds"], rows)

@@ -8,16 +8,11 @@ tables, with any number of processes. Lines that are there stay as they are: rem
 
 from pathlib import Path
 
-from studies import _command
+from studies._command import ended, run_parts
 from studies.effects import corrected, planted, tolerance
 
 PARTS = {"planted": planted, "tolerance": tolerance, "corrected": corrected}
 PAGE = Path(__file__).parents[2] / "docs" / "effects.md"
 
-
-def main() -> int:
-    return _command.run_parts("effects", __doc__, PARTS, PAGE)
-
-
 if __name__ == "__main__":
-    _command.ended(main)
+    ended(lambda: run_parts("effects", __doc__, PARTS, PAGE))

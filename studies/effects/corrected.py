@@ -1,6 +1,5 @@
 """Wrong draws of posteriors, before and after the correction; right draws, plain and corrected."""
 
-import csv
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,7 +9,9 @@ from numpy.typing import NDArray
 import polystein as ps
 from polystein.experiments.engine.cells import Row
 from polystein.experiments.engine.store import package_commit, write_csv
+from polystein.experiments.engine.summary import markdown_table
 from polystein.results.effect_rows import ExpectationRow
+from studies._table import lines_by
 from studies.effects import SEED
 from studies.effects.posteriors import APPROXIMATIONS, POSTERIORS, posterior, reference
 
@@ -182,10 +183,8 @@ class Lines:
     table = Path(__file__).with_suffix(".csv")
 
     def stored(self) -> dict[str, dict[str, str]]:
-        if not self.table.exists():
-            return {}
-        with self.table.open(newline="", encoding="utf-8") as file:
-            return {row["line"]: row for row in csv.DictReader(file)}
+        """The lines of the committed table, by name."""
+        return lines_by(self.table, "line")
 
     def run(self, only: str = "", jobs: int = 1, *, anew: bool = False) -> None:
         """Fill in what is missing; a line is stored as soon as it is there."""
@@ -218,5 +217,5 @@ STUDY = Lines()
 
 def markdown() -> list[str]:
     """The table of ``docs/effects.md``, line by line."""
-    head = ["| draws | measured |", "|---|---|"]
-    return head + [f"| {name} | {row['values']} |" for name, row in STUDY.stored().items()]
+    rows = [[name, row["values"]] for name, row in STUDY.stored().items()]
+    return markdown_table(["draws", "measured"], rows)

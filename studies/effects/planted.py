@@ -10,6 +10,7 @@ from scipy.special import digamma
 
 import polystein as ps
 from polystein.experiments.engine.cells import Cell, Replicate, Row
+from polystein.experiments.engine.summary import markdown_table
 from studies._table import Study
 from studies.effects import SEED, targets
 
@@ -199,7 +200,6 @@ STUDY = Study(
     name,
     decide,
     SEED,
-    lambda replicates: {"seed": SEED},
     mark=marks,
     rates=rates,
 )
@@ -207,14 +207,17 @@ STUDY = Study(
 
 def markdown() -> list[str]:
     """The table of ``docs/effects.md``, line by line."""
-    lines = [
-        "| target, draws, fault | first | first and found | interval covers | R² ≥ .99 | of |",
-        "|---|---|---|---|---|---|",
-    ]
+    heads = (
+        "target, draws, fault",
+        "first",
+        "first and found",
+        "interval covers",
+        "R² ≥ .99",
+        "of",
+    )
+    rows = []
     for label, row in STUDY.stored().items():
         found = f"{row['found']} (anything)" if label.endswith("none") else row["found"]
-        lines.append(
-            f"| {label} | {row['first']} | {found} | {row['covered']} | {row['reliable']} "
-            f"| {row['replicates']} |"
-        )
-    return lines
+        others = (row["covered"], row["reliable"], row["replicates"])
+        rows.append([label, row["first"], found, *others])
+    return markdown_table(heads, rows)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import polystein as ps
 from polystein.experiments.engine.cells import Cell, Replicate, Row
+from polystein.experiments.engine.summary import markdown_table
 from studies._table import Study
 from studies.effects import SEED
 from studies.effects.planted import marks
@@ -49,7 +50,6 @@ STUDY = Study(
     name,
     decide,
     SEED,
-    lambda replicates: {"seed": SEED},
     mark=marks,
     rates=rates,
 )
@@ -57,8 +57,6 @@ STUDY = Study(
 
 def markdown() -> list[str]:
     """The table of ``docs/effects.md``, line by line."""
-    lines = ["| at the border | within | beyond | undecided | of |", "|---|---|---|---|---|"]
-    for label, row in STUDY.stored().items():
-        values = " | ".join(row[key] for key in ("within", "beyond", "undecided", "replicates"))
-        lines.append(f"| {label} | {values} |")
-    return lines
+    columns = ("within", "beyond", "undecided", "replicates")
+    rows = [[label, *(row[key] for key in columns)] for label, row in STUDY.stored().items()]
+    return markdown_table(["at the border", "within", "beyond", "undecided", "of"], rows)

@@ -8,7 +8,7 @@ remove them, or say --anew, after a change of the code.
 
 from pathlib import Path
 
-from studies import _command
+from studies._command import ended, run_parts
 from studies.extensions import (
     chains,
     methods,
@@ -34,15 +34,5 @@ PARTS = {
 }
 PAGE = Path(__file__).parents[2] / "docs" / "extensions.md"
 
-
-def on_page(text: str) -> str:
-    """The page with the tables as they are now."""
-    return _command.on_page(text, PAGE, _command.tables_of(PARTS))
-
-
-def main() -> int:
-    return _command.run_parts("extensions", __doc__, PARTS, PAGE)
-
-
 if __name__ == "__main__":
-    _command.ended(main)
+    ended(lambda: run_parts("extensions", __doc__, PARTS, PAGE))

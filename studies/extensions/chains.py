@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 
 import polystein as ps
+from polystein.experiments.engine.summary import markdown_table
 from polystein.types import FloatArray
-from studies.extensions.comparison import SIZE_SETS, Draws, Trial, comparison, rates, table
+from studies.extensions.comparison import SIZE_SETS, Draws, Trial, comparison, rates
 from tests.statistical.samplers import autoregressive
 
 MEMORIES = (0.0, 0.5, 0.9)
@@ -43,6 +44,6 @@ STUDY = comparison(
 
 def markdown() -> list[str]:
     """The table of ``docs/extensions.md``, line by line."""
-    return table(
+    return markdown_table(
         ["test", *DRAWS], [[test, *rates(STUDY, [(one, test) for one in DRAWS])] for test in TESTS]
     )

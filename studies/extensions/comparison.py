@@ -113,7 +113,6 @@ def comparison(
         name,
         partial(decide, draws=draws, tests=tests),
         SEED,
-        lambda replicates: {"seed": SEED},
     )
 
 
@@ -122,9 +121,3 @@ def rates(study: Study, trials: Sequence[tuple[str, str]]) -> list[str]:
     stored = study.stored()
     found = [stored.get(f"{draws}, {test}") for draws, test in trials]
     return ["" if row is None else f"{float(row['rate']):.3f}" for row in found]
-
-
-def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """A table of Markdown, line by line."""
-    lines = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
-    return lines + ["| " + " | ".join(row) + " |" for row in rows]

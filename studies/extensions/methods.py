@@ -5,8 +5,9 @@ from functools import partial
 from pathlib import Path
 
 import polystein as ps
+from polystein.experiments.engine.summary import markdown_table
 from polystein.experiments.paper.methods import RIVALS
-from studies.extensions.comparison import Trial, comparison, drawn, rates, table
+from studies.extensions.comparison import Trial, comparison, drawn, rates
 
 #: The names of the samplers here and in the tables of the reproduction.
 SAMPLERS = {"perturbed": "perturbed", "Student-t": "student_t", "Laplace": "laplace"}
@@ -53,7 +54,7 @@ def markdown() -> list[str]:
     """The table of ``docs/extensions.md``, line by line, with the times of ``runtime``."""
     from studies.extensions import runtime
 
-    return table(
+    return markdown_table(
         ["method", "d", "milliseconds", "times PSD", *SAMPLERS],
         [
             [label, str(d), *runtime.of_method(label, 1000, d), *shown]

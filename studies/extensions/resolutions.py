@@ -3,8 +3,9 @@
 from functools import partial
 
 import polystein as ps
+from polystein.experiments.engine.summary import markdown_table
 from polystein.types import Resolution
-from studies.extensions.comparison import POWER_SETS, Trial, comparison, drawn, rates, table
+from studies.extensions.comparison import POWER_SETS, Trial, comparison, drawn, rates
 
 DIMENSIONS = (16, 64, 128)
 RESOLUTIONS: tuple[Resolution, ...] = ("order", "hierarchical", "coordinate", "entry")
@@ -57,7 +58,7 @@ STUDY = comparison(
 def markdown() -> list[str]:
     """The table of ``docs/extensions.md``, line by line."""
     columns = [(f"{sampler}, d={d}", order) for sampler, d, order in PLACES]
-    return table(
+    return markdown_table(
         ["resolution", *(f"{draws}, Q={order}" for draws, order in columns)],
         [
             [one, *rates(STUDY, [(draws, test_of(one, order)) for draws, order in columns])]

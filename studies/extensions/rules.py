@@ -3,8 +3,9 @@
 from functools import partial
 
 import polystein as ps
+from polystein.experiments.engine.summary import markdown_table
 from polystein.weights.rules import Weights
-from studies.extensions.comparison import Trial, comparison, drawn, rates, table
+from studies.extensions.comparison import Trial, comparison, drawn, rates
 
 ORDERS = (2, 4, 6, 8)
 DRAWS = {**drawn("perturbed", 16), **drawn("Student-t", 16), **drawn("Laplace", 16)}
@@ -33,7 +34,7 @@ STUDY = comparison(
 
 def markdown() -> list[str]:
     """The table of ``docs/extensions.md``, line by line."""
-    return table(
+    return markdown_table(
         ["draws", "weights", *(f"Q={order}" for order in ORDERS)],
         [
             [draws, rule, *rates(STUDY, [(draws, test_of(rule, order)) for order in ORDERS])]

@@ -5,7 +5,6 @@ with the first case of their group. Times differ from run to run, and from machi
 ratios differ less. The rounds of Algorithm 2 are always the same.
 """
 
-import csv
 import time
 import warnings
 from collections.abc import Callable
@@ -21,12 +20,14 @@ import polystein as ps
 from polystein.experiments.engine.cells import Cell, Replicate, Row
 from polystein.experiments.engine.runner import workers
 from polystein.experiments.engine.store import package_commit, write_csv
+from polystein.experiments.engine.summary import markdown_table
 from polystein.experiments.paper.methods import RIVALS
 from polystein.experiments.paper.samplers import gaussian_score, laplace
 from polystein.inference.columns import MeanAndCovariance
 from polystein.types import FloatArray
+from studies._table import lines_by
 from studies.extensions import SEED, methods, search
-from studies.extensions.comparison import sample, table
+from studies.extensions.comparison import sample
 
 #: A group takes about so many minutes.
 MINUTES = 0.5
@@ -138,10 +139,7 @@ class Times:
 
     def stored(self) -> dict[str, dict[str, str]]:
         """The lines of the committed table, by cell."""
-        if not self.table.exists():
-            return {}
-        with self.table.open(newline="", encoding="utf-8") as file:
-            return {row["cell"]: row for row in csv.DictReader(file)}
+        return lines_by(self.table)
 
     def missing(self, only: str = "", *, anew: bool = False) -> list[str]:
         """The groups that the table does not hold yet; all of them, if it is made anew."""
@@ -205,7 +203,7 @@ def markdown() -> list[str]:
     """The table of ``docs/extensions.md``, line by line."""
     places = ((1000, 16), (1000, 64), (4000, 16))
     labels = (*methods.TESTS, *(rival.label for rival in RIVALS))
-    return table(
+    return markdown_table(
         ["method", *(f"n={n}, d={d}" for n, d in places)],
         [[label, *(of_method(label, n, d)[1] for n, d in places)] for label in labels],
     )

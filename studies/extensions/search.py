@@ -3,7 +3,8 @@
 from functools import partial
 
 import polystein as ps
-from studies.extensions.comparison import Trial, comparison, drawn, rates, table
+from polystein.experiments.engine.summary import markdown_table
+from studies.extensions.comparison import Trial, comparison, drawn, rates
 
 ORDER = 8
 DRAWS = {**drawn("Laplace", 16), **drawn("perturbed", 16)}
@@ -39,7 +40,7 @@ def markdown() -> list[str]:
     """The table of ``docs/extensions.md``, line by line, with rounds and times of ``runtime``."""
     from studies.extensions import runtime
 
-    return table(
+    return markdown_table(
         ["Algorithm 2", *DRAWS, "rounds", "time"],
         [
             [label, *rates(STUDY, [(one, label) for one in DRAWS]), *runtime.of_search(label)]

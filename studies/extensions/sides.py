@@ -3,8 +3,9 @@
 from functools import partial
 
 import polystein as ps
+from polystein.experiments.engine.summary import markdown_table
 from polystein.types import Alternative
-from studies.extensions.comparison import Trial, comparison, drawn, rates, table
+from studies.extensions.comparison import Trial, comparison, drawn, rates
 
 DRAWS = {
     **drawn("perturbed", 32),
@@ -25,7 +26,7 @@ STUDY = comparison("sides", DRAWS, TESTS, [Trial(draws, test) for draws in DRAWS
 
 def markdown() -> list[str]:
     """The table of ``docs/extensions.md``, line by line."""
-    return table(
+    return markdown_table(
         ["draws", *TESTS],
         [[draws, *rates(STUDY, [(draws, test) for test in TESTS])] for draws in DRAWS],
     )

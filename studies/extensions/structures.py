@@ -3,7 +3,8 @@
 from functools import partial
 
 import polystein as ps
-from studies.extensions.comparison import Trial, comparison, drawn, rates, table
+from polystein.experiments.engine.summary import markdown_table
+from studies.extensions.comparison import Trial, comparison, drawn, rates
 
 ORDER, DIMENSIONS = 3, (16, 64)
 LABELS = {
@@ -31,7 +32,7 @@ STUDY = comparison(
 
 def markdown() -> list[str]:
     """The table of ``docs/extensions.md``, line by line."""
-    return table(
+    return markdown_table(
         ["draws", "d", *TESTS],
         [
             [label, str(d), *rates(STUDY, [(f"{sampler}, d={d}", test) for test in TESTS])]

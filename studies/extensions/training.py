@@ -3,7 +3,8 @@
 from functools import partial
 
 import polystein as ps
-from studies.extensions.comparison import Trial, comparison, drawn, rates, table
+from polystein.experiments.engine.summary import markdown_table
+from studies.extensions.comparison import Trial, comparison, drawn, rates
 
 FRACTIONS = (0.3, 0.5, 0.6, 0.7, 0.85)
 #: Cells in which neither test always rejects.
@@ -32,7 +33,7 @@ STUDY = comparison(
 
 def markdown() -> list[str]:
     """The table of ``docs/extensions.md``, line by line."""
-    return table(
+    return markdown_table(
         ["draws", "test", *(f"{fraction:g}" for fraction in FRACTIONS)],
         [
             [draws, method, *rates(STUDY, [(draws, test_of(method, one)) for one in FRACTIONS])]

@@ -237,7 +237,9 @@ def test_the_page_shows_the_table(part: str) -> None:
 
 def test_the_page_is_as_the_command_writes_it() -> None:
     text = PAGE.read_text(encoding="utf-8")
-    assert importlib.import_module("studies.check.__main__").on_page(text) == text
+    main = importlib.import_module("studies.check.__main__")
+    command = importlib.import_module("studies._command")
+    assert command.on_page(text, main.PAGE, command.tables_of(main.PARTS)) == text
 
 
 def test_the_code_on_the_page_runs() -> None:

@@ -162,4 +162,6 @@ def test_what_the_page_calls_better_is_significantly_better(
 
 def test_the_page_is_as_the_command_writes_it() -> None:
     text = PAGE.read_text(encoding="utf-8")
-    assert importlib.import_module("studies.extensions.__main__").on_page(text) == text
+    main = importlib.import_module("studies.extensions.__main__")
+    command = importlib.import_module("studies._command")
+    assert command.on_page(text, main.PAGE, command.tables_of(main.PARTS)) == text

@@ -16,17 +16,13 @@ from polystein.types import Verdict
 
 #: Batches of all chains together, by which a look estimates its variance.
 BATCHES = 32
-#: A chain is cut into at least so many batches: neighbours show what a chain remembers.
-_FEWEST_OF_A_CHAIN = 2
-#: Rows that are summed together. A window of so many rows before a look gives the features' scale.
-PIECE = 256
-#: Without a `gap`, this part of the shortest stretch between two looks is left out.
-_GAP_SHARE = 0.1
+#: The most rows of a block. The last block before a look gives the features' scale.
+BLOCK_ROWS = 256
 
 
 @dataclass(frozen=True)
 class Look:
-    """What a monitor found when every chain had so many draws.
+    """What a monitor found when every chain had this number of draws.
 
     ``pvalue`` is for both questions of a look, twice the smaller of ``pvalue_recent`` (of the
     rows since the last look) and ``pvalue_so_far`` (of the rows of all looks so far). The verdict
@@ -64,8 +60,8 @@ class Look:
         return f"look {self.number} at {self.draws} draws: {self.verdict} ({found}){why}"
 
 
-class Piece(NamedTuple):
-    """Rows ``start:stop`` of a chain that are summed together, before look number ``look``."""
+class PlannedBlock(NamedTuple):
+    """Rows ``start:stop`` of a chain that are taken together, before look number ``look``."""
 
     start: int
     stop: int
@@ -110,8 +106,11 @@ class Plan:
 
     @property
     def halves(self) -> int:
-        """Halves of batches that a chain's tested rows are cut into."""
-        return 2 * max(_FEWEST_OF_A_CHAIN, math.ceil(BATCHES / self.chains))
+        """Halves of batches of a chain's tested rows.
+
+        A chain has at least two batches: the covariance of neighbours shows its autocorrelation.
+        """
+        return 2 * max(2, math.ceil(BATCHES / self.chains))
 
     @property
     def least_ess(self) -> float:
@@ -127,25 +126,22 @@ class Plan:
         }
         return LugsailBatches(stretches, columns, halved=True)
 
-    def piece(self, row: int) -> Piece:
-        """The piece that a row belongs to: the first one of a stretch takes what is left over."""
-        start, stop, look, tested = self._stretch(row)
-        if stop is None:
-            low = start + (row - start) // PIECE * PIECE
-            return Piece(low, low + PIECE, None, tested=False)
-        high = stop - (stop - row - 1) // PIECE * PIECE
-        return Piece(max(start, high - PIECE), high, look, tested)
+    def block_of(self, row: int) -> PlannedBlock:
+        """The block that a row belongs to.
 
-    def _stretch(self, row: int) -> tuple[int, int | None, int | None, bool]:
-        """The stretch of one role that a row belongs to; after the last look it has no end."""
-        if row < self.boundaries[0]:
-            return 0, self.boundaries[0], 0, False
-        for look, (start, stop) in enumerate(self.tested):
-            if row < start:
-                return start - self.gap, start, look, False
-            if row < stop:
-                return start, stop, look, True
-        return self.looks[-1], None, None, False
+        Blocks are counted back from the end of the rows of one role, so that the first of these
+        may be short. After the last look there is no end, and blocks are counted from there.
+        """
+        last = self.looks[-1]
+        if row >= last:
+            start = last + (row - last) // BLOCK_ROWS * BLOCK_ROWS
+            return PlannedBlock(start, start + BLOCK_ROWS, None, tested=False)
+        roles = [(0, self.boundaries[0], 0, False)]
+        for look, (first, stop) in enumerate(self.tested):
+            roles += [(first - self.gap, first, look, False), (first, stop, look, True)]
+        start, stop, look, tested = next(role for role in roles if row < role[1])
+        high = stop - (stop - row - 1) // BLOCK_ROWS * BLOCK_ROWS
+        return PlannedBlock(max(start, high - BLOCK_ROWS), high, look, tested)
 
 
 def plan_of(looks: Sequence[int], chains: int, alpha: float, gap: int | None) -> Plan:
@@ -164,7 +160,7 @@ def plan_of(looks: Sequence[int], chains: int, alpha: float, gap: int | None) ->
         raise InputError(f"`alpha` must be strictly between 0 and 1; got {alpha!r}")
     shortest = min(high - low for low, high in pairwise((times[0] // 2, *times)))
     if gap is None:
-        gap = max(1, int(_GAP_SHARE * shortest))
+        gap = max(1, int(0.1 * shortest))
     plan = Plan(times, int(chains), float(alpha), integer(gap, "gap", least=1))
     least = plan.halves + plan.gap
     if shortest < least:

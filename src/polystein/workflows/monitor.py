@@ -45,7 +45,7 @@ class Monitor:
         Probability of a false alarm, over all looks.
     gap : int, optional
         Draws of each chain that are left out after each look. It should be at least five
-        autocorrelation times. The default is a tenth of the shortest stretch between looks.
+        autocorrelation times. The default is a tenth of the fewest draws between two looks.
     structure : {"full", "diagonal"}
         Whether each A_i is d x d or diagonal. The state takes O(chains Q d^2) numbers, or
         O(chains Q d).

@@ -1,6 +1,6 @@
 """What a monitor keeps of the chains: bounded sums, test functions and looks, and no rows.
 
-Rows are summed in pieces whose bounds depend on a row's number alone, so that it does not matter
+Rows are summed in blocks whose bounds depend on a row's number alone, so that it does not matter
 whether draws come one by one or many at a time.
 """
 
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -19,12 +20,11 @@ from polystein.errors import DegenerateError, PolysteinError, ScaleError
 from polystein.inference.looks import combined_pvalue
 from polystein.inference.lugsail import LugsailBatches
 from polystein.inference.pvalues import tail_probability
-from polystein.inference.variance import LongRun
 from polystein.stein.basis import feature_names
 from polystein.stein.moments import SteinMoments, merge_all
 from polystein.stein.witness import PrimalWitness, maximiser, project
 from polystein.types import FloatArray
-from polystein.workflows.looks import PIECE, Look, Piece, Plan
+from polystein.workflows.looks import BLOCK_ROWS, Look, Plan
 
 #: Why no look can judge any more, and why there is no discrepancy.
 OVERFLOW = (
@@ -72,21 +72,21 @@ class Sums:
 
 
 class Chain:
-    """One chain: rows that wait until their piece is full, and sums since the last boundary."""
+    """One chain: rows that wait until their block is full, and sums since the last boundary."""
 
     def __init__(self, recent: Sums, dimension: int) -> None:
         self.rows = 0
-        self.waiting = np.empty((2, PIECE, dimension))
+        self.waiting = np.empty((2, BLOCK_ROWS, dimension))
         self.recent = recent
-        #: The last rows before the last boundary.
+        #: The last block before the last boundary.
         self.window: Block | None = None
         #: Fixed when the first tested row after a boundary comes; a reason if that is impossible.
         self.tester: Tester | str | None = None
 
-    def held(self, number: int, piece: Piece) -> Block:
-        """The rows of a piece that have come."""
-        draws, scores = self.waiting[:, : self.rows - piece.start].copy()
-        return Block(draws, scores, None, number, piece.start)
+    def held(self, number: int, start: int) -> Block:
+        """The rows from ``start`` on, which wait for their block to be full."""
+        draws, scores = self.waiting[:, : self.rows - start].copy()
+        return Block(draws, scores, None, number, start)
 
 
 class Watch:
@@ -113,56 +113,43 @@ class Watch:
     def feed(self, numbers: Sequence[int], draws: FloatArray, scores: FloatArray) -> list[Look]:
         """Take draws and scores, (chain, n, d), of these chains, and look where it is time.
 
-        The chains advance side by side, from piece to piece.
+        The chains advance side by side, from block to block.
         """
-        before = len(self.looks)
+        before, place = len(self.looks), 0
         try:
-            self._take(numbers, draws, scores)
+            while place < draws.shape[1]:
+                stop = draws.shape[1]
+                # All test functions are fixed before any of these rows counts as an earlier one.
+                for number in numbers:
+                    chain = self._chains[number]
+                    planned = self.plan.block_of(chain.rows)
+                    if planned.tested and chain.tester is None:
+                        chain.tester = self._tester()
+                    stop = min(stop, place + planned.stop - chain.rows)
+                for index, number in enumerate(numbers):
+                    self._extend(number, draws[index, place:stop], scores[index, place:stop])
+                place = stop
+                self._look_where_due()
         except BaseException:  # Ctrl-C, or no memory, anywhere between the sums
             self._stopped = INTERRUPTED
             raise
         return self.looks[before:]
 
-    def _take(self, numbers: Sequence[int], draws: FloatArray, scores: FloatArray) -> None:
-        """Take draws from piece to piece, and look after each."""
-        place = 0
-        while place < draws.shape[1]:
-            # All test functions are fixed before any of these rows counts as an earlier one.
-            left = [self._prepared(self._chains[number]) for number in numbers]
-            stop = min(draws.shape[1], place + min(left))
-            for index, number in enumerate(numbers):
-                self._extend(number, draws[index, place:stop], scores[index, place:stop])
-            place = stop
-            self._look_where_due()
-
-    def _prepared(self, chain: Chain) -> int:
-        """Fix the test function if the next row is to be tested; rows left of the piece."""
-        piece = self.plan.piece(chain.rows)
-        if piece.tested and chain.tester is None:
-            chain.tester = self._tester()
-        return piece.stop - chain.rows
-
     def _extend(self, number: int, draws: FloatArray, scores: FloatArray) -> None:
-        """Add rows that belong to one piece."""
+        """Add rows of one block, and sum and test the block if it is full."""
         chain = self._chains[number]
-        piece = self.plan.piece(chain.rows)
-        place = slice(chain.rows - piece.start, chain.rows - piece.start + len(draws))
+        planned = self.plan.block_of(chain.rows)
+        place = slice(chain.rows - planned.start, chain.rows - planned.start + len(draws))
         chain.waiting[0, place], chain.waiting[1, place] = draws, scores
         chain.rows += len(draws)
-        if chain.rows == piece.stop:
-            self._finish(number, piece)
-
-    def _finish(self, number: int, piece: Piece) -> None:
-        """Sum a piece; test it if it is to be tested; fix what a boundary fixes."""
-        if self._stopped:
+        if chain.rows < planned.stop or self._stopped:
             return
-        chain = self._chains[number]
-        block = chain.held(number, piece)
+        block = chain.held(number, planned.start)
         try:
             chain.recent.add(block)
-            if piece.tested and piece.look is not None:
-                self._test(chain, block, piece.look)
-            if piece.stop in self.plan.boundaries:
+            if planned.tested and planned.look is not None:
+                self._test(chain, block, planned.look)
+            if planned.stop in self.plan.boundaries:
                 self._done.merge(chain.recent)
                 self._merged += 1
                 chain.recent, chain.window, chain.tester = self._done.zero(), block, None
@@ -170,7 +157,7 @@ class Watch:
             self._stopped = OVERFLOW
 
     def _test(self, chain: Chain, block: Block, look: int) -> None:
-        """Add a piece to the batches of its look."""
+        """Add a block to the batches of its look."""
         if not isinstance(chain.tester, Tester):
             self._reasons[look] = chain.tester or "there is no test function"
             return
@@ -180,20 +167,22 @@ class Watch:
         self._batches[look].update(columns, None, block.chain, block.start)
 
     def _tester(self) -> Tester | str:
-        """The test function by all rows up to the boundaries; the same one for the same rows."""
+        """The test function by all rows up to the boundaries, or why there is none.
+
+        It is the same one for the same rows.
+        """
         if self._stopped:
             return self._stopped
         if self._fixed is None or self._fixed[0] != self._merged:
-            self._fixed = self._merged, self._trained_or_reason()
+            fixed: Tester | str
+            try:
+                fixed = self._trained()
+            except DegenerateError as error:
+                fixed = str(error)
+            except ScaleError:
+                fixed = OVERFLOW
+            self._fixed = self._merged, fixed
         return self._fixed[1]
-
-    def _trained_or_reason(self) -> Tester | str:
-        try:
-            return self._trained()
-        except DegenerateError as error:
-            return str(error)
-        except ScaleError:
-            return OVERFLOW
 
     def _trained(self) -> Tester:
         """The maximiser of standardised draws; each feature is scaled to variance 1."""
@@ -216,19 +205,15 @@ class Watch:
         if self._stopped:
             raise (PolysteinError if self._stopped == INTERRUPTED else ScaleError)(self._stopped)
         try:
-            return self._merged_sums().finalise().norm()
+            waiting = self._done.moments.zero()
+            for number, chain in enumerate(self._chains):
+                block = chain.held(number, self.plan.block_of(chain.rows).start)
+                if block.rows:
+                    waiting.add(block)
+            recent = (chain.recent.moments for chain in self._chains)
+            return merge_all([self._done.moments, *recent, waiting]).finalise().norm()
         except ScaleError as error:
             raise ScaleError(OVERFLOW) from error
-
-    def _merged_sums(self) -> SteinMoments:
-        """Stein moments of all rows so far."""
-        parts = [self._done.moments, *(chain.recent.moments for chain in self._chains)]
-        waiting = self._done.moments.zero()
-        for number, chain in enumerate(self._chains):
-            block = chain.held(number, self.plan.piece(chain.rows))
-            if block.rows:
-                waiting.add(block)
-        return merge_all([*parts, waiting])
 
     def _look_where_due(self) -> None:
         rows = min(self.rows)
@@ -236,23 +221,39 @@ class Watch:
             self.looks.append(self._look(len(self.looks)))
 
     def _look(self, number: int) -> Look:
-        """Judge the batches of a look."""
+        """Judge a look: by its own rows, and by those of all looks that have a p-value."""
         batches = self._batches.pop(number, None)
         reason = self._reasons.pop(number, "") or self._stopped
-        found = batches.finalise() if batches is not None and not reason else None
-        error = None if found is None else np.sqrt(np.diagonal(found.covariance))
-        if found is None or error is None:
-            return self._inconclusive(number, reason or "no draws could be tested", 0.0)
+        if batches is None or reason:
+            return self._inconclusive(number, reason or "no draws could be tested")
+        found = batches.finalise()
+        error = np.sqrt(np.diagonal(found.covariance))
         if not np.isfinite([error[0], found.mean[0]]).all():
-            return self._inconclusive(number, OVERFLOW, 0.0)
+            return self._inconclusive(number, OVERFLOW)
         if is_constant(error, found.mean)[0]:
-            return self._inconclusive(number, "the test column does not vary", 0.0)
+            return self._inconclusive(number, "the test column does not vary")
         ess = float(found.ess[0])
-        reason = self._doubt(number, ess)
-        return (
-            self._inconclusive(number, reason, ess)
-            if reason
-            else self._judged(number, found, error)
+        if reason := self._doubt(number, ess):
+            return self._inconclusive(number, reason, ess)
+        statistics = np.divide(found.mean, error, out=np.zeros_like(error), where=error > 0.0)
+        recent = tail_probability(float(statistics[0]), float(found.df[0]), "greater")
+        # The others have NaN in place of a p-value.
+        earlier = [look for look in self.looks if look.verdict != "inconclusive"]
+        rows = [self.plan.rows_tested[look.number - 1] for look in earlier]
+        so_far = combined_pvalue(
+            [*(look.pvalue_recent for look in earlier), recent],
+            [*rows, self.plan.rows_tested[number]],
+        )
+        pvalue, level = min(1.0, 2.0 * min(recent, so_far)), self.plan.levels[number]
+        names = feature_names(self._done.moments.basis)
+        return replace(
+            self._inconclusive(number, "", ess),
+            statistic=float(statistics[0]),
+            pvalue=pvalue,
+            pvalue_recent=recent,
+            pvalue_so_far=so_far,
+            verdict="rejected" if pvalue <= level else "not rejected",
+            features=dict(zip(names, statistics[1:].tolist(), strict=True)),
         )
 
     def _doubt(self, number: int, ess: float) -> str:
@@ -268,36 +269,8 @@ class Watch:
             return f"the autocorrelation time is {time:.0f}, and {gap}: use {5 * time:.0f}"
         return ""
 
-    def _judged(self, number: int, found: LongRun, error: FloatArray) -> Look:
-        """A look with a p-value: of its own rows, and of all looks that have one."""
-        statistics = np.divide(found.mean, error, out=np.zeros_like(error), where=error > 0.0)
-        recent = tail_probability(float(statistics[0]), float(found.df[0]), "greater")
-        # The others have NaN in place of a p-value.
-        earlier = [look for look in self.looks if look.verdict != "inconclusive"]
-        rows = [self.plan.rows_tested[look.number - 1] for look in earlier]
-        so_far = combined_pvalue(
-            [*(look.pvalue_recent for look in earlier), recent],
-            [*rows, self.plan.rows_tested[number]],
-        )
-        pvalue, level = min(1.0, 2.0 * min(recent, so_far)), self.plan.levels[number]
-        names = feature_names(self._done.moments.basis)
-        return Look(
-            number=number + 1,
-            draws=self.plan.looks[number],
-            statistic=float(statistics[0]),
-            pvalue=pvalue,
-            pvalue_recent=recent,
-            pvalue_so_far=so_far,
-            level=level,
-            verdict="rejected" if pvalue <= level else "not rejected",
-            discrepancy=self._discrepancy_or_infinity(),
-            ess=float(found.ess[0]),
-            n_gap=self.plan.chains * self.plan.gap,
-            n_test=self.plan.rows_tested[number],
-            features=dict(zip(names, statistics[1:].tolist(), strict=True)),
-        )
-
-    def _inconclusive(self, number: int, reason: str, ess: float) -> Look:
+    def _inconclusive(self, number: int, reason: str, ess: float = 0.0) -> Look:
+        """A look without a p-value."""
         return Look(
             number=number + 1,
             draws=self.plan.looks[number],
