@@ -18,7 +18,7 @@ from tests.rows import arbitrary_rows
 from tests.sources import MinimalSource, WeightedSource
 
 LENGTHS = (90, 7, 200, 33, 4, 4, 4, 61)
-KINDS = ["rows", "chains", "weighted", "far"]
+KINDS = ["rows", "weighted", "far"]
 
 #: Chains in different working frames, and chains with weights.
 two_kinds = pytest.mark.parametrize("kind", ["far", "weighted"])
@@ -26,7 +26,7 @@ every_case = pytest.mark.parametrize("name", CASES)
 
 
 def source_of(kind: str) -> Source:
-    """Independent rows, ragged chains, chains with weights, and chains far from each other.
+    """Independent rows, ragged chains with weights, and ragged chains far from each other.
 
     One draw stands out, one repeats, and one in ten of the weights is 0.
     """
