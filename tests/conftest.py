@@ -1,6 +1,12 @@
 """Settings that all tests share. The helpers of `tests.rows` can be imported from here, too."""
 
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+import pytest
 from hypothesis import settings
+from threadpoolctl import threadpool_limits
 
 from tests.rows import Array, RecordingSplit, arbitrary_rows, arbitrary_weights, row_numbers
 
@@ -12,3 +18,15 @@ settings.register_profile(
     "polystein", max_examples=40, deadline=None, derandomize=True, database=None
 )
 settings.load_profile("polystein")
+
+
+@pytest.fixture
+def in_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Studies run in threads of this process: to start others takes longer than a small study."""
+
+    @contextmanager
+    def workers(jobs: int) -> Iterator[ThreadPoolExecutor]:
+        with threadpool_limits(1), ThreadPoolExecutor(jobs) as pool:
+            yield pool
+
+    monkeypatch.setattr("polystein.experiments.engine.runner.workers", workers)

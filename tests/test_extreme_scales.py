@@ -5,7 +5,6 @@ Warnings of NumPy are errors in these tests, as in all others.
 
 import warnings
 from collections.abc import Callable, Iterator
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,14 +26,14 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "lambda_psd": of_order(ps.lambda_psd),
     "psd_test": of_order(ps.psd_test),
     "lambda_psd_test": of_order(ps.lambda_psd_test),
-    "psd_bootstrap_test": of_order(partial(ps.psd_bootstrap_test, n_bootstrap=50)),
-    "psd_l2_test": of_order(partial(ps.psd_l2_test, n_bootstrap=50)),
+    "psd_bootstrap_test": of_order(ps.psd_bootstrap_test),
+    "psd_l2_test": of_order(ps.psd_l2_test),
     "ksd": ps.ksd,
-    "ksd_test": partial(ps.ksd_test, n_bootstrap=50),
-    "fssd_test": partial(ps.fssd_test, n_simulations=50),
-    "rfsd_test": partial(ps.rfsd_test, n_bootstrap=50),
-    "ksdagg_test": partial(ps.ksdagg_test, n_bootstrap=50, n_correction=20),
-    "nystrom_ksd_test": partial(ps.nystrom_ksd_test, n_bootstrap=50),
+    "ksd_test": ps.ksd_test,
+    "fssd_test": ps.fssd_test,
+    "rfsd_test": ps.rfsd_test,
+    "ksdagg_test": lambda draws, scores: ps.ksdagg_test(draws, scores, n_bootstrap=100),
+    "nystrom_ksd_test": ps.nystrom_ksd_test,
     "effects": ps.effects,
     "expectations": ps.expectations,
     "blocks": lambda draws, scores: ps.psd_test(

@@ -21,7 +21,7 @@ WRITER = """
 import pathlib, runpy, sys
 
 write_whole = runpy.run_path(sys.argv[1])["write_whole"]
-for _ in range(200):
+for _ in range(50):
     write_whole(pathlib.Path(sys.argv[2]), b"first line" + b"x" * 100_000 + b"last line")
 """
 

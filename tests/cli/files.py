@@ -1,5 +1,8 @@
 """Outcomes of commands, and files for them."""
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -16,6 +19,38 @@ class Outcome(NamedTuple):
 
 
 Run = Callable[..., Outcome]
+#: Runs commands in forks of one process: to import the package takes longer than most of them.
+FORKS = """
+import os, sys
+from polystein.cli import app, main
+
+for line in sys.argv[1:]:
+    out, err, *arguments = line.split()
+    child = os.fork()
+    if not child:
+        for number, path in enumerate((out, err), 1):
+            os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT), number)
+        sys.argv = ["polystein", *arguments]
+        main()
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+"""
+
+
+def exit_codes(folder: Path, *commands: str) -> list[int]:
+    """Exit codes of commands in this folder.
+
+    A command is the files that standard output and standard error go to, and the arguments.
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", FORKS, *commands],
+        cwd=folder,
+        env={**os.environ, "COLUMNS": "100", "OPENBLAS_NUM_THREADS": "1"},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    return [int(code) for code in done.stdout.split()]
 
 
 def save_csv(path: Path, array: np.ndarray, header: str = "") -> None:

@@ -44,7 +44,7 @@ def test_experiment1_from_the_command_line(tmp_path: Path) -> None:
     assert f"Verdict: {tmp_path / 'verdict.md'}" in done.output
 
 
-@pytest.mark.processes
+@pytest.mark.usefixtures("in_threads")
 def test_the_page_says_what_other_code_ran(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     arguments = ["reproduce", "snr", "--replicates", "1", "--jobs", "1", "--out", str(tmp_path)]
     first = CliRunner().invoke(app, arguments)

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from polystein.cli.app import app
 from polystein.experiments.engine import store
-from tests.cli.files import Run, save_pair
+from tests.cli.files import Run, exit_codes, save_pair
 from tests.disk import small_disk
 
 ROOT = Path(__file__).parents[2]
@@ -34,19 +34,20 @@ def started(*arguments: str, **options: object) -> subprocess.Popen[str]:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="/dev/full is Linux's")
 @pytest.mark.processes
-@pytest.mark.parametrize(
-    "arguments", ["check draws.npy scores.npy --iid", "test draws.npy scores.npy --json", "--help"]
-)
 def test_an_output_without_room_is_an_error_of_one_line(
-    arguments: str, bad: np.ndarray, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    bad: np.ndarray, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     save_pair(".npy", bad)
-    with Path("/dev/full").open("w") as full:
-        process = started("-m", "polystein", *arguments.split(), stdout=full)
-        _, errors = process.communicate(timeout=60)
     said = "polystein: error: the output could not be written: No space left on device\n"
-    assert (process.returncode, errors) == (2, said)
+    commands = {
+        "check": "check draws.npy scores.npy --iid",
+        "test": "test draws.npy scores.npy --json",
+        "help": "--help",
+    }
+    lines = [f"/dev/full {name}.txt {arguments}" for name, arguments in commands.items()]
+    assert exit_codes(tmp_path, *lines) == [2, 2, 2]
+    assert [Path(f"{name}.txt").read_text() for name in commands] == [said] * 3
 
 
 @pytest.mark.parametrize("before", [None, "Written by polystein: the page of the last run"])
@@ -78,7 +79,7 @@ def test_a_plot_without_room_is_an_error(run: Run) -> None:
     assert os.listdir() == []
 
 
-@pytest.mark.processes
+@pytest.mark.usefixtures("in_threads")
 def test_a_study_without_room_goes_on_when_there_is_some(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -18,16 +18,15 @@ from tests.rows import arbitrary_rows
 from tests.sources import MinimalSource, WeightedSource
 
 LENGTHS = (90, 7, 200, 33, 4, 4, 4, 61)
-KINDS = ["rows", "chains", "weighted", "far"]
+KINDS = ["rows", "weighted", "far"]
 
-every_kind = pytest.mark.parametrize("kind", KINDS)
 #: Chains in different working frames, and chains with weights.
 two_kinds = pytest.mark.parametrize("kind", ["far", "weighted"])
 every_case = pytest.mark.parametrize("name", CASES)
 
 
 def source_of(kind: str) -> Source:
-    """Independent rows, ragged chains, chains with weights, and chains far from each other.
+    """Independent rows, ragged chains with weights, and ragged chains far from each other.
 
     One draw stands out, one repeats, and one in ten of the weights is 0.
     """
@@ -113,7 +112,7 @@ def dealt(name: str, on: Given, blocks: list[Block]) -> list[Any]:
     return parts
 
 
-@every_kind
+@two_kinds
 @every_case
 def test_parts_are_merged_in_any_order(name: str, kind: str) -> None:
     on = given(kind)
@@ -127,7 +126,7 @@ def test_parts_are_merged_in_any_order(name: str, kind: str) -> None:
         assert_same(name, first, numbers_of_one_pass(name, kind))
 
 
-@every_kind
+@two_kinds
 @every_case
 def test_rows_may_come_after_a_merge(name: str, kind: str) -> None:
     on = given(kind)

@@ -1,13 +1,10 @@
 """Fixtures of the experiments' tests."""
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 
 import pytest
-from threadpoolctl import threadpool_limits
 
-from polystein.experiments.engine import runner, store
+from polystein.experiments.engine import store
 
 
 @pytest.fixture(autouse=True, scope="package")
@@ -16,15 +13,3 @@ def _one_commit() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(store, "package_commit", lambda: "tested")
         yield
-
-
-@pytest.fixture
-def in_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Workers are threads of this process: to start a process takes longer than the toy study."""
-
-    @contextmanager
-    def workers(jobs: int) -> Iterator[ThreadPoolExecutor]:
-        with threadpool_limits(1), ThreadPoolExecutor(jobs) as pool:
-            yield pool
-
-    monkeypatch.setattr(runner, "workers", workers)

@@ -141,8 +141,7 @@ def test_names_say_that_the_last_axis_is_that_of_the_coordinates() -> None:
     guard(chains(4, 1000, 16).swapaxes(1, 2), names=names)
 
 
-@pytest.mark.parametrize("rows", [25, 100])
-@pytest.mark.parametrize("memory", [0.0, 0.9])
+@pytest.mark.parametrize(("rows", "memory"), [(25, 0.9), (100, 0.0)])
 def test_coordinates_of_a_smooth_curve_pass(rows: int, memory: float) -> None:
     """They follow each other, but their scores do not: the precision is not smooth."""
     d = 300

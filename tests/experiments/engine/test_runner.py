@@ -169,7 +169,7 @@ def test_a_worker_that_dies_is_reported(tmp_path: Path) -> None:
     assert not isinstance(failure.value, TaskError)
 
 
-@pytest.mark.processes
+@pytest.mark.usefixtures("in_threads")
 def test_want_of_memory_is_no_fault_of_the_task(tmp_path: Path) -> None:
     with pytest.raises(StudyError, match="a worker process ran out of memory") as failure:
         run(tasks.grid(1)[:1], tasks.hungry, out=tmp_path, seed=5, jobs=1)

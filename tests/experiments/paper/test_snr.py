@@ -12,6 +12,7 @@ from polystein.experiments.paper import snr
 pytestmark = pytest.mark.filterwarnings("ignore::polystein.PolysteinWarning")
 
 
+@pytest.mark.slow
 def test_simulated_snr_agrees_with_the_exact_one() -> None:
     cell = snr.cells(1)[0]
     rows = [row for i in range(300) for row in snr.task(Replicate(cell, i, seed=2))]

@@ -76,8 +76,7 @@ def test_short_chains_share_their_sums(weighted: bool) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::polystein.errors.DependenceWarning")
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("of_chains", [False, True])
+@pytest.mark.parametrize(("of_chains", "weighted"), [(False, True), (True, False)])
 def test_many_short_chains_joined_to_one_block(of_chains: bool, weighted: bool) -> None:
     assert_sums(60, 20, 3, of_chains, weighted)
 

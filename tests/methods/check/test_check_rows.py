@@ -34,8 +34,9 @@ def most_reads(sample: CountingSample) -> int:
     return max(int(reads.max()) for reads in sample.reads)
 
 
-@pytest.mark.parametrize("rho", [0.0, 0.9])
-@pytest.mark.parametrize(("d", "rows"), [(1, 2000), (3, 2000), (40, 1500), (200, 300)])
+@pytest.mark.parametrize(
+    ("d", "rows", "rho"), [(1, 2000, 0.9), (3, 2000, 0.0), (40, 1500, 0.9), (200, 300, 0.0)]
+)
 def test_check_reads_each_row_of_a_chain_four_times_at_most(d: int, rows: int, rho: float) -> None:
     """For a first look and for sums, and then to cross-fit or to test, not both."""
     sample = CountingSample(chains(2, rows, d, rho), normal_score)
