@@ -53,11 +53,10 @@ def main() -> int:
         harness,
         reads,
         rivals,
-        rivals_linear,
         scale,
     )
 
-    modules = (core, chains, check, effects, reads, rivals, rivals_linear, scale)
+    modules = (core, chains, check, effects, reads, rivals, scale)
     every = [case for module in modules for case in module.CASES]
     cases = [case for case in every if case.name.startswith(options.only or "")]
     if not cases:

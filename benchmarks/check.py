@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 import polystein as ps
 from benchmarks.harness import Case, Side, Target, compared
-from benchmarks.rivals_linear import linear
+from benchmarks.rivals import linear
 
 Array = NDArray[np.float64]
 ROWS, CHAINS, ORDER = 10_000, 4, 4

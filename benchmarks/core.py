@@ -76,9 +76,8 @@ def moments(quick: bool) -> Line:
     yield compared(f'psd "u" with the door, {where}', whole("u"), floor, None, quick=quick)
 
 
-def high_dimension(quick: bool) -> Line:
-    """`lambda_psd_test` at n = 10^4, d = 1024 against the products it cannot do without."""
-    rows, dimension = 10_000, 1024
+def against_products(rows: int, dimension: int, target: Target | None, quick: bool) -> Line:
+    """`lambda_psd_test` with the closed form against the products it cannot do without."""
     draws, scores = normal(rows, dimension)
     training = int(0.35 * rows)
     matrices = [
@@ -93,24 +92,17 @@ def high_dimension(quick: bool) -> Line:
         return ps.lambda_psd_test(draws, scores, order=ORDER, weights=ps.ClosedForm(), rng=seed)
 
     title = f"lambda_psd_test, ClosedForm, n={rows:,}, d={dimension}, against its products"
-    yield compared(title, test, products, Target("at most", 1.5), quick=quick)
+    yield compared(title, test, products, target, quick=quick)
+
+
+def high_dimension(quick: bool) -> Line:
+    """n = 10^4, d = 1024."""
+    return against_products(10_000, 1024, Target("at most", 1.5), quick)
 
 
 def closed_form(quick: bool) -> Line:
-    """`lambda_psd_test` at n = 10^6, d = 16 against the products it cannot do without."""
-    draws, scores = normal(100_000 if quick else 1_000_000, 16)
-    training = int(0.35 * len(draws))
-    matrices = [np.random.default_rng(i).standard_normal((16, 16)) for i in range(ORDER)]
-
-    def products(seed: int) -> None:
-        moment_products(draws[:training], scores[:training])
-        projection_products(draws[training:], scores[training:], matrices)
-
-    def test(seed: int) -> object:
-        return ps.lambda_psd_test(draws, scores, order=ORDER, weights=ps.ClosedForm(), rng=seed)
-
-    title = f"lambda_psd_test, ClosedForm, n={len(draws):,}, d=16, against its products"
-    yield compared(title, test, products, None, quick=quick)
+    """n = 10^6, d = 16."""
+    return against_products(100_000 if quick else 1_000_000, 16, None, quick)
 
 
 def literal(name: str, weights: ps.ClosedForm | ps.CrossEntropy, target: Target) -> Case:

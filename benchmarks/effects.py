@@ -12,28 +12,22 @@ from polystein.data.passes import block_rows
 Array = NDArray[np.float64]
 
 
-def means_products(draws: Array, scores: Array) -> Array:
-    """The floor of corrected means: the same blocks, the columns (1, s, x), their products."""
+def products(draws: Array, scores: Array, powers: bool) -> Array:
+    """Sums of products of the columns (1, s, x), in the blocks that a pass reads.
+
+    They are the floor of corrected means. With `powers` the columns are (1, s, s x_j) for each
+    coordinate j in turn, the floor of all sds.
+    """
     rows, d = draws.shape
     size = block_rows(d)
     columns, sums = np.ones((size, 1 + 2 * d)), np.zeros((1 + 2 * d, 1 + 2 * d))
     for low in range(0, rows, size):
         part = columns[: min(size, rows - low)]
         part[:, 1 : 1 + d] = scores[low : low + size]
-        part[:, 1 + d :] = draws[low : low + size]
-        sums += part.T @ part
-    return sums
-
-
-def coordinate_products(draws: Array, scores: Array) -> Array:
-    """The floor of all sds: for each coordinate the columns (1, s, s x_j), and their products."""
-    rows, d = draws.shape
-    size = block_rows(d)
-    columns, sums = np.ones((size, 1 + 2 * d)), np.zeros((1 + 2 * d, 1 + 2 * d))
-    for low in range(0, rows, size):
-        part = columns[: min(size, rows - low)]
-        part[:, 1 : 1 + d] = scores[low : low + size]
-        for j in range(d):
+        if not powers:
+            part[:, 1 + d :] = draws[low : low + size]
+            sums += part.T @ part
+        for j in range(d if powers else 0):
             np.multiply(part[:, 1 : 1 + d], draws[low : low + size, j, None], out=part[:, 1 + d :])
             sums += part.T @ part
     return sums
@@ -50,7 +44,7 @@ def means(quick: bool) -> Iterator[list[str]]:
         return ps.expectations(sample, ["mean"], iid=True)
 
     def theirs(seed: int) -> object:
-        return means_products(draws, scores)
+        return products(draws, scores, powers=False)
 
     title = f"expectations, means, n={rows:,}, d=16, against its products"
     yield compared(title, ours, theirs, Target("at most", 3.0), quick=quick)
@@ -66,7 +60,7 @@ def many_sds(quick: bool) -> Iterator[list[str]]:
         return ps.effects(sample, iid=True)
 
     def theirs(seed: int) -> object:
-        return coordinate_products(draws, scores)
+        return products(draws, scores, powers=True)
 
     title = f"effects, n={rows:,}, d=50, against the products of all sds"
     yield compared(title, ours, theirs, Target("at most", 5.0), quick=quick)

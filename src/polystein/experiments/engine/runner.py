@@ -29,7 +29,7 @@ from polystein.experiments.engine.cells import Cell, Replicate, Row, Task
 from polystein.experiments.engine.store import Finished, Store
 from polystein.types import Progress
 
-# Work is handed out in pieces of about this many milliseconds.
+# Work is handed out in chunks of about this many milliseconds.
 _CHUNK = 3000.0
 _ONE_THREAD = (
     "OMP_NUM_THREADS",
@@ -90,8 +90,7 @@ def run(
     list of dict
         The rows of ``replicates.csv``, which is written to `out` with ``run.json``.
     """
-    _validate(cells, seed, jobs)
-    _validate_task(task)
+    _validate(cells, task, seed, jobs)
     study = _Study(Store(Path(out), seed), task, progress)
     study.resume(cells)
     if study.chunks:
@@ -99,7 +98,7 @@ def run(
     return study.store.write_table(cells, study.finished)
 
 
-def _validate(cells: Sequence[Cell], seed: int, jobs: int | None) -> None:
+def _validate(cells: Sequence[Cell], task: Task, seed: int, jobs: int | None) -> None:
     if not cells or len({cell.study for cell in cells}) > 1:
         raise InputError(
             "`cells` must be at least one cell, all of one study; got studies "
@@ -111,10 +110,7 @@ def _validate(cells: Sequence[Cell], seed: int, jobs: int | None) -> None:
         raise InputError(f"`seed` must be a non-negative integer; got {seed}")
     if jobs is not None and jobs < 1:
         raise InputError(f"`jobs` must be a positive integer; got {jobs}")
-
-
-def _validate_task(task: Task) -> None:
-    """Raise an error for a lambda or a closure: workers import the task by its name."""
+    # Workers import the task by its name, which a lambda or a closure does not have.
     try:
         pickle.dumps(task)
     except (pickle.PicklingError, AttributeError, TypeError) as error:
@@ -151,20 +147,19 @@ class _Study:
             size = max(1, int(_CHUNK / cell.cost))
             for start in range(there, cell.replicates, size):
                 self.chunks.append(Chunk(cell, start, min(start + size, cell.replicates)))
-        self._warn_of_other_code()
-
-    def _warn_of_other_code(self) -> None:
         words = self.store.of_other_code(self.before.values())
         if words is not None:
             message = f"{words}; remove {self.store.folder} to rerun"
-            warnings.warn(message, PolysteinWarning, stacklevel=4)
+            warnings.warn(message, PolysteinWarning, stacklevel=3)
 
     def work(self, jobs: int) -> None:
         """Hand the chunks to worker processes; keep each cell when its last chunk is back."""
-        left = [_milliseconds(chunk) for chunk in self.chunks]
-        total, done = sum(left), 0
+        total, done = sum(map(_milliseconds, self.chunks)), 0
         with workers(jobs) as pool:
-            futures = self._submit(pool)
+            futures = {
+                pool.submit(_work, self.task, chunk, self.store.seed): chunk
+                for chunk in self.chunks
+            }
             for future in as_completed(futures):
                 chunk = futures[future]
                 if not future.cancelled():
@@ -172,12 +167,12 @@ class _Study:
                 done += _milliseconds(chunk)
                 if self.progress is not None:
                     self.progress(done, total)
-        self._raise_failures()
-
-    def _submit(self, pool: ProcessPoolExecutor) -> dict[Future[Done], Chunk]:
-        return {
-            pool.submit(_work, self.task, chunk, self.store.seed): chunk for chunk in self.chunks
-        }
+        if self.failures:
+            cell, failure = next(iter(self.failures.items()))
+            raise TaskError(
+                f"{len(self.failures)} cells failed, {len(self.finished)} are finished and kept. "
+                f"The first failure was in {cell.key}:\n{failure}"
+            )
 
     def _collect(
         self, chunk: Chunk, future: Future[Done], futures: Mapping[Future[Done], Chunk]
@@ -212,14 +207,6 @@ class _Study:
         self.finished[cell] = Finished(replicates, seconds, commits)
         self.store.save(cell, self.finished[cell])
         del self.parts[cell]
-
-    def _raise_failures(self) -> None:
-        if self.failures:
-            cell, failure = next(iter(self.failures.items()))
-            raise TaskError(
-                f"{len(self.failures)} cells failed, {len(self.finished)} are finished and kept. "
-                f"The first failure was in {cell.key}:\n{failure}"
-            )
 
 
 def _milliseconds(chunk: Chunk) -> int:

@@ -23,17 +23,33 @@ def summarise(rows: Sequence[Row], by: Sequence[str]) -> list[Row]:
     mean of log10(z^2) over replicates; ``mean_abs_z`` is what the paper's text says it
     is, the average absolute z-statistic. Both are empty for a test without a z.
     """
-    return [
-        {**dict(zip(by, key, strict=True)), **_rates(group), **_signal(group)}
-        for key, group in _groups(rows, by).items()
-    ]
+    signal = ("mean_log10_z2", "mean_log10_z2_se", "mean_abs_z", "mean_abs_z_se")
+    table: list[Row] = []
+    for key, group in grouped(rows, by).items():
+        rejected = np.array([row["rejected"] for row in group], dtype=float)
+        rate, error = _mean(rejected)
+        line: Row = {
+            **dict(zip(by, key, strict=True)),
+            "replicates": len(group),
+            "rejections": int(rejected.sum()),
+            "rejection_rate": rate,
+            "rejection_se": error,
+            **dict.fromkeys(signal),
+        }
+        if group[0]["z"] is not None:
+            sizes = np.abs(np.array([row["z"] for row in group], dtype=float))
+            with np.errstate(divide="raise"):
+                log_squares = 2.0 * np.log10(sizes)
+            line.update(zip(signal, (*_mean(log_squares), *_mean(sizes)), strict=True))
+        table.append(line)
+    return table
 
 
 def decisions(rows: Sequence[Row], by: Sequence[str]) -> list[Row]:
     """Every single decision, one character for each replicate: x where it was rejected."""
     return [
         {**dict(zip(by, key, strict=True)), "decisions": marks(group)}
-        for key, group in _groups(rows, by).items()
+        for key, group in grouped(rows, by).items()
     ]
 
 
@@ -56,32 +72,12 @@ def markdown_table(heads: Sequence[object], rows: Iterable[Sequence[object]]) ->
     return [head, "|" + "---|" * len(heads), *lines]
 
 
-def _groups(rows: Sequence[Row], by: Sequence[str]) -> dict[tuple[Scalar, ...], list[Row]]:
+def grouped(rows: Sequence[Row], by: Sequence[str]) -> dict[tuple[Scalar, ...], list[Row]]:
+    """Rows by the values of these fields, in the order in which they first come."""
     groups: dict[tuple[Scalar, ...], list[Row]] = {}
     for row in rows:
         groups.setdefault(tuple(row[name] for name in by), []).append(row)
     return groups
-
-
-def _rates(group: Sequence[Row]) -> Row:
-    rejected = np.array([row["rejected"] for row in group], dtype=float)
-    rate, error = _mean(rejected)
-    return {
-        "replicates": len(group),
-        "rejections": int(rejected.sum()),
-        "rejection_rate": rate,
-        "rejection_se": error,
-    }
-
-
-def _signal(group: Sequence[Row]) -> Row:
-    names = ("mean_log10_z2", "mean_log10_z2_se", "mean_abs_z", "mean_abs_z_se")
-    if group[0]["z"] is None:
-        return dict.fromkeys(names)
-    z = np.array([row["z"] for row in group], dtype=float)
-    with np.errstate(divide="raise"):
-        log_squares = 2.0 * np.log10(np.abs(z))
-    return dict(zip(names, (*_mean(log_squares), *_mean(np.abs(z))), strict=True))
 
 
 def _mean(values: FloatArray) -> tuple[float, float | None]:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from statistics import median
 
 from polystein.experiments.engine.cells import Cell, Replicate, Row, Scalar, number
+from polystein.experiments.engine.summary import grouped
 from polystein.experiments.paper import published
 from polystein.experiments.paper.methods import ORDERS
 from polystein.experiments.paper.samplers import gaussian, gaussian_score
@@ -72,15 +73,12 @@ def summarise(rows: Sequence[Row]) -> list[Row]:
         (point.sweep, point.n, point.dimension, point.order): point.median_seconds
         for point in published.runtimes()
     }
-    groups: dict[tuple[Scalar, ...], list[float]] = {}
-    for row in rows:
-        groups.setdefault(tuple(row[name] for name in BY), []).append(number(row, "seconds"))
     return [
         {
             **dict(zip(BY, key, strict=True)),
-            "replicates": len(seconds),
-            "median_seconds": median(seconds),
+            "replicates": len(group),
+            "median_seconds": median(number(row, "seconds") for row in group),
             "published_median_seconds": known.get(key[:4]),
         }
-        for key, seconds in groups.items()
+        for key, group in grouped(rows, BY).items()
     ]
