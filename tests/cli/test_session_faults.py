@@ -79,7 +79,7 @@ def test_a_plot_without_room_is_an_error(run: Run) -> None:
     assert os.listdir() == []
 
 
-@pytest.mark.usefixtures("in_threads")
+@pytest.mark.usefixtures("small_snr")
 def test_a_study_without_room_goes_on_when_there_is_some(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
