@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from polystein.cli import main
-from polystein.experiments.paper import snr
 from polystein.experiments.paper.samplers import gaussian
 from tests.cli.files import Outcome, Run
 
@@ -44,11 +43,3 @@ def good() -> np.ndarray:
 @pytest.fixture
 def bad() -> np.ndarray:
     return gaussian(np.random.default_rng(0), 400, 3) + 1.0
-
-
-@pytest.fixture
-def small_snr(in_threads: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The study `snr` of a few orders, in this process: the highest take most of its time."""
-    monkeypatch.setattr(snr, "ORDERS", range(6))
-    monkeypatch.setattr(snr, "SIMULATED_ORDERS", range(2))
-    monkeypatch.setattr(snr, "SLOPE", (3, 5))
