@@ -30,3 +30,12 @@ def in_threads(monkeypatch: pytest.MonkeyPatch) -> None:
             yield pool
 
     monkeypatch.setattr("polystein.experiments.engine.runner.workers", workers)
+
+
+@pytest.fixture
+def small_snr(in_threads: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The study `snr` of a few orders, in this process: the highest take most of its time."""
+    study = "polystein.experiments.paper.snr"
+    monkeypatch.setattr(f"{study}.ORDERS", range(6))
+    monkeypatch.setattr(f"{study}.SIMULATED_ORDERS", range(2))
+    monkeypatch.setattr(f"{study}.SLOPE", (3, 5))

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,13 +19,16 @@ def test_without_the_extra_one_line_names_it() -> None:
     )
 
 
-CLOSED_STREAMS = [
+CLOSED_STREAMS: list[Any] = [
     (">&-", 1, ""),
     ("1</dev/null", 2, "polystein: error: the output could not be written: Bad file"),
 ]
 # NumPy 2.0 itself cannot be imported by SciPy without standard error.
 if np.lib.NumpyVersion(np.__version__) >= "2.1.0":
-    CLOSED_STREAMS += [("2>&-", 1, "Rejected at the level 0.05"), ("<&- >&- 2>&-", 1, "")]
+    CLOSED_STREAMS += [
+        pytest.param("2>&-", 1, "Rejected at the level 0.05", marks=pytest.mark.slow),
+        ("<&- >&- 2>&-", 1, ""),
+    ]
 
 
 @pytest.mark.processes

@@ -21,6 +21,7 @@ def _one_commit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store, "package_commit", lambda: "tested")
 
 
+@pytest.mark.slow
 @pytest.mark.processes
 def test_experiment1_from_the_command_line(tmp_path: Path) -> None:
     arguments = ["--quick", "--replicates", "1", "--jobs", "2", "--seed", "1", "--debug"]
@@ -44,7 +45,7 @@ def test_experiment1_from_the_command_line(tmp_path: Path) -> None:
     assert f"Verdict: {tmp_path / 'verdict.md'}" in done.output
 
 
-@pytest.mark.usefixtures("in_threads")
+@pytest.mark.usefixtures("small_snr")
 def test_the_page_says_what_other_code_ran(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     arguments = ["reproduce", "snr", "--replicates", "1", "--jobs", "1", "--out", str(tmp_path)]
     first = CliRunner().invoke(app, arguments)

@@ -79,7 +79,7 @@ def test_a_plot_without_room_is_an_error(run: Run) -> None:
     assert os.listdir() == []
 
 
-@pytest.mark.usefixtures("in_threads")
+@pytest.mark.usefixtures("small_snr")
 def test_a_study_without_room_goes_on_when_there_is_some(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -117,7 +117,7 @@ main()
 
 
 @pytest.mark.processes
-@pytest.mark.parametrize("jobs", ["1", "2"])
+@pytest.mark.parametrize("jobs", [pytest.param("1", marks=pytest.mark.slow), "2"])
 def test_ctrl_c_in_the_middle_leaves_no_file_and_no_half_of_an_answer(
     jobs: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

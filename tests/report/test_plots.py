@@ -1,13 +1,12 @@
 """The plot of several results: what is drawn, not how it looks."""
 
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from polystein.errors import InputError
-from polystein.report.plots import plot_results, save
+from polystein.errors import InputError, MissingExtraError
+from polystein.report.plots import new_figure, plot_results, save
 from tests.report.results import bootstrap_result, check_result, inconclusive_result, z_result
 
 
@@ -93,15 +92,9 @@ def test_the_name_sets_the_format(tmp_path: Path, suffix: str, start: bytes) -> 
     assert path.read_bytes().startswith(start)
 
 
-def test_without_matplotlib_the_extra_is_named() -> None:
-    code = (
-        "import sys; sys.modules['matplotlib'] = None\n"
-        "from polystein.errors import MissingExtraError\n"
-        "from polystein.report.plots import new_figure\n"
-        "try: new_figure(1.0, 1.0)\n"
-        "except MissingExtraError as error: print(error)"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
-    )
-    assert "pip install 'polystein[cli]'" in done.stdout
+def test_without_matplotlib_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.startswith("matplotlib.")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'polystein\[cli\]'"):
+        new_figure(1.0, 1.0)
