@@ -279,6 +279,8 @@ def test_warnings_stand_at_the_end_and_are_announced() -> None:
 def test_a_long_warning_is_cut_with_a_pointer() -> None:
     text = render(z_result(warnings=("word " * 200,)))
     assert text.endswith("... (in full in `result.warnings`)")
+    on_the_command_line = render(z_result(warnings=("word " * 200,)), place="{} of --json")
+    assert on_the_command_line.endswith("... (in full in warnings of --json)")
 
 
 @given(

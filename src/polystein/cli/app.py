@@ -235,10 +235,8 @@ def _conclude(
     A page that cannot be written, or a pipe that nobody reads, costs nobody the answer. Neither
     does an output that cannot be written cost anybody the page.
     """
-    if as_json:
-        text = _as_json(result, alpha, seed)
-    else:
-        text = render(result, alpha, others_in="effects of --json")
+    place = "{} of --json"  # where a reader of the terminal finds what the text leaves out
+    text = _as_json(result, alpha, seed) if as_json else render(result, alpha, place=place)
     try:
         print(text, flush=True)
     finally:

@@ -15,8 +15,10 @@ from polystein.results.tolerance import Tolerance
 MOST_ROWS = 40
 #: Sentences below the line.
 MOST_BELOW = 5
-#: Sentences in the report of a result, and where the other effects are.
-MOST_SENTENCES, OTHERS_IN = 3, "`result.effects`"
+#: Sentences in the report of a result.
+MOST_SENTENCES = 3
+#: Where a reader finds a field of a result in full.
+PLACE = "`result.{}`"
 
 
 def expectation_table(table: ExpectationTable) -> str:
@@ -70,12 +72,12 @@ def effect_facts(
     alpha: float = LEVEL,
     most: int = MOST_SENTENCES,
     *,
-    others_in: str = OTHERS_IN,
+    place: str = PLACE,
 ) -> list[tuple[str, str]]:
     """At most `most` labelled lines on what is wrong, what to do next, and whether it matters.
 
-    Effects are computed for a rejected result only, unless they are there already. ``others_in``
-    says where a reader finds those that are left out.
+    Effects are computed for a rejected result only, unless they are there already. ``place``
+    says where a reader finds a field of the result, here the effects that are left out.
     """
     table, why_not = _effects_to_tell(result, alpha)
     facts = _tolerance_facts(result, table)
@@ -94,7 +96,7 @@ def effect_facts(
     for row in shown:
         facts.append(("Found" if row is shown[0] else "", row.sentence))
     if len(rows) > len(shown):
-        facts.append(("", f"... and {len(rows) - len(shown)} more in {others_in}"))
+        facts.append(("", f"... and {len(rows) - len(shown)} more in {place.format('effects')}"))
     if table.hint:
         facts.append(("Next", table.hint))
     return facts

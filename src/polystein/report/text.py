@@ -6,7 +6,7 @@ import math
 import textwrap
 from collections.abc import Iterable, Iterator
 
-from polystein.report.effects import OTHERS_IN, effect_facts, label_of_parts
+from polystein.report.effects import PLACE, effect_facts, label_of_parts
 from polystein.results.diagnostics import sampler_words
 from polystein.results.evidence import Explanation
 from polystein.results.result import DEFAULT_LEVEL, GofResult
@@ -30,7 +30,7 @@ _TESTS = {
 _STRONG = 0.001
 
 
-def render(result: GofResult, alpha: float = DEFAULT_LEVEL, *, others_in: str = OTHERS_IN) -> str:
+def render(result: GofResult, alpha: float = DEFAULT_LEVEL, *, place: str = PLACE) -> str:
     """Return at most 24 lines of at most 88 ASCII columns.
 
     Parameters
@@ -39,14 +39,14 @@ def render(result: GofResult, alpha: float = DEFAULT_LEVEL, *, others_in: str = 
         What a test returned.
     alpha : float
         Level at which the verdict is worded.
-    others_in : str
-        Where a reader finds the effects that are left out.
+    place : str
+        Where a reader finds a field of the result in full; the field's name is filled in.
     """
     blocks = [
         list(_head(result, alpha)),
-        list(_facts(result, alpha, others_in)),
+        list(_facts(result, alpha, place)),
         [],
-        _warning_lines(result.warnings),
+        _warning_lines(result.warnings, place),
     ]
     # Whatever else there is to say, the table gets the lines that are left.
     taken = sum(len(lines) + 1 for lines in blocks if lines)
@@ -203,13 +203,13 @@ def _head(result: GofResult, alpha: float) -> Iterator[str]:
     yield _shorten(f"{_QUESTION} {name_of_test(result)}", WIDTH)
 
 
-def _facts(result: GofResult, alpha: float, others_in: str) -> Iterator[str]:
-    effects = effect_facts(result, alpha, others_in=others_in)
+def _facts(result: GofResult, alpha: float, place: str) -> Iterator[str]:
+    effects = effect_facts(result, alpha, place=place)
     for label, text in effects:
         yield from _labelled(label, text)
     reasons: list[str] = []
     if result.verdict_at(alpha) == "inconclusive":
-        reasons = _reason_lines(result.reasons)
+        reasons = _reason_lines(result.reasons, place)
         yield from reasons
     else:
         yield from _labelled("Meaning", meaning(result, alpha))
@@ -220,15 +220,15 @@ def _facts(result: GofResult, alpha: float, others_in: str) -> Iterator[str]:
         yield from _labelled("Chains", chains)
     if abstained := abstentions_beside(result, reasons):
         lines = _labelled("Abstained", abstained)
-        yield from _cut(lines, _MOST_ABSTENTION_LINES, "result.evidence.abstained", _LABEL)
+        yield from _cut(lines, _MOST_ABSTENTION_LINES, place.format("evidence.abstained"), _LABEL)
     yield from _labelled("Draws", draws_words(result))
 
 
-def _reason_lines(reasons: tuple[str, ...]) -> list[str]:
+def _reason_lines(reasons: tuple[str, ...], place: str) -> list[str]:
     """Why the verdict is inconclusive, one item for each reason."""
     lines = [line for reason in reasons for line in _labelled("", f"- {reason}", "  ")]
     lines[0] = f"{'Why':<{_LABEL}}{lines[0][_LABEL:]}"
-    return _cut(lines, _MOST_REASON_LINES, "result.reasons", _LABEL + 2)
+    return _cut(lines, _MOST_REASON_LINES, place.format("reasons"), _LABEL + 2)
 
 
 def _labelled(label: str, text: str, hanging: str = "") -> list[str]:
@@ -245,7 +245,7 @@ def _cut(lines: list[str], most: int, where: str, indent: int) -> list[str]:
     """The lines; if they are too many, the first ones and where to find the rest."""
     if len(lines) <= most:
         return lines
-    return [*lines[: most - 1], " " * indent + f"... (in full in `{where}`)"]
+    return [*lines[: most - 1], " " * indent + f"... (in full in {where})"]
 
 
 def _table(result: GofResult, alpha: float, height: int) -> Iterator[str]:
@@ -294,10 +294,10 @@ def _bar(share: float) -> str:
     return ("#" if share >= 0.0 else "-") * min(_BAR, round(_BAR * abs(share)))
 
 
-def _warning_lines(warnings: tuple[str, ...]) -> list[str]:
+def _warning_lines(warnings: tuple[str, ...], place: str) -> list[str]:
     """Wrap the warnings; if they do not fit, say where to find them."""
     lines = [line for message in warnings for line in _wrapped(message, "Warning: ", " " * 9)]
-    return _cut(lines, _MOST_WARNING_LINES, "result.warnings", 9)
+    return _cut(lines, _MOST_WARNING_LINES, place.format("warnings"), 9)
 
 
 def _shorten(text: str, width: int) -> str:
