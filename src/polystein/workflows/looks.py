@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from polystein._lib.arguments import integer, is_finite_number, is_integer
 from polystein.errors import InputError
-from polystein.inference.looks import spent_levels
 from polystein.inference.lugsail import ChainHalves, LugsailBatches
+from polystein.inference.pvalues import spent_levels
 from polystein.types import Verdict
 
 #: Batches of all chains together, by which a look estimates its variance.
