@@ -30,10 +30,10 @@ from polystein.data.split import TRAINING, ForRoles, Partition
 from polystein.data.weight_sums import WeightSums
 from polystein.explain.directions import MemorySums
 from polystein.explain.screening import ShapeLook
-from polystein.inference.batch_means import CellAccumulator
+from polystein.inference.batch_means import ShortBatches
 from polystein.inference.columns import ColumnMoments
 from polystein.inference.longrun import EqualBatches, IndependentBatches
-from polystein.inference.lugsail import LugsailBatches, Stretch
+from polystein.inference.lugsail import ChainHalves, LugsailBatches
 from polystein.inference.pareto import LargestValues
 from polystein.methods.check.agreement import AgreementSums, Bounds, ThinnedRows
 from polystein.methods.check.batch_sums import BatchSums
@@ -113,12 +113,12 @@ def _lugsail(halved: bool, given: Given) -> ProjectedTestRows:
     for chain, length in enumerate(given.source.layout.lengths):
         if halved:
             halves = 2 * max(1, length // 8)
-            stretches[chain] = Stretch(0, length, halves, first)
+            stretches[chain] = ChainHalves(0, length, halves, first)
             first += halves
         else:
-            stretches[chain] = Stretch(0, length, 1, chain // 2)
+            stretches[chain] = ChainHalves(0, length, 1, chain // 2)
     if not halved and len(stretches) == 1:
-        stretches[0] = Stretch(0, given.source.layout.total, 4, 0)
+        stretches[0] = ChainHalves(0, given.source.layout.total, 4, 0)
     columns = 2 + ORDER
     accumulator = LugsailBatches(stretches, columns, halved=halved)
     return ProjectedTestRows(
@@ -134,7 +134,7 @@ def _read_judged(judged: ProjectedTestRows) -> list[Any]:
 
 def _cells(given: Given) -> ProjectedTestRows:
     columns, lengths = 2 + ORDER, given.source.layout.lengths
-    accumulator = CellAccumulator(ps.BatchMeans(), lengths, columns, 3)
+    accumulator = ShortBatches(ps.BatchMeans(), lengths, columns, 3)
     return ProjectedTestRows(
         given.witness, accumulator, _tails(given), combined=np.arange(1.0, columns), kept=True
     )
@@ -272,7 +272,7 @@ CASES: dict[str, Case] = {
 #: These take columns or arrays instead of blocks, from accumulators above. The folds are not
 #: cut anywhere: a block lies in one of them.
 BEHIND_OTHERS = {
-    "CellAccumulator",
+    "ShortBatches",
     "ChainAccumulator",
     "_IIDAccumulator",
     "ColumnMoments",

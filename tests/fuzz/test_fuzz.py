@@ -25,7 +25,7 @@ SEAMS = {
     "empty",
     "long_run",
     "mean_in",
-    "of_cells",
+    "of_short_batches",
     "partition",
     "profile",
     "read",

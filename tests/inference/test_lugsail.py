@@ -12,7 +12,7 @@ from scipy.signal import lfilter
 from scipy.stats import binomtest, t
 
 from polystein.errors import DegenerateError
-from polystein.inference.lugsail import LugsailBatches, Stretch
+from polystein.inference.lugsail import ChainHalves, LugsailBatches
 from polystein.inference.variance import LongRun
 from tests.conftest import Array
 from tests.reference import lugsail as literal
@@ -40,7 +40,7 @@ class Case:
     def accumulator(self, chains: list[int] | None = None) -> LugsailBatches:
         numbers = range(len(self.lengths)) if chains is None else chains
         stretches = {
-            number: Stretch(start, start + length, halves, first)
+            number: ChainHalves(start, start + length, halves, first)
             for number, start, length, halves, first in zip(
                 numbers, self.starts, self.lengths, self.halves, self.firsts, strict=True
             )
@@ -245,7 +245,7 @@ def chains(seed: int, rho: float, count: int, rows: int) -> Array:
 def finalised(rows: Array, batches: int, *, halved: bool = True) -> LongRun:
     count, length, _ = rows.shape
     halves = 2 * batches if halved else 1
-    stretches = {chain: Stretch(0, length, halves, halves * chain) for chain in range(count)}
+    stretches = {chain: ChainHalves(0, length, halves, halves * chain) for chain in range(count)}
     accumulator = LugsailBatches(stretches, 3, halved=halved)
     for chain, own in enumerate(rows):
         accumulator.update(own, None, chain, 0)

@@ -1,4 +1,4 @@
-"""Rows of chains cut into stretches, and where those lie in a block of rows of several chains."""
+"""Numbered ranges of rows of chains, and where they lie in a block of rows of several chains."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ROWS_OF_CHAIN = 2**40
 
 
 class Segments(NamedTuple):
-    """Rows ``low:high`` of a block that belong to a stretch, and the number of the stretch."""
+    """Rows ``low:high`` of a block that belong to a range, and the number of the range."""
 
     low: Integers
     high: Integers
@@ -22,9 +22,9 @@ class Segments(NamedTuple):
 
 
 class Cuts:
-    """Stretches of rows, chain by chain and in time order, each with a number.
+    """Ranges of rows, chain by chain and in time order, each with a number.
 
-    Several stretches may have the same number.
+    Several ranges may have the same number.
     """
 
     def __init__(
@@ -35,19 +35,17 @@ class Cuts:
         self._numbers = numbers
 
     def segments(self, runs: Sequence[tuple[int, int, int, int]]) -> Segments:
-        """Where the stretches lie in a block.
+        """Where the ranges lie in a block.
 
         ``runs`` has, for each chain of the block, its number, its first row read, and which
         rows of the block, ``low:high``, are its own.
         """
-        if len(runs) == 1:
-            return self._of_run(*runs[0])
         chain, row, low, high = np.array(runs, dtype=np.intp).T
         start = chain * _ROWS_OF_CHAIN + row
         stop = start + high - low
         first = np.searchsorted(self._stops, start, "right")
         count = np.maximum(np.searchsorted(self._starts, stop) - first, 0)
-        # The stretches first, first + 1, ... of every run, one run after the other.
+        # The ranges first, first + 1, ... of every chain of the block, one chain after the other.
         place = np.repeat(first - np.cumsum(count) + count, count) + np.arange(count.sum())
         own_start, own_stop = np.repeat(start, count), np.repeat(stop, count)
         offset = np.repeat(low, count) - own_start
@@ -55,17 +53,4 @@ class Cuts:
             np.maximum(self._starts[place], own_start) + offset,
             np.minimum(self._stops[place], own_stop) + offset,
             self._numbers[place],
-        )
-
-    def _of_run(self, chain: int, row: int, low: int, high: int) -> Segments:
-        """The same for a block of one chain, in few steps."""
-        start = chain * _ROWS_OF_CHAIN + row
-        stop = start + high - low
-        first = int(np.searchsorted(self._stops, start, "right"))
-        own = slice(first, max(first, int(np.searchsorted(self._starts, stop))))
-        offset = low - start
-        return Segments(
-            np.maximum(self._starts[own], start) + offset,
-            np.minimum(self._stops[own], stop) + offset,
-            self._numbers[own],
         )

@@ -15,8 +15,6 @@ from scipy.fft import irfft, next_fast_len, rfft
 
 from polystein.types import FloatArray
 
-# Short chains are transformed together, up to so many numbers at once.
-_NUMBERS_AT_ONCE = 2**18
 # The relative rounding error of the sum of a long column is at most this.
 STILL = 1e-10
 
@@ -44,8 +42,8 @@ def _stacks(chains: list[FloatArray], size: int) -> Iterator[FloatArray]:
     """Chains of equal length, as many at once as are worth one transform."""
     for _, alike in groupby(chains, key=len):
         rest = list(alike)
-        # Each chain is padded to `size` rows.
-        at_once = max(1, _NUMBERS_AT_ONCE // (size * rest[0].shape[1]))
+        # Each chain is padded to `size` rows; 2 MiB are transformed together.
+        at_once = max(1, 2**18 // (size * rest[0].shape[1]))
         for low in range(0, len(rest), at_once):
             yield np.stack(rest[low : low + at_once])
 

@@ -1,8 +1,8 @@
-"""Lugsail batch means: a long-run variance for few long batches, whatever chains remember.
+"""Lugsail batch means: a long-run variance by few long batches.
 
-With b_k the sum of a column over batch k, in all a batches, the variance of the mean is
-estimated by V_a = a/(a - 1) sum_k (b_k - mean)^2 / n^2. Batches that are not much longer than
-the memory give too little. Their halves give less still, by as much again, so that
+With b_k the sum of a column over batch k, of a batches in all, the variance of the mean is
+estimated by V_a = a/(a - 1) sum_k (b_k - mean)^2 / n^2. It is too small if batches are not much
+longer than the autocorrelation. Their halves give less still, by as much again, so that
 
     2 V_a - V_2a    (but at least V_a)
 
@@ -23,10 +23,10 @@ from polystein.inference.variance import LongRun, effective_size, require_effect
 from polystein.types import FloatArray
 
 
-class Stretch(NamedTuple):
-    """Test rows ``start:stop`` of a chain, cut into ``halves`` parts from number ``first`` on.
+class ChainHalves(NamedTuple):
+    """Test rows ``start:stop`` of a chain, divided into halves of batches, the first is ``first``.
 
-    Two neighbouring parts are the halves of a batch, if batches have halves.
+    Two neighbouring halves make a batch, unless batches are whole (`LugsailBatches`).
     """
 
     start: int
@@ -36,23 +36,23 @@ class Stretch(NamedTuple):
 
 
 class LugsailBatches:
-    """Accumulates sums of columns over the halves of batches.
+    """Accumulates sums of columns over the halves of batches, of chains by their number.
 
     ``halved`` is False if batches are independent of each other, as those of different chains
     are: then their own variance needs no correction.
     """
 
-    def __init__(self, stretches: Mapping[int, Stretch], columns: int, *, halved: bool) -> None:
-        self._stretches, self._halved = stretches, halved
-        self._cuts = _halves(stretches)
-        count = max(stretch.first + stretch.halves for stretch in stretches.values())
+    def __init__(self, chains: Mapping[int, ChainHalves], columns: int, *, halved: bool) -> None:
+        self._chains, self._halved = chains, halved
+        self._cuts = _halves(chains)
+        count = max(chain.first + chain.halves for chain in chains.values())
         self._sums, self._weights = np.zeros((count, columns)), np.zeros(count)
         # Sum of the squared columns and of the squared weights.
         self._squares, self._squared_weights = np.zeros(columns), 0.0
 
     def zero(self) -> LugsailBatches:
         """An accumulator of the same kind without rows."""
-        return LugsailBatches(self._stretches, self._sums.shape[1], halved=self._halved)
+        return LugsailBatches(self._chains, self._sums.shape[1], halved=self._halved)
 
     def update(
         self, columns: FloatArray, weights: FloatArray | None, chain: int, start: int
@@ -107,7 +107,7 @@ class LugsailBatches:
         return LongRun(mean, covariance, df, ess)
 
     def _covariance(self, mean: FloatArray, together: int) -> tuple[FloatArray, float]:
-        """Covariance of the mean by sums over so many neighbouring parts, and their number."""
+        """Covariance of the mean by sums over ``together`` halves each, and their number."""
         sums = self._sums.reshape(-1, together, mean.size).sum(axis=1)
         weights = self._weights.reshape(-1, together).sum(axis=1)
         count = kish_size(float(weights.sum()), float(weights @ weights))
@@ -116,14 +116,14 @@ class LugsailBatches:
         return covariance * count / max(count - 1.0, TINY), count
 
 
-def _halves(stretches: Mapping[int, Stretch]) -> Cuts:
-    """The parts of every stretch: row i of n is in part i * halves // n."""
-    numbers = sorted(stretches)
-    table = np.array([stretches[chain] for chain in numbers], dtype=np.intp)
+def _halves(chains: Mapping[int, ChainHalves]) -> Cuts:
+    """The halves of every chain: row i of n is in half i * halves // n."""
+    numbers = sorted(chains)
+    table = np.array([chains[number] for number in numbers], dtype=np.intp)
     start, stop, halves, first = np.repeat(table, table[:, 2], axis=0).T
     part = np.arange(halves.size) - np.repeat(np.cumsum(table[:, 2]) - table[:, 2], table[:, 2])
     # The smallest row i with i * halves >= part * n.
     low = start + -(-part * (stop - start) // halves)
     high = start + -(-(part + 1) * (stop - start) // halves)
-    chains = np.repeat(np.array(numbers, dtype=np.intp), table[:, 2])
-    return Cuts(chains, low, high, first + part)
+    chain = np.repeat(np.array(numbers, dtype=np.intp), table[:, 2])
+    return Cuts(chain, low, high, first + part)

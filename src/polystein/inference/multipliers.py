@@ -45,7 +45,7 @@ class Autoregressive:
 
     def __init__(self, count: int, seed: int, length: float) -> None:
         self._count, self._rng = count, np.random.default_rng(seed)
-        self._memory = math.exp(-1.0 / length)
+        self._correlation = math.exp(-1.0 / length)
         self._chain, self._last = -1, np.empty((1, count))
 
     def draw(self, chain: int, rows: int) -> FloatArray:
@@ -57,9 +57,9 @@ class Autoregressive:
         from scipy.signal import lfilter
 
         fresh = self._rng.standard_normal((rows, self._count))
-        scale = math.sqrt(1.0 - self._memory**2)
+        scale = math.sqrt(1.0 - self._correlation**2)
         values, _ = lfilter(
-            [scale], [1.0, -self._memory], fresh, axis=0, zi=self._memory * self._last
+            [scale], [1.0, -self._correlation], fresh, axis=0, zi=self._correlation * self._last
         )
         result: FloatArray = values
         self._last = result[-1:]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from scipy.special import ndtr, ndtri, owens_t, stdtr
@@ -124,3 +125,26 @@ def exchangeable_pvalue(pvalues: FloatArray) -> float:
     """
     averages = 2.0 * np.cumsum(pvalues) / np.arange(1, pvalues.size + 1)
     return min(1.0, float(averages.min()))
+
+
+def spent_levels(alpha: float, times: Sequence[int]) -> FloatArray:
+    """The part of the level that each look may spend: alpha (t_k - t_{k-1}) / t_K.
+
+    The spending function is linear in the rows (Lan and DeMets, 1983, Discrete sequential
+    boundaries for clinical trials, Biometrika 70). If each look gives a false alarm with at most
+    its own part, all looks together do with at most alpha, however they depend on each other.
+    """
+    levels: FloatArray = alpha * np.diff(times, prepend=0) / times[-1]
+    return levels
+
+
+def combined_pvalue(pvalues: Sequence[float], rows: Sequence[int]) -> float:
+    """One p-value of looks at separate rows: the tail of sum sqrt(n_j) z_j / sqrt(sum n_j).
+
+    z_j is the normal quantile of the look's own p-value, and the weights were fixed before any
+    row was seen (Lehmacher and Wassmer, 1999, Adaptive sample size calculations in group
+    sequential trials, Biometrics 55). A bias that is too small for every single look adds up.
+    """
+    sizes = np.sqrt(np.asarray(rows, dtype=float))
+    z = float(sizes @ upper_normal(np.asarray(pvalues))) / math.sqrt(float(np.sum(rows)))
+    return float(ndtr(-z))

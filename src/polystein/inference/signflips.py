@@ -28,20 +28,14 @@ from polystein.types import FloatArray
 Law: TypeAlias = Callable[[FloatArray], FloatArray]
 # Statistics whose relative difference is at most this are equal up to rounding.
 STILL = 1e-9
-# Skewness of batch sums of no more than so many standard errors is taken for chance.
-CHANCE_ERRORS = 2.0
-#: With so many batches no pattern of signs comes twice among a few hundred flips.
-FEWEST_IN_SINGLE = 32
+# With this many batches no pattern of signs comes twice among a few hundred flips.
+_FEWEST_IN_SINGLE = 32
 # More sums than this are flipped in single precision, which takes half the time.
 _MANY_SUMS = 2**15
 # Squares this far from the ends of the range of a number leave room for products with each other.
 _ORDINARY = 1e-10
-# Columns whose flips are summed at once: their products stay in a core's cache.
+# Columns whose flips are summed at once: their products fit into a core's cache.
 _COLUMNS_AT_ONCE = 512
-# Tails of so many of the largest values are computed at first.
-_FIRST_OF_INTEREST = 32
-# So many standard errors from a level, a p-value will stay on its side.
-_ERRORS_AWAY = 3.0
 
 
 def random_signs(
@@ -87,10 +81,10 @@ class FlippedStatistics:
         """
         precision = flip_precision(sums)
         signs = signs.astype(precision, copy=False)
-        memory = np.empty((min(_COLUMNS_AT_ONCE, sums.shape[1]), self._patterns), precision)
+        space = np.empty((min(_COLUMNS_AT_ONCE, sums.shape[1]), self._patterns), precision)
         for low in range(0, sums.shape[1], _COLUMNS_AT_ONCE):
             columns = sums[:, low : low + _COLUMNS_AT_ONCE]
-            out = memory[: columns.shape[1]]
+            out = space[: columns.shape[1]]
             squares = _flipped_squares(columns, signs, unflipped, out)
             highest = squares.max(axis=0)
             if highest[0] > self.largest[0]:
@@ -116,16 +110,16 @@ def _flipped_squares(
 def flip_precision(sums: FloatArray) -> np.dtype[Any]:
     """The precision in which sums of shape (batches, features) are flipped."""
     many = sums.dtype == np.float32 or sums.size > _MANY_SUMS
-    return np.dtype(np.float32 if many and len(sums) >= FEWEST_IN_SINGLE else np.float64)
+    return np.dtype(np.float32 if many and len(sums) >= _FEWEST_IN_SINGLE else np.float64)
 
 
 def _cautious(unit: FloatArray) -> FloatArray:
     """t of the draws as they are, moved towards 0 where skewed sums make it too large.
 
-    Only skewness beyond `CHANCE_ERRORS` standard errors counts, sqrt(6/batches) each: sums that
-    are hardly skewed keep their power.
+    Only skewness beyond two standard errors counts, sqrt(6/batches) each: tests of sums that are
+    hardly skewed keep their power.
     """
-    total, chance = unit.sum(axis=0), CHANCE_ERRORS * math.sqrt(6.0 / len(unit))
+    total, chance = unit.sum(axis=0), 2.0 * math.sqrt(6.0 / len(unit))
     found = skewness_of_centred(unit - total / len(unit))
     beyond = np.sign(found) * np.maximum(np.abs(found) - chance, 0.0)
     return cautious_for_skewness(total, beyond, len(unit))
@@ -207,7 +201,8 @@ def at_least_as_extreme(
 
 def _extreme_places(values: FloatArray, law: Law, share: float, bound: float) -> NDArray[np.intp]:
     """Where the tail over the share is at most the bound."""
-    high = max(0, values.size - _FIRST_OF_INTEREST)
+    # Tails of the 32 largest values are mostly enough.
+    high = max(0, values.size - 32)
     places = np.argpartition(values, high)[high:]
     tails = law(values[places]) / share
     # Tails are rounded: one that is hardly larger than the bound may belong to a tie.
@@ -233,4 +228,4 @@ def is_decided(extreme: int, patterns: int, levels: Sequence[float]) -> bool:
     """
     pvalue = extreme / patterns
     error = math.sqrt(pvalue * (1.0 - pvalue) / patterns)
-    return all(abs(pvalue - level) > _ERRORS_AWAY * error for level in levels)
+    return all(abs(pvalue - level) > 3.0 * error for level in levels)

@@ -90,8 +90,8 @@ class EffectTable:
     def within(self, tolerance: float) -> Tolerance:
         """Whether every mean and every sd is within the tolerance.
 
-        Means are to be within so many standard deviations of the target, ratios of sds between
-        1 - tolerance and 1 + tolerance. The tolerance is a number strictly between 0 and 1.
+        Means must be within ``tolerance`` standard deviations of the target, and ratios of sds
+        between 1 - tolerance and 1 + tolerance. The tolerance is strictly between 0 and 1.
         """
         return judged(self.rows, checked_bound(tolerance), complete=self.complete)
 

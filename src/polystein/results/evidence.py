@@ -117,8 +117,8 @@ class Evidence:
     split_pvalues : tuple of float
         The p-value of each random split, if there were several.
     estimates : mapping
-        Quantities that were estimated from the draws: trained locations, the memory of the
-        multipliers, the effective number of importance weights.
+        Quantities that were estimated from the draws: trained locations, the length of the
+        multipliers' autocorrelation, the effective number of importance weights.
     abstained : tuple of Abstention
         The arms that did not judge these draws, each with its reason.
     """

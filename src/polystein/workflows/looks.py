@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from polystein._lib.arguments import integer, is_finite_number, is_integer
 from polystein.errors import InputError
-from polystein.inference.looks import spent_levels
-from polystein.inference.lugsail import LugsailBatches, Stretch
+from polystein.inference.lugsail import ChainHalves, LugsailBatches
+from polystein.inference.pvalues import spent_levels
 from polystein.types import Verdict
 
 #: Batches of all chains together, by which a look estimates its variance.
@@ -121,7 +121,7 @@ class Plan:
         """Sums over batches of the rows that a look tests."""
         start, stop = self.tested[look]
         stretches = {
-            chain: Stretch(start, stop, self.halves, chain * self.halves)
+            chain: ChainHalves(start, stop, self.halves, chain * self.halves)
             for chain in range(self.chains)
         }
         return LugsailBatches(stretches, columns, halved=True)

@@ -17,9 +17,8 @@ from polystein._lib.numerics import is_constant
 from polystein.data.coordinates import DrawMoments
 from polystein.data.source import Block
 from polystein.errors import DegenerateError, PolysteinError, ScaleError
-from polystein.inference.looks import combined_pvalue
 from polystein.inference.lugsail import LugsailBatches
-from polystein.inference.pvalues import tail_probability
+from polystein.inference.pvalues import combined_pvalue, tail_probability
 from polystein.stein.basis import feature_names
 from polystein.stein.moments import SteinMoments, merge_all
 from polystein.stein.witness import PrimalWitness, maximiser, project

@@ -57,7 +57,7 @@ def assert_is_loop(draws: Array, weights: Any = None, split: Any = None) -> Arm:
     whole = chains_are_batches(rows.source.layout)
     accumulator = batches_of_tests(found.partition, remembered.memory, whole=whole)
     assert accumulator is not None
-    halves = [accumulator._stretches[own.chain].halves for own in tested]
+    halves = [accumulator._chains[own.chain].halves for own in tested]
     expected = literal_lugsail.long_run(columns, own_weights, halves, halved=accumulator._halved)
     assert isinstance(found.arm, Arm)
     for k, part in enumerate(found.arm.parts):

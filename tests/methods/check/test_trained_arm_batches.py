@@ -29,7 +29,7 @@ def partition(*tested: tuple[int, int]) -> BlockPartition:
 
 def cut_of(*tested: tuple[int, int], memory: float = 0.0) -> Any:
     found = batches_of_tests(partition(*tested), memory, whole=len(tested) >= 16)
-    return None if found is None else (found._halved, dict(found._stretches))
+    return None if found is None else (found._halved, dict(found._chains))
 
 
 def test_a_chain_has_four_batches_and_all_together_sixteen() -> None:

@@ -1,7 +1,7 @@
 """The arm of `check` that asks whether the chains agree with each other and with their starts.
 
 It looks at every coordinate of draws and scores, bounded to a few robust standard deviations
-around the median, and judges sums over stretches of chains (`polystein.inference.agreement`).
+around the median, and judges sums over batches of chains (`polystein.inference.agreement`).
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ from polystein.types import FloatArray
 
 #: Each kind's share of the arm's level; what is not asked leaves its share to the others.
 SHARES = {CHAINS: 0.25, ALL_STARTS: 0.25, ONE_START: 0.25, FROZEN: 0.25}
-#: Values farther from the median are taken as this many robust standard deviations off. A start
-#: far away shows the better the farther it may be; means of few rows, of which many chains are
-#: made, are the nearer to normal the less so.
+#: Values are bounded at this many robust standard deviations from the median. A larger bound makes
+#: distant starts easier to detect. A smaller one makes means of few rows, which many chains have,
+#: more nearly normal.
 BOUND, BOUND_OF_MANY = 5.0, 2.5
 #: Rows from which medians and spreads are taken. The number is a prime: rows are then spread
 #: evenly over the chains and over the times of chains of any length.
@@ -68,7 +68,7 @@ _LEAST_MARGINAL = 0.01
 class ThinnedRows:
     """At most 1,021 rows, evenly spread: the accumulator that says how columns are bounded.
 
-    It belongs into a pass before that of `AgreementSums`.
+    Must run in an earlier pass than `AgreementSums`.
     """
 
     def __init__(self, layout: Layout) -> None:

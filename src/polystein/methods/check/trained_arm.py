@@ -18,7 +18,7 @@ from polystein._lib.numerics import TINY
 from polystein.data.passes import rows_of_many_arrays, run_pass
 from polystein.data.source import coordinate_names
 from polystein.data.split import Partition
-from polystein.inference.lugsail import LugsailBatches, Stretch
+from polystein.inference.lugsail import ChainHalves, LugsailBatches
 from polystein.inference.memory import joinings, speeds, variance_curves
 from polystein.inference.pareto import LargestValues
 from polystein.inference.pvalues import (
@@ -163,7 +163,7 @@ def batches_of_tests(partition: Partition, memory: float, *, whole: bool) -> Lug
     if whole:
         count = min(len(tested), MOST_BATCHES)
         stretches = {
-            stretch.chain: Stretch(stretch.start, stretch.stop, 1, place * count // len(tested))
+            stretch.chain: ChainHalves(stretch.start, stretch.stop, 1, place * count // len(tested))
             for place, stretch in enumerate(tested)
         }
         return LugsailBatches(stretches, MEMBERS, halved=False)
@@ -172,7 +172,7 @@ def batches_of_tests(partition: Partition, memory: float, *, whole: bool) -> Lug
         halves = 2 * _batches_of_chain(length, len(tested), memory)
         if length < FEWEST_ROWS * halves:
             return None
-        stretches[stretch.chain] = Stretch(stretch.start, stretch.stop, halves, first)
+        stretches[stretch.chain] = ChainHalves(stretch.start, stretch.stop, halves, first)
         first += halves
     return LugsailBatches(stretches, MEMBERS, halved=True)
 
