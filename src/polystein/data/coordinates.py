@@ -96,11 +96,12 @@ def working_frame(draws: FloatArray) -> Frame:
     It is the raw frame if raw powers are safe. The way back is exact, so that the choice
     changes results by rounding only.
     """
+    low, high = least_and_largest(draws)
     # Half of the range, not the standard deviation: it cannot overflow.
-    low, high = (0.5 * border for border in least_and_largest(draws))
+    low, high = 0.5 * low, 0.5 * high
     middle, reach = low + high, high - low
     offset = np.abs(middle) > SAFE_OFFSET * reach
-    if not offset.any() and reach.max() < SAFE_REACH and reach.min() > 1.0 / SAFE_REACH:
+    if reach.max() < SAFE_REACH and reach.min() > 1.0 / SAFE_REACH and not offset.any():
         return RAW
     size = np.where(offset & (reach > 0.0), reach, np.maximum(np.abs(middle), reach))
     exponent = np.round(np.log2(size, out=np.zeros_like(size), where=size > 0.0))

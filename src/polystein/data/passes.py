@@ -337,7 +337,7 @@ def _gathered_blocks(source: Source, rows: Rows, size: int) -> Iterator[Block]:
         [rows] if short else into_blocks([rows], size, read_at_once(source))
     ):
         assert mask is not None
-        index = np.flatnonzero(mask)
+        (index,) = mask.nonzero()
         if index.size == 0:
             continue
         block = source.read(chain, start, stop)

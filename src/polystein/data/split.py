@@ -20,6 +20,7 @@ from polystein.types import Role
 TRAINING: tuple[Role, ...] = ("witness", "weights")
 #: A mean takes one row, a variance two.
 LEAST_ROWS: dict[Role, int] = {"witness": 1, "weights": 2, "test": 2}
+#: The numbers of the roles in the order in which `RandomSplit` lays them out.
 _LABELS: dict[Role, int] = {"witness": 0, "weights": 1, "test": 2, "gap": 3}
 RoleBounds = dict[Role, tuple[int, int]]
 
@@ -113,12 +114,10 @@ class RandomSplit:
         training = count_of(self.train, total)
         weights = count_of(self.weights, training)
         witness = training - weights
-        labels = np.full(total, _LABELS["test"], dtype=np.int8)
-        labels[:training] = _LABELS["weights"]
-        labels[:witness] = _LABELS["witness"]
-        rng.shuffle(labels)
         counts: dict[Role, int]
         counts = {"witness": witness, "weights": weights, "test": total - training, "gap": 0}
+        labels = np.repeat(np.arange(4, dtype=np.int8), list(counts.values()))
+        rng.shuffle(labels)
         result = LabelledPartition(layout, labels, counts)
         require_rows(result, total, self)
         return result
@@ -346,7 +345,7 @@ class LabelledPartition:
 
     def count(self, *roles: Role) -> int:
         """How many rows hold one of the roles."""
-        return sum([self.counts[role] for role in roles])
+        return sum(map(self.counts.__getitem__, roles))
 
     @staticmethod
     def _mask(roles: tuple[Role, ...], labels: NDArray[np.int8]) -> NDArray[np.bool_]:

@@ -59,7 +59,15 @@ class ColumnMoments:
 
     def update(self, columns: FloatArray, weights: FloatArray | None) -> Self:
         """Add rows, of weight 1 where `weights` is None."""
-        return self.update_side_by_side([columns], len(columns), weights)
+        rows = len(columns)
+        weight = float(rows if weights is None else weights.sum())
+        if weight == 0.0:
+            return self
+        shares = np.full(rows, 1.0 / weight) if weights is None else weights / weight
+        squares = weight if weights is None else float(weights @ weights)
+        with np.errstate(over="ignore", invalid="ignore"):
+            mean, scatter = self._of_rows(columns, weights, shares, weight)
+        return self.add(weight, squares, mean, scatter)
 
     def update_side_by_side(
         self, parts: Iterable[FloatArray], rows: int, weights: FloatArray | None

@@ -255,17 +255,19 @@ class _IIDAccumulator:
         return self
 
     def finalise(self) -> LongRun:
-        total, mean = self._mean.weight, self._mean.mean
-        squared = self._mean if self._squared is None else self._squared
-        # Scatter under squared weights around the mean under the weights themselves.
-        offset = squared.mean - mean
-        scatter = squared.scatter + squared.weight * np.outer(offset, offset)
-        size = kish_size(total, squared.weight)
-        if self._squared is not None:
+        total, mean, squared = self._mean.weight, self._mean.mean, self._squared
+        if squared is None:
+            # s_u^2 / n = scatter / (n (n - 1))
+            scatter, size, df = self._mean.scatter, total, np.inf
+        else:
+            # Scatter under squared weights around the mean under the weights themselves.
+            offset = squared.mean - mean
+            scatter = squared.scatter + squared.weight * np.outer(offset, offset)
+            size = kish_size(total, squared.weight)
             require_effective_rows(size)
+            # The variance of few effective rows is uncertain, which a t reference allows for.
+            df = size - 1.0
         covariance = scatter / total**2 / (1.0 - 1.0 / size)
-        # The variance of few effective rows is uncertain, which a t reference allows for.
-        df = np.inf if self._squared is None else size - 1.0
         columns = mean.shape[0]
         return LongRun(mean, covariance, np.full(columns, df), np.full(columns, size))
 
