@@ -84,7 +84,7 @@ class Tick:
         self._lock = Lock()
 
     def __call__(self, rows: int) -> None:
-        """Count so many more rows."""
+        """Count further rows."""
         with self._lock:
             self._done += rows
             if self._progress is not None:

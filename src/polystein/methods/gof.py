@@ -355,7 +355,7 @@ def z_test(
         dimension=source.layout.dimension,
         weights=None if weights is None else dict(zip(names, weights.tolist(), strict=True)),
         components=tuple(map(Component, names, witness.words, *numbers)),
-        evidence=Evidence(estimates=rows.estimates()),
+        evidence=Evidence(estimates=rows.estimates),
         ess=ess,
         n_train=partition.count(*TRAINING),
         n_gap=partition.count("gap"),
