@@ -114,8 +114,9 @@ class Sample:
             _require_finite(self.draws, "draws")
             _require_finite(self.scores, "scores")
         self.names = checked_names(names, shape[-1])
-        self.log_weights, self.log_scale = _validated_log_weights(log_weights, shape[:-1])
-        self.weighted = self.log_weights is not None
+        self.log_weights, self.log_scale, self.weighted = None, 0.0, log_weights is not None
+        if log_weights is not None:
+            self.log_weights, self.log_scale = _validated_log_weights(log_weights, shape[:-1])
         chains = len(shape) == 3
         self._leading = chains
         lengths = (shape[1],) * shape[0] if chains else (shape[0],)
@@ -355,12 +356,8 @@ def _report_not_finite(values: FloatArray, argument: str) -> None:
     )
 
 
-def _validated_log_weights(
-    log_weights: Array | None, shape: tuple[int, ...]
-) -> tuple[FloatArray | None, float]:
+def _validated_log_weights(log_weights: Array, shape: tuple[int, ...]) -> tuple[FloatArray, float]:
     """Return the log-weights minus their maximum, so that none overflows, and the maximum."""
-    if log_weights is None:
-        return None, 0.0
     values = to_numpy(validated_array(log_weights, "log_weights"))
     if values.shape != shape:
         raise InputError(

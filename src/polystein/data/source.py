@@ -91,8 +91,8 @@ class Block(NamedTuple):
         """
         weights = None if self.weights is None else self.weights[index]
         return Block(
-            _taken(self.draws, index),
-            _taken(self.scores, index),
+            self.draws.take(index, axis=0),
+            self.scores.take(index, axis=0),
             weights,
             self.chain,
             self.start if start is None else start,
@@ -103,11 +103,6 @@ class Block(NamedTuple):
     def weights_or_ones(self) -> FloatArray:
         """The importance weights; ones if there are none."""
         return np.ones(self.rows) if self.weights is None else self.weights
-
-
-def _taken(rows: FloatArray, index: NDArray[np.intp]) -> FloatArray:
-    # Clipping spares a buffer; no index is out of range.
-    return rows.take(index, axis=0, out=np.empty((index.size, rows.shape[1])), mode="clip")
 
 
 def chosen_rows(block: Block, mask: NDArray[np.bool_]) -> Block | None:
