@@ -69,7 +69,7 @@ def test_weights_are_told_by_their_effective_number() -> None:
     found = []
     for sample in (ps.Sample(draws, scores), ps.Sample(draws, scores, log_weights=log_weights)):
         (rows,) = split_rows(sample, ps.RandomSplit(), 0, Notes())
-        found.append(rows.estimates())
+        found.append(rows.estimates)
     plain, estimates = found
     assert plain == {}
     assert estimates == {"weights_ess": pytest.approx(1.0 / float(weights @ weights), rel=1e-12)}

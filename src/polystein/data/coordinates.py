@@ -93,7 +93,7 @@ def working_frame(draws: FloatArray) -> Frame:
     low, high = 0.5 * columns.min(axis=1), 0.5 * columns.max(axis=1)
     middle, reach = low + high, high - low
     offset = np.abs(middle) > SAFE_OFFSET * reach
-    if not offset.any() and reach.max() < SAFE_REACH and reach.min() > 1.0 / SAFE_REACH:
+    if reach.max() < SAFE_REACH and reach.min() > 1.0 / SAFE_REACH and not offset.any():
         return RAW
     size = np.where(offset & (reach > 0.0), reach, np.maximum(np.abs(middle), reach))
     exponent = np.round(np.log2(size, out=np.zeros_like(size), where=size > 0.0))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
@@ -38,7 +38,7 @@ FEW_NUMBERS = 2**18
 # arithmetic counts for more than what stays in cache.
 SMALL_SAMPLE, SMALL_BLOCKS = 2**16, 3
 
-# BLAS uses one thread for the products of fewer numbers than this anyway.
+# For fewer numbers BLAS is not limited to one thread, which takes longer than it gains.
 _WORTH_A_LIMIT = 2**17
 # The allocator is to keep twice this many numbers, 32 MiB, when they are freed.
 _KEPT = 2**21
@@ -87,7 +87,7 @@ class Tick:
         self._lock = Lock()
 
     def __call__(self, rows: int) -> None:
-        """Count so many more rows."""
+        """Count further rows."""
         with self._lock:
             self._done += rows
             if self._progress is not None:
@@ -112,8 +112,13 @@ class Serial(Executor):
         size: int,
     ) -> None:
         """Feed every block, of at most `size` rows, to every accumulator."""
-        updates = [accumulator.update for accumulator in accumulators]
-        _visit(_read_blocks(source, rows, size), updates, tick)
+        _keep_freed_memory()
+        # Overflow becomes infinity, which is reported where sums are used.
+        with np.errstate(over="ignore", invalid="ignore"):
+            for block in _read_blocks(source, rows, size):
+                for accumulator in accumulators:
+                    accumulator.update(block)
+                tick(len(block.draws))
 
 
 _Part = TypeVar("_Part")
@@ -174,7 +179,9 @@ def run_pass(
     executor = SERIAL if source.sequential else given
     tick = tick or _TICK.get() or Tick()
     size = max(least, _size(source.layout, most, many_steps))
-    with _few_blas_threads(source.layout):
+    # BLAS uses one thread for the products of few numbers anyway.
+    few = source.layout.total * source.layout.dimension < _WORTH_A_LIMIT
+    with nullcontext() if few else one_blas_thread():
         executor.run(source, list(rows), accumulators, tick, size)
 
 
@@ -187,9 +194,23 @@ def visit_blocks(
     most: int | None = None,
 ) -> None:
     """Hand over the blocks of the chosen rows in time order, to what cannot be merged."""
-    tick = tick or _TICK.get() or Tick()
-    with _few_blas_threads(source.layout):
-        _visit(_read_blocks(source, rows, _size(source.layout, most)), [visit], tick)
+    run_pass(source, rows, _Visitor(visit), executor=SERIAL, tick=tick, most=most)
+
+
+@dataclass(frozen=True)
+class _Visitor:
+    """An accumulator for serial passes only."""
+
+    visit: Callable[[Block], object]
+
+    def update(self, block: Block) -> None:
+        self.visit(block)
+
+    def zero(self) -> _Visitor:
+        raise NotImplementedError
+
+    def merge(self, other: _Visitor) -> _Visitor:
+        raise NotImplementedError
 
 
 def on_threads(work: Callable[[_Part], _Found], parts: Iterable[_Part]) -> list[_Found]:
@@ -203,12 +224,6 @@ def on_threads(work: Callable[[_Part], _Found], parts: Iterable[_Part]) -> list[
         return list(pool.map(work, parts))
 
 
-def _few_blas_threads(layout: Layout) -> AbstractContextManager[None]:
-    """One thread for BLAS, where a pass takes longer than setting that."""
-    many = layout.total * layout.dimension >= _WORTH_A_LIMIT
-    return one_blas_thread() if many else nullcontext()
-
-
 @cache
 def _keep_freed_memory() -> None:
     """Let the allocator keep what is freed, once for the whole process.
@@ -220,21 +235,6 @@ def _keep_freed_memory() -> None:
     Other allocators do not mind.
     """
     np.empty(_KEPT)
-
-
-def _visit(
-    blocks: Iterable[Block],
-    visits: Sequence[Callable[[Block], object]],
-    tick: Callable[[int], None],
-) -> None:
-    """Hand over one block after the other."""
-    _keep_freed_memory()
-    # Overflow becomes infinity, which is reported where sums are used.
-    with np.errstate(over="ignore", invalid="ignore"):
-        for block in blocks:
-            for visit in visits:
-                visit(block)
-            tick(len(block.draws))
 
 
 def block_rows(dimension: int) -> int:
@@ -346,7 +346,7 @@ def _gathered_blocks(source: Source, rows: Rows, size: int) -> Iterator[Block]:
         [rows] if short else into_blocks([rows], size, read_at_once(source))
     ):
         assert mask is not None
-        index = np.flatnonzero(mask)
+        (index,) = mask.nonzero()
         if index.size == 0:
             continue
         block = source.read(chain, start, stop)

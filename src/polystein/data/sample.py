@@ -21,7 +21,6 @@ from polystein._lib.arrays import (
     to_numpy,
 )
 from polystein._lib.notes import warn_caller
-from polystein.data.facts import validated_facts
 from polystein.data.foreign import adapted, refuse_dask, type_name
 from polystein.data.guard.chains import LEAST_LENGTH, rearranged
 from polystein.data.guard.pairing import require_same_labels
@@ -35,6 +34,7 @@ from polystein.data.source import (
     checked_names,
     complete,
     is_source,
+    validated_facts,
 )
 from polystein.errors import DependenceWarning, InputError
 from polystein.types import Array, FloatArray, ScoreFunction
@@ -109,11 +109,13 @@ class Sample(Source):
         self.scores = _validated_scores(scores, self.draws, shape)
         if self.draws is not draws or self.scores is not scores:  # else there are no labels
             require_same_labels(draws, scores)
-        _require_finite(self.draws, "draws")
-        _require_finite(self.scores, "scores")
+        with np.errstate(over="ignore", invalid="ignore"):
+            _require_finite(self.draws, "draws")
+            _require_finite(self.scores, "scores")
         self.names = checked_names(names, shape[-1])
-        self.log_weights, self.log_scale = _validated_log_weights(log_weights, shape[:-1])
-        self.weighted = self.log_weights is not None
+        self.log_weights, self.log_scale, self.weighted = None, 0.0, log_weights is not None
+        if log_weights is not None:
+            self.log_weights, self.log_scale = _validated_log_weights(log_weights, shape[:-1])
         chains = len(shape) == 3
         self._leading = chains
         lengths = (shape[1],) * shape[0] if chains else (shape[0],)
@@ -121,11 +123,10 @@ class Sample(Source):
 
     def read(self, chain: int, start: int, stop: int) -> Block:
         """Rows ``start:stop`` of a chain, in NumPy and double precision."""
-        rows: tuple[int | slice, ...] = (slice(start, stop),)
-        rows = (chain, *rows) if self._leading else rows
+        own = slice(start, stop)
+        rows = (chain, own, ...) if self._leading else (own, ...)
         weights = None if self.log_weights is None else np.exp(self.log_weights[rows])
-        draws, scores = self.draws[(*rows, ...)], self.scores[(*rows, ...)]
-        return Block(to_numpy(draws), to_numpy(scores), weights, chain, start)
+        return Block(to_numpy(self.draws[rows]), to_numpy(self.scores[rows]), weights, chain, start)
 
     def read_chains(self, first: int, last: int, start: int, stop: int) -> Block:
         """Rows ``start:stop`` of each of the chains ``first:last``, one chain after the other."""
@@ -135,8 +136,8 @@ class Sample(Source):
             to_numpy(as_rows(array[(*rows, ...)])) for array in (self.draws, self.scores)
         )
         ends = range(0, len(draws) + 1, stop - start)
-        runs = zip(range(first, last), repeat(start), ends, ends[1:], strict=False)
-        return Block(draws, scores, weights, first, start, tuple(map(ChainRows._make, runs)))
+        chains = zip(range(first, last), repeat(start), ends, ends[1:], strict=False)
+        return Block(draws, scores, weights, first, start, tuple(map(ChainRows._make, chains)))
 
     def __init_subclass__(cls) -> None:
         """A subclass that reads rows in its own way is asked for one chain at a time."""
@@ -270,7 +271,7 @@ def _as_floating(value: Array, argument: str) -> Array:
 
 
 def _validated_shape(draws: Array) -> tuple[int, ...]:
-    shape = tuple(int(size) for size in draws.shape)
+    shape = tuple(map(int, draws.shape))
     if len(shape) not in (2, 3):
         remedy = ". For one scalar parameter pass `draws[:, None]`." if len(shape) == 1 else ""
         raise InputError(
@@ -314,9 +315,9 @@ def _validated_scores(scores: Array | ScoreFunction, draws: Array, shape: tuple[
 
 def _evaluated(score: ScoreFunction, draws: Array, shape: tuple[int, ...]) -> FloatArray:
     """Call the score function on copies of blocks of rows."""
-    rows, parts = as_rows(draws), []
-    for stretch in _stretches(int(rows.shape[0]), ROWS_AT_ONCE):
-        block = independent_copy(rows[stretch, ...])
+    parts = []
+    for rows in _row_blocks(draws):
+        block = independent_copy(rows)
         expected = tuple(int(size) for size in block.shape)
         part = validated_array(score(block), "scores")
         if tuple(part.shape) != expected:
@@ -328,22 +329,20 @@ def _evaluated(score: ScoreFunction, draws: Array, shape: tuple[int, ...]) -> Fl
     return (parts[0] if len(parts) == 1 else np.concatenate(parts)).reshape(shape)
 
 
-def _stretches(total: int, size: int) -> Iterator[slice]:
-    """Slices of at most `size` rows; the array API allows none beyond the end."""
-    for low in range(0, total, size):
-        yield slice(low, min(low + size, total))
+def _row_blocks(array: Array) -> Iterator[Array]:
+    """The rows in blocks; the array API allows no slice beyond the end."""
+    rows = as_rows(array)
+    total = int(rows.shape[0])
+    for low in range(0, total, ROWS_AT_ONCE):
+        yield rows[low : min(low + ROWS_AT_ONCE, total), ...]
 
 
 def _require_finite(array: Array, argument: str) -> None:
     """A sum is finite only if every term is; look closer only when it is not."""
     plain = type(array) is np.ndarray and array.dtype == np.float64
-    rows = as_rows(array)
-    stretches = _stretches(int(rows.shape[0]), ROWS_AT_ONCE)
     # What is not in double precision is converted to be looked at.
-    for block in [array] if plain else (to_numpy(rows[part, ...]) for part in stretches):
-        with np.errstate(over="ignore", invalid="ignore"):
-            total = float(block.sum())
-        if not math.isfinite(total) and not np.isfinite(block).all():
+    for block in [array] if plain else map(to_numpy, _row_blocks(array)):
+        if not math.isfinite(block.sum()) and not np.isfinite(block).all():
             _report_not_finite(to_numpy(array), argument)
 
 
@@ -357,12 +356,8 @@ def _report_not_finite(values: FloatArray, argument: str) -> None:
     )
 
 
-def _validated_log_weights(
-    log_weights: Array | None, shape: tuple[int, ...]
-) -> tuple[FloatArray | None, float]:
+def _validated_log_weights(log_weights: Array, shape: tuple[int, ...]) -> tuple[FloatArray, float]:
     """Return the log-weights minus their maximum, so that none overflows, and the maximum."""
-    if log_weights is None:
-        return None, 0.0
     values = to_numpy(validated_array(log_weights, "log_weights"))
     if values.shape != shape:
         raise InputError(

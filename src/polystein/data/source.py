@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from polystein._lib.arrays import holds_real_numbers, to_numpy
+from polystein._lib.arrays import holds_real_numbers, is_array, to_numpy
 from polystein._lib.notes import one_line
 from polystein.errors import InputError
 from polystein.types import Array, FloatArray
@@ -57,7 +57,7 @@ class Block(NamedTuple):
     """Rows that are read together, in time order.
 
     A source gives consecutive rows of one chain. A pass may take some of them, and may join
-    those of several chains, each of which is a *run* of the block then.
+    those of several chains.
     """
 
     draws: FloatArray
@@ -75,7 +75,7 @@ class Block(NamedTuple):
 
     @property
     def chains(self) -> tuple[ChainRows, ...]:
-        """The chains that the rows come from; ``start`` is that of the first row read."""
+        """Which rows come from which chain; ``start`` is the first row read of it."""
         return self.joined or (ChainRows(self.chain, self.start, 0, self.rows),)
 
     def part(self, low: int, high: int) -> Block:
@@ -91,8 +91,8 @@ class Block(NamedTuple):
         """
         weights = None if self.weights is None else self.weights[index]
         return Block(
-            _taken(self.draws, index),
-            _taken(self.scores, index),
+            self.draws.take(index, axis=0),
+            self.scores.take(index, axis=0),
             weights,
             self.chain,
             self.start if start is None else start,
@@ -105,11 +105,6 @@ class Block(NamedTuple):
         return np.ones(self.rows) if self.weights is None else self.weights
 
 
-def _taken(rows: FloatArray, index: NDArray[np.intp]) -> FloatArray:
-    # Clipping spares a buffer; no index is out of range.
-    return rows.take(index, axis=0, out=np.empty((index.size, rows.shape[1])), mode="clip")
-
-
 def chosen_rows(block: Block, mask: NDArray[np.bool_]) -> Block | None:
     """The rows of a block that a mask keeps: the block itself if all are, None if none is."""
     index = np.flatnonzero(mask)
@@ -117,10 +112,10 @@ def chosen_rows(block: Block, mask: NDArray[np.bool_]) -> Block | None:
         return block
     if index.size == 0:
         return None
-    bounds = np.searchsorted(index, [(run.low, run.high) for run in block.chains]).tolist()
+    bounds = np.searchsorted(index, [(own.low, own.high) for own in block.chains]).tolist()
     kept = [
-        ChainRows(run.chain, run.start + int(index[low]) - run.low, low, high)
-        for run, (low, high) in zip(block.chains, bounds, strict=True)
+        ChainRows(own.chain, own.start + int(index[low]) - own.low, low, high)
+        for own, (low, high) in zip(block.chains, bounds, strict=True)
         if low < high
     ]
     if index[-1] - index[0] + 1 == index.size:
@@ -131,7 +126,7 @@ def chosen_rows(block: Block, mask: NDArray[np.bool_]) -> Block | None:
 
 
 class Rows(NamedTuple):
-    """A stretch ``start:stop`` of one chain, thinned by ``mask`` if there is one."""
+    """Rows ``start:stop`` of one chain, or those of them that ``mask`` keeps."""
 
     chain: int
     start: int
@@ -139,11 +134,9 @@ class Rows(NamedTuple):
     mask: NDArray[np.bool_] | None = None
 
 
-def chosen_count(stretch: Rows) -> int:
-    """How many rows of a stretch are chosen."""
-    if stretch.mask is None:
-        return stretch.stop - stretch.start
-    return int(np.count_nonzero(stretch.mask))
+def chosen_count(rows: Rows) -> int:
+    """How many rows are chosen."""
+    return rows.stop - rows.start if rows.mask is None else int(np.count_nonzero(rows.mask))
 
 
 @dataclass(frozen=True)
@@ -158,6 +151,47 @@ class Facts:
     transform: Callable[[Array], Mapping[str, Array]] | None = None
     #: Messages of warnings that were emitted when the draws came in.
     warnings: tuple[str, ...] = ()
+
+
+def validated_facts(facts: Mapping[str, Any] | Facts | None, shape: tuple[int, ...]) -> Facts:
+    """Facts about draws of this shape, or an error that names the one at fault."""
+    if facts is None or isinstance(facts, Facts):
+        return facts or Facts()
+    known = [one.name for one in fields(Facts)]
+    if not isinstance(facts, Mapping) or not set(facts) <= set(known):
+        got = sorted(map(str, facts)) if isinstance(facts, Mapping) else repr(facts)
+        raise InputError(f"`facts` must be a mapping with keys among {known}; got {got}")
+    made = Facts(**facts)
+    words: object = made.warnings
+    listed = isinstance(words, Sequence) and not isinstance(words, str)
+    if not listed or not all(isinstance(word, str) for word in made.warnings):
+        raise InputError(f"`facts['warnings']` must be a sequence of strings; got {words!r}")
+    if not isinstance(made.sampler_statistics, Mapping):
+        raise InputError(
+            "`facts['sampler_statistics']` must be a mapping from names to arrays; got "
+            f"{made.sampler_statistics!r}"
+        )
+    for name, array in made.sampler_statistics.items():
+        _require_statistic(name, array, shape[:-1])
+    for name in ("log_density", "transform"):
+        function = getattr(made, name)
+        if function is not None and not callable(function):
+            raise InputError(
+                f"`facts[{name!r}]` must be a function of (n, d) draws; got {function!r}"
+            )
+    return replace(made, warnings=tuple(made.warnings))
+
+
+def _require_statistic(name: str, value: Array, rows: tuple[int, ...]) -> None:
+    """A statistic is a number or a boolean for each draw; that of one chain may be (1, draw)."""
+    array = value if is_array(value) else np.asarray(value)
+    numbers = holds_real_numbers(array) or "bool" in str(array.dtype)
+    found = tuple(int(size) for size in array.shape)
+    if not numbers or found not in (rows, (1, *rows)[-2:]):
+        raise InputError(
+            f"`facts['sampler_statistics'][{name!r}]` must be an array of numbers or booleans of "
+            f"shape {rows}, one for each draw; got dtype {array.dtype} of shape {found}"
+        )
 
 
 class Source(Protocol):

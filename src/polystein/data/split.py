@@ -20,7 +20,9 @@ from polystein.types import Role
 TRAINING: tuple[Role, ...] = ("witness", "weights")
 #: A mean takes one row, a variance two.
 LEAST_ROWS: dict[Role, int] = {"witness": 1, "weights": 2, "test": 2}
+#: The numbers of the roles in the order in which `RandomSplit` lays them out.
 _LABELS: dict[Role, int] = {"witness": 0, "weights": 1, "test": 2, "gap": 3}
+#: Where the rows of each role start and stop in a chain.
 RoleBounds = dict[Role, tuple[int, int]]
 
 
@@ -34,7 +36,7 @@ class Partition(Protocol):
         """How many rows hold one of the roles."""
 
     def mask(self, block: Block, *roles: Role) -> NDArray[np.bool_]:
-        """Whether each row of a block of whole stretches holds one of the roles."""
+        """Whether each row of a block of consecutive rows of chains holds one of the roles."""
 
     @property
     def awaits_gap(self) -> bool:
@@ -113,12 +115,10 @@ class RandomSplit:
         training = count_of(self.train, total)
         weights = count_of(self.weights, training)
         witness = training - weights
-        labels = np.full(total, _LABELS["test"], dtype=np.int8)
-        labels[:training] = _LABELS["weights"]
-        labels[:witness] = _LABELS["witness"]
-        rng.shuffle(labels)
         counts: dict[Role, int]
         counts = {"witness": witness, "weights": weights, "test": total - training, "gap": 0}
+        labels = np.repeat(np.arange(4, dtype=np.int8), list(counts.values()))
+        rng.shuffle(labels)
         result = LabelledPartition(layout, labels, counts)
         require_rows(result, total, self)
         return result
@@ -162,17 +162,17 @@ class BlockSplit:
         integer_or_auto(self.gap, "gap", least=0)
 
     def partition(self, layout: Layout, rng: np.random.Generator) -> Partition:
-        """Cut every chain in the same proportions."""
+        """Divide every chain in the same proportions."""
         automatic = self.gap == "auto"
         gap = 0 if automatic else int(self.gap)
-        cut = {length: self._stretches(length, gap) for length in set(layout.lengths)}
-        chains = tuple(cut[length] for length in layout.lengths)
+        alike = {length: self._bounds(length, gap) for length in set(layout.lengths)}
+        chains = tuple(alike[length] for length in layout.lengths)
         result = BlockPartition(chains, awaits_gap=automatic)
         require_rows(result, layout.total, self)
         return result
 
-    def _stretches(self, length: int, gap: int) -> RoleBounds:
-        """Cut one chain."""
+    def _bounds(self, length: int, gap: int) -> RoleBounds:
+        """The roles of a chain of this length."""
         training = count_of(self.train, length)
         witness = training - count_of(self.weights, training)
         test = min(training + gap, length)
@@ -245,18 +245,18 @@ class ChainSplit:
 
 @dataclass(frozen=True, eq=False)
 class BlockPartition:
-    """For every chain, where the stretch of each role starts and stops."""
+    """For every chain, where the rows of each role start and stop."""
 
     chains: tuple[RoleBounds, ...]
     awaits_gap: bool = False
 
     def rows(self, *roles: Role) -> Iterator[Rows]:
-        """The stretches of the roles, joined where they touch."""
-        # Chains that are cut alike share one dictionary.
+        """The rows of the roles, joined where they touch."""
+        # Chains of one length share one dictionary.
         found: dict[int, list[tuple[int, int]]] = {}
-        for chain, stretches in enumerate(self.chains):
-            if (joined := found.get(id(stretches))) is None:
-                joined = found[id(stretches)] = _joined_bounds(stretches, roles)
+        for chain, bounds in enumerate(self.chains):
+            if (joined := found.get(id(bounds))) is None:
+                joined = found[id(bounds)] = _joined_bounds(bounds, roles)
             for start, stop in joined:
                 yield Rows(chain, start, stop)
 
@@ -265,21 +265,21 @@ class BlockPartition:
         return sum(int(np.diff(self._bounds(role)).sum()) for role in roles)
 
     def mask(self, block: Block, *roles: Role) -> NDArray[np.bool_]:
-        """Whether each row of a block of whole stretches holds one of the roles."""
+        """Whether each row of a block of consecutive rows of chains holds one of the roles."""
         mask = np.zeros(block.rows, dtype=np.bool_)
         chain, start, low, high = np.array(block.chains).T[..., None]
         for role in roles:
-            # Rows of the run are numbered from `start` on, those of the block from `low`.
+            # Rows of the chain are numbered from `start` on, those of the block from `low`.
             bounds = self._bounds(role)[chain[:, 0]] + (low - start)
             for first, last in np.minimum(np.maximum(bounds, low), high).tolist():
                 mask[first:last] = True
         return mask
 
     def _bounds(self, role: Role) -> NDArray[np.intp]:
-        """Where a role's stretch starts and stops in every chain, of shape (chains, 2)."""
+        """Where a role's rows start and stop in every chain, of shape (chains, 2)."""
         if role not in self._known:
-            bounds = [stretches.get(role, (0, 0)) for stretches in self.chains]
-            self._known[role] = np.array(bounds, dtype=np.intp)
+            own = [bounds.get(role, (0, 0)) for bounds in self.chains]
+            self._known[role] = np.array(own, dtype=np.intp)
         return self._known[role]
 
     @cached_property
@@ -289,18 +289,18 @@ class BlockPartition:
     def with_gap(self, gap: int) -> Partition:
         """Drop `gap` rows of every chain before its test rows, at most half of them."""
         found: dict[int, RoleBounds] = {}
-        for stretches in self.chains:
-            if id(stretches) not in found:
-                start, stop = stretches["test"]
+        for bounds in self.chains:
+            if id(bounds) not in found:
+                start, stop = bounds["test"]
                 test = start + min(gap, (stop - start) // 2)
-                found[id(stretches)] = {**stretches, "gap": (start, test), "test": (test, stop)}
-        return BlockPartition(tuple(found[id(stretches)] for stretches in self.chains))
+                found[id(bounds)] = {**bounds, "gap": (start, test), "test": (test, stop)}
+        return BlockPartition(tuple(found[id(bounds)] for bounds in self.chains))
 
 
-def _joined_bounds(stretches: RoleBounds, roles: tuple[Role, ...]) -> list[tuple[int, int]]:
-    """The stretches of the roles in one chain, in time order, joined where they touch."""
+def _joined_bounds(bounds: RoleBounds, roles: tuple[Role, ...]) -> list[tuple[int, int]]:
+    """Where the rows of the roles start and stop in one chain, joined where they touch."""
     joined: list[tuple[int, int]] = []
-    for start, stop in sorted(stretches[role] for role in roles if role in stretches):
+    for start, stop in sorted(bounds[role] for role in roles if role in bounds):
         if joined and joined[-1][1] == start:
             start = joined.pop()[0]
         if start < stop:
@@ -331,11 +331,11 @@ class LabelledPartition:
             offset += length
 
     def mask(self, block: Block, *roles: Role) -> NDArray[np.bool_]:
-        """Whether each row of a block of whole stretches holds one of the roles."""
+        """Whether each row of a block of consecutive rows of chains holds one of the roles."""
         offsets = self._offsets
         labels = [
-            self.labels[offsets[run.chain] + run.start :][: run.high - run.low]
-            for run in block.chains
+            self.labels[offsets[own.chain] + own.start :][: own.high - own.low]
+            for own in block.chains
         ]
         return self._mask(roles, np.concatenate(labels))
 
@@ -346,7 +346,7 @@ class LabelledPartition:
 
     def count(self, *roles: Role) -> int:
         """How many rows hold one of the roles."""
-        return sum([self.counts[role] for role in roles])
+        return sum(map(self.counts.__getitem__, roles))
 
     @staticmethod
     def _mask(roles: tuple[Role, ...], labels: NDArray[np.int8]) -> NDArray[np.bool_]:

@@ -16,8 +16,6 @@ from polystein.types import FloatArray
 _NEARLY_CONSTANT = 1e-10
 # A scatter of at least this part of the sum of squares loses two bits as their difference.
 _LEAST_SCATTER = 0.25
-# So few segments of a block are summed one by one.
-_FEW_SEGMENTS = 8
 
 
 class MeanAndCovariance(NamedTuple):
@@ -75,7 +73,10 @@ class ColumnMoments:
         squares = weight if weights is None else float(weights @ weights)
         with np.errstate(over="ignore", invalid="ignore"):
             found = [self._of_rows(columns, weights, shares, weight) for columns in parts]
-        return self.add(weight, squares, *map(np.concatenate, zip(*found, strict=True)))
+        mean, scatter = found[0]
+        if len(found) > 1:
+            mean, scatter = map(np.concatenate, zip(*found, strict=True))
+        return self.add(weight, squares, mean, scatter)
 
     def _of_rows(
         self,
@@ -160,9 +161,9 @@ def _ones(rows: int) -> FloatArray:
 
 
 def segment_sums(columns: FloatArray, low: NDArray[np.intp], high: NDArray[np.intp]) -> FloatArray:
-    """Sums over the rows ``low:high`` of each of several segments, one after the other."""
-    if low.size <= _FEW_SEGMENTS:
-        # Products with ones are several times as fast as sums of rows.
+    """Sums over the rows ``low:high``, for each of several pairs in their order."""
+    if low.size <= 8:
+        # For few pairs products with ones are several times as fast as sums of rows.
         ones = _ones(len(columns))
         bounds = zip(low.tolist(), high.tolist(), strict=True)
         return np.array(

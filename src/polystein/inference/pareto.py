@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from polystein._lib.numerics import EPSILON, TINY
@@ -74,7 +76,7 @@ class LargestValues:
 
     def heavy_tail_index(self) -> float | None:
         """The Pareto index if it is too large, None otherwise."""
-        values = np.concatenate(self._kept)
+        values = self._kept[0] if len(self._kept) == 1 else np.concatenate(self._kept)
         largest = float(values.max())
         # A product of floats is infinite where it overflows; a power would be an error.
         if largest * largest <= SUSPICIOUS_PART * self._squares:
@@ -85,7 +87,7 @@ class LargestValues:
 
 def exceedance_count(rows: int) -> int:
     """How many of the largest values a tail is fitted to."""
-    return int(min(0.2 * rows, 3.0 * np.sqrt(rows)))
+    return int(min(0.2 * rows, 3.0 * math.sqrt(rows)))
 
 
 def pareto_index(values: FloatArray) -> tuple[float, float]:
@@ -111,19 +113,19 @@ def _tail_fit(values: FloatArray, count: int) -> tuple[float, float]:
     if exceedances.size < _FEWEST_EXCEEDANCES:
         return -np.inf, 0.0
     index = _fitted_index(exceedances)
-    return index, (1.0 + max(0.0, index)) / float(np.sqrt(exceedances.size))
+    return index, (1.0 + max(0.0, index)) / math.sqrt(exceedances.size)
 
 
 def _fitted_index(exceedances: FloatArray) -> float:
     """Posterior mean over a grid of b, with k(b) its profile maximum likelihood."""
     size = exceedances.size
-    points = 30 + int(np.sqrt(size))
+    points = 30 + math.isqrt(size)
     quartile = exceedances[int(size / 4.0 + 0.5) - 1]
     grid = 1.0 - np.sqrt(points / (np.arange(1.0, points + 1.0) - 0.5))
     grid = grid / (3.0 * max(quartile, TINY)) + 1.0 / exceedances[-1]
-    indices = np.mean(np.log1p(-grid[:, None] * exceedances), axis=1)
+    indices = np.log1p(-grid[:, None] * exceedances).sum(axis=1) / size
     likelihood = size * (np.log(-grid / indices) - indices - 1.0)
     weights = np.exp(likelihood - likelihood.max())
     weights[weights <= 10.0 * EPSILON * weights.sum()] = 0.0
     centre = float(grid @ weights / weights.sum())
-    return float(np.mean(np.log1p(-centre * exceedances)))
+    return float(np.log1p(-centre * exceedances).sum()) / size

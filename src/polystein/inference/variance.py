@@ -15,9 +15,6 @@ from polystein.inference.autocorrelation import autocovariances, initial_monoton
 from polystein.inference.columns import ColumnMoments
 from polystein.types import FloatArray
 
-# A variance takes two rows.
-FEWEST_EFFECTIVE_ROWS = 2.0
-
 
 class LongRun(NamedTuple):
     """Mean of the test columns, and the covariance of that mean.
@@ -124,7 +121,9 @@ class InitialSequence:
         # As for ArviZ's effective sample size: no more than n log10(n).
         least = marginal / max(1.0, math.log10(total))
         variance = np.maximum(variance, least)
-        covariance = _with_diagonal(_windowed(influence.chains, int(lags.max())), variance) / total
+        covariance = (
+            _with_diagonal(_summed_over_lags(influence.chains, int(lags.max())), variance) / total
+        )
         ess = np.minimum(
             effective_size(marginal, np.diagonal(covariance)),
             influence.kish * max(1.0, math.log10(total)),
@@ -157,8 +156,8 @@ class LongRunRule(Protocol):
         """Mean, covariance of the mean, degrees of freedom, effective size."""
 
 
-class _Piece(NamedTuple):
-    """Columns of one block, in the order in which blocks are joined again."""
+class _ColumnBlock(NamedTuple):
+    """Columns of one block; blocks are joined again by chain and start."""
 
     chain: int
     start: int
@@ -171,13 +170,13 @@ class ChainAccumulator:
 
     def __init__(self, rule: LongRunRule) -> None:
         self._rule = rule
-        self._pieces: list[_Piece] = []
+        self._blocks: list[_ColumnBlock] = []
 
     def update(
         self, columns: FloatArray, weights: FloatArray | None, chain: int, start: int
     ) -> None:
         """Take the columns of one block, which begins at row ``start`` of a chain."""
-        self._pieces.append(_Piece(chain, start, columns, weights))
+        self._blocks.append(_ColumnBlock(chain, start, columns, weights))
 
     def zero(self) -> ChainAccumulator:
         """An accumulator of the same kind without rows."""
@@ -185,7 +184,7 @@ class ChainAccumulator:
 
     def merge(self, other: ChainAccumulator) -> ChainAccumulator:
         """Add another accumulator's rows."""
-        self._pieces += other._pieces
+        self._blocks += other._blocks
         return self
 
     @np.errstate(over="ignore", invalid="ignore")  # it is reported with the statistic
@@ -197,12 +196,12 @@ class ChainAccumulator:
 
     def _joined(self) -> tuple[list[FloatArray], list[FloatArray]]:
         """Columns and weights of each chain in time order; weights are empty if there are none."""
-        chains: dict[int, list[_Piece]] = {}
-        for piece in sorted(self._pieces, key=lambda piece: (piece.chain, piece.start)):
-            chains.setdefault(piece.chain, []).append(piece)
-        columns = [np.concatenate([piece.columns for piece in part]) for part in chains.values()]
+        chains: dict[int, list[_ColumnBlock]] = {}
+        for block in sorted(self._blocks, key=lambda block: block[:2]):
+            chains.setdefault(block.chain, []).append(block)
+        columns = [np.concatenate([block.columns for block in part]) for part in chains.values()]
         weights = [
-            np.concatenate([piece.weights for piece in part if piece.weights is not None])
+            np.concatenate([block.weights for block in part if block.weights is not None])
             for part in chains.values()
             if part[0].weights is not None
         ]
@@ -255,26 +254,29 @@ class _IIDAccumulator:
         return self
 
     def finalise(self) -> LongRun:
-        total, mean = self._mean.weight, self._mean.mean
-        squared = self._mean if self._squared is None else self._squared
-        # Scatter under squared weights around the mean under the weights themselves.
-        offset = squared.mean - mean
-        scatter = squared.scatter + squared.weight * np.outer(offset, offset)
-        size = kish_size(total, squared.weight)
-        if self._squared is not None:
+        total, mean, squared = self._mean.weight, self._mean.mean, self._squared
+        if squared is None:
+            # s_u^2 / n = scatter / (n (n - 1))
+            scatter, size, df = self._mean.scatter, total, np.inf
+        else:
+            # Scatter under squared weights around the mean under the weights themselves.
+            offset = squared.mean - mean
+            scatter = squared.scatter + squared.weight * np.outer(offset, offset)
+            size = kish_size(total, squared.weight)
             require_effective_rows(size)
+            # The variance of few effective rows is uncertain, which a t reference allows for.
+            df = size - 1.0
         covariance = scatter / total**2 / (1.0 - 1.0 / size)
-        # The variance of few effective rows is uncertain, which a t reference allows for.
-        df = np.inf if self._squared is None else size - 1.0
         columns = mean.shape[0]
         return LongRun(mean, covariance, np.full(columns, df), np.full(columns, size))
 
 
 def require_effective_rows(size: float) -> None:
     """Raise an error if nearly all the weight is on one row: it has no variance."""
-    if not size >= FEWEST_EFFECTIVE_ROWS:
+    # A variance takes two rows.
+    if not size >= 2.0:
         raise DegenerateError(
-            f"`log_weights` must leave at least {FEWEST_EFFECTIVE_ROWS:g} effective test rows, "
+            "`log_weights` must leave at least 2 effective test rows, "
             f"(sum w)^2 / sum w^2; got {size:.3g}: nearly all the weight is on one row"
         )
 
@@ -286,7 +288,7 @@ def effective_size(marginal: FloatArray, variance: FloatArray) -> FloatArray:
     return size
 
 
-def _windowed(chains: list[FloatArray], lags: int) -> FloatArray:
+def _summed_over_lags(chains: list[FloatArray], lags: int) -> FloatArray:
     """Sum of the cross-covariance matrices over lags -lags, ..., lags.
 
     Summing a row's neighbours up to that lag by differences of running sums makes

@@ -328,11 +328,12 @@ def z_test(
     ``weights`` are None. For independent rows the standard error is s_u / sqrt(n).
     """
     source, partition, names = rows.source, rows.partition, witness.names
+    n_test = partition.count("test")
     chosen = np.ones(len(names)) if weights is None else weights
     columns = ProjectedTestRows(
         witness,
         variance.accumulator(source.layout.lengths, 1 + chosen.size),
-        [LargestValues(partition.count("test"))],
+        [LargestValues(n_test)],
         combined=chosen,
     )
     run_pass(source, partition.rows("test"), columns)
@@ -354,11 +355,11 @@ def z_test(
         dimension=source.layout.dimension,
         weights=None if weights is None else dict(zip(names, weights.tolist(), strict=True)),
         components=tuple(map(Component, names, witness.words, *numbers)),
-        evidence=Evidence(estimates=rows.estimates()),
+        evidence=Evidence(estimates=rows.estimates),
         ess=ess,
         n_train=partition.count(*TRAINING),
         n_gap=partition.count("gap"),
-        n_test=partition.count("test"),
+        n_test=n_test,
         settings=settings,
     )
 

@@ -83,7 +83,8 @@ def expected_reads(source: Source, split: Split, standardise: Standardise, repea
 class DividedRows(NamedTuple):
     """One split of the rows: their roles, the frame of the training rows, and random streams.
 
-    Warnings are gathered in ``notes``; ``moments`` and ``weights`` are those of the first look.
+    Warnings are gathered in ``notes``. The first look gives the ``moments`` of the draws, if rows
+    are standardised, and the effective number of importance weights as one of the ``estimates``.
     """
 
     source: Source
@@ -91,14 +92,8 @@ class DividedRows(NamedTuple):
     frame: Frame
     streams: Streams
     notes: Notes
-    moments: RoleMoments | None = None
-    weights: WeightSums | None = None
-
-    def estimates(self) -> dict[str, Any]:
-        """The effective number of importance weights; nothing if there are none."""
-        if self.weights is None:
-            return {}
-        return {"weights_ess": kish_size(self.weights.total, self.weights.squares)}
+    moments: RoleMoments | None
+    estimates: dict[str, Any]
 
     def frame_of_all(self) -> Frame:
         """The frame that standardises all rows, of rows whose moments were taken."""
@@ -127,7 +122,7 @@ def split_rows(
         require_time_along_chains(source)
     seed, dimension = seed_sequence(rng), source.layout.dimension
     for number, child in enumerate([seed] if repeats == 1 else seed.spawn(repeats)):
-        streams, frame = Streams.of(child), RAW
+        streams, frame, estimates = Streams.of(child), RAW, {}
         partition = split.partition(source.layout, streams.split)
 
         # What the first look is for. Rows that are all independent must not repeat.
@@ -153,11 +148,12 @@ def split_rows(
 
         if keys is not None:
             refuse_repeats(source, keys)
-        if positive is not None:
+        if positive is not None and weights is not None:
             positive.require_enough()
+            estimates = {"weights_ess": kish_size(weights.total, weights.squares)}
         if moments is not None:
             frame = moments.training_frame()
-        yield DividedRows(source, partition, frame, streams, notes, moments, weights)
+        yield DividedRows(source, partition, frame, streams, notes, moments, estimates)
 
 
 class RoleMoments:

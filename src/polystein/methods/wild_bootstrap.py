@@ -25,8 +25,6 @@ from polystein.types import RNG, Estimator, FloatArray, MultiplierLength
 
 # Effective draws of chains below which the bootstrap has next to no power.
 LEAST_ESS = 100.0
-# A chain that never moves has a correlation of 1, for which no length is long enough.
-LARGEST_CORRELATION = 0.999
 STATISTIC_NAME = "n times the squared discrepancy"
 
 
@@ -37,7 +35,7 @@ def resampling_seed(rng: RNG) -> int:
 
 def drawn_multipliers(stream: Multipliers, block: Block) -> FloatArray:
     """Multipliers of the rows of a block, of shape (count, rows)."""
-    parts = [stream.draw(run.chain, run.high - run.low) for run in block.chains]
+    parts = [stream.draw(own.chain, own.high - own.low) for own in block.chains]
     return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
 
 
@@ -80,7 +78,8 @@ def lag_one_autocorrelation(source: Source) -> float:
     visit_blocks(source, every_row(source), lagged.update)
     varies = moments.scatter > moments.weight * (STILL * moments.mean) ** 2
     highest = float(np.max(lagged.sums[varies] / moments.scatter[varies], initial=0.0))
-    return min(LARGEST_CORRELATION, highest)
+    # A chain that never moves has a correlation of 1, for which no length is long enough.
+    return min(0.999, highest)
 
 
 def _scores_and_products(block: Block) -> FloatArray:
@@ -97,12 +96,12 @@ class _LaggedProducts:
 
     def update(self, block: Block) -> None:
         columns = _scores_and_products(block) - self._mean
-        for run in block.chains:
-            centred = columns[run.low : run.high]
+        for chain, _, low, high in block.chains:
+            centred = columns[low:high]
             self.sums += np.einsum("ij,ij->j", centred[1:], centred[:-1])
-            # The product across the cut between two blocks of the same chain.
-            self.sums += centred[0] * self._last if run.chain == self._chain else 0.0
-            self._chain, self._last = run.chain, centred[-1]
+            # The product of the last row of a block with the first of the next one.
+            self.sums += centred[0] * self._last if chain == self._chain else 0.0
+            self._chain, self._last = chain, centred[-1]
 
 
 def bootstrap_result(

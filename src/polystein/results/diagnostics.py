@@ -10,9 +10,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from polystein._lib.arrays import to_numpy
-from polystein.data.facts import known_statistics, smallest_bfmi
 from polystein.data.passes import every_row, run_pass
 from polystein.data.sample import Sample
+from polystein.data.sampler_statistics import known_statistics, smallest_bfmi
 from polystein.data.source import Facts, Source, coordinate_names
 from polystein.inference.convergence import MeansConvergence, ranked_convergence
 from polystein.stein.witness import ChainColumns

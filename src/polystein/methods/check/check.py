@@ -287,7 +287,7 @@ def _result(rows: DividedRows, found: _Found, *, iid: bool) -> GofResult:
     """Everything in one result; without any arm the p-value is 1 and the verdict inconclusive."""
     layout, partition = rows.source.layout, found.trained.partition
     pvalue = found.arms[0].pvalue if found.arms else 1.0
-    estimates = rows.estimates()
+    estimates = rows.estimates
     independent = estimates.get("weights_ess", float(layout.total) if iid else math.inf)
     missing = [one for one in found.abstained if one.name not in (AGREEMENT, *GIVEN_UP)]
     return GofResult(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import polystein as ps
-from polystein.data.facts import known_statistics, smallest_bfmi
+from polystein.data.sampler_statistics import known_statistics, smallest_bfmi
 from polystein.errors import InputError
 
 DRAWS = np.random.default_rng(0).standard_normal((300, 2))
