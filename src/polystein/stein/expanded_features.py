@@ -19,13 +19,9 @@ from polystein._lib.numerics import EPSILON
 from polystein.data.passes import run_pass
 from polystein.data.source import Block, Rows, Source
 from polystein.inference.columns import ColumnMoments, MeanAndCovariance
-from polystein.stein.basis import Term
 from polystein.stein.operator import DiagonalOperator, derivative_sum
 from polystein.stein.witness import PrimalWitness
 from polystein.types import FloatArray
-
-# Two sums of many terms cancel: a variance below this part of the mean square is rounding.
-_CANCELLATION = 64 * EPSILON
 
 
 class CoordinateFeatures(NamedTuple):
@@ -122,55 +118,36 @@ class EntryVariances:
 
     def update(self, block: Block) -> None:
         """Take the rows of a block."""
-        _add_entries(self.moments, self.witness, block)
+        weights, witness = block.weights_or_ones, self.witness
+        weight = float(weights.sum())
+        if weight == 0.0:
+            return
+        operator, shares = witness.operator, weights / weight
+        draws, scores = witness.frame.apply(block.draws, block.scores)
+        weighted, squared = shares[:, None] * scores, shares[:, None] * scores**2
+        first, second = [], []
+        with np.errstate(over="ignore", invalid="ignore"):  # infinity is reported by `add`
+            for term, matrix in zip(witness.basis.terms(draws), witness.A, strict=True):
+                slopes = term.factor * (1.0 if term.derivative is None else term.derivative)
+                means = operator.with_slopes(
+                    operator.products(weighted, term), derivative_sum(term, shares)
+                )
+                # (s phi + phi')^2 = (s phi)^2 + (2 s phi + phi') phi' on the diagonal.
+                mean_squares = operator.with_slopes(
+                    operator.products(squared, term._replace(values=term.values**2)),
+                    shares @ ((2.0 * scores * term.values + slopes) * slopes),
+                )
+                first.append((matrix * means).ravel())
+                second.append((matrix**2 * mean_squares).ravel())
+            mean = np.concatenate([*first, witness.b * (shares @ scores)])
+            mean_square = np.concatenate([*second, witness.b**2 * (shares @ scores**2)])
+            variance = mean_square - mean**2
+            # Two sums of many terms cancel: what is left of a constant entry is rounding.
+            varies = variance > 64 * EPSILON * mean_square
+            scatter = weight * np.where(varies, variance, 0.0)
+        self.moments.add(weight, float(weights @ weights), mean, scatter)
 
     def merge(self, other: EntryVariances) -> EntryVariances:
         """Add another accumulator's rows."""
         self.moments.merge(other.moments)
         return self
-
-
-def _add_entries(state: ColumnMoments, witness: PrimalWitness, block: Block) -> None:
-    """Add the moments of one block's entries."""
-    weights = block.weights_or_ones
-    weight = float(weights.sum())
-    if weight == 0.0:
-        return
-    with np.errstate(over="ignore", invalid="ignore"):  # infinity is reported by `add`
-        first, second = entry_means(witness, block, weights / weight)
-        spread = second - first**2
-        # What cancellation leaves of an entry that does not vary is rounding error.
-        scatter = weight * np.where(spread > _CANCELLATION * second, spread, 0.0)
-    state.add(weight, float(weights @ weights), first, scatter)
-
-
-def entry_means(
-    witness: PrimalWitness, block: Block, shares: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Means of the entries and of their squares, with weights that sum to 1."""
-    operator, column = witness.operator, shares[:, None]
-    draws, scores = witness.frame.apply(block.draws, block.scores)
-    first, second = [], []
-    for term, matrix in zip(witness.basis.terms(draws), witness.A, strict=True):
-        squared = term._replace(values=term.values**2)
-        products = [operator.products(column * scores, term)]
-        squares = [operator.products(column * scores**2, squared)]
-        own = [derivative_sum(term, shares)]
-        crossed = [_derivative_squares(scores, term, shares)]
-        first.append(matrix * operator.with_derivatives(products, own)[0])
-        second.append(matrix**2 * operator.with_derivatives(squares, crossed)[0])
-    first.append(witness.b * (shares @ scores))
-    second.append(witness.b**2 * (shares @ scores**2))
-    return flattened(first), flattened(second)
-
-
-def _derivative_squares(scores: FloatArray, term: Term, shares: FloatArray) -> FloatArray:
-    """What (s phi + phi')^2 has beyond (s phi)^2, as a mean: 2 s phi phi' + phi'^2."""
-    own = term.factor if term.derivative is None else term.factor * term.derivative
-    result: FloatArray = shares @ (own * (2.0 * scores * term.values + own))
-    return result
-
-
-def flattened(arrays: list[FloatArray]) -> FloatArray:
-    """All entries, row after row."""
-    return np.concatenate([array.ravel() for array in arrays])

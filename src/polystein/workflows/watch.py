@@ -20,7 +20,6 @@ from polystein.inference.looks import combined_pvalue
 from polystein.inference.lugsail import LugsailBatches
 from polystein.inference.pvalues import tail_probability
 from polystein.inference.variance import LongRun
-from polystein.stein.basis import feature_names
 from polystein.stein.moments import SteinMoments, merge_all
 from polystein.stein.witness import PrimalWitness, maximiser, project
 from polystein.types import FloatArray
@@ -280,7 +279,7 @@ class Watch:
             [*rows, self.plan.rows_tested[number]],
         )
         pvalue, level = min(1.0, 2.0 * min(recent, so_far)), self.plan.levels[number]
-        names = feature_names(self._done.moments.basis)
+        names = self._done.moments.basis.feature_names
         return Look(
             number=number + 1,
             draws=self.plan.looks[number],

@@ -232,7 +232,7 @@ class TrainingSums:
         for moments, (low, high) in zip(self.folds, pairwise(bounds), strict=True):
             if low < high:
                 own = [term.part(low, high) for term in terms]
-                moments.add_terms(seen.part(low, high), own, self._log_scale)
+                moments.add(seen.part(low, high), self._log_scale, own)
 
     def _fold_by_fold(self, block: Block, index: NDArray[np.intp]) -> tuple[Block, list[int]]:
         """Some rows of a block, those of a fold side by side, and where each fold begins and ends.
