@@ -201,8 +201,3 @@ class _Extent:
         np.minimum(self.bounds[0], other.bounds[0], out=self.bounds[0])
         np.maximum(self.bounds[1], other.bounds[1], out=self.bounds[1])
         return self
-
-
-def dual_is_cheaper(count: int, dimension: int, order: int) -> bool:
-    """Compare multiplications for a projected row: (Q+1) d m against Q d^2."""
-    return (order + 1) * count < order * dimension

@@ -17,7 +17,7 @@ from polystein.errors import DegenerateError
 from polystein.inference.columns import ColumnMoments, MeanAndCovariance
 from polystein.stein.basis import Basis, NamedFeatures, Term
 from polystein.stein.change import change, scale_rows
-from polystein.stein.dual import dual_is_cheaper, fit_dual
+from polystein.stein.dual import fit_dual
 from polystein.stein.moments import SteinMean, stein_moments
 from polystein.stein.operator import Operator, operator_for
 from polystein.types import FloatArray, Structure
@@ -144,6 +144,11 @@ def fit_witness(
     return witness if moments.working is frame else PulledBackWitness.of(witness, moments.working)
 
 
+def dual_is_cheaper(count: int, dimension: int, order: int) -> bool:
+    """Compare multiplications for a projected row: (Q+1) d m against Q d^2."""
+    return (order + 1) * count < order * dimension
+
+
 def fit_matrices(
     source: Source,
     rows: Iterable[Rows],
@@ -158,7 +163,7 @@ def fit_matrices(
 
 
 def maximiser(mean: SteinMean, basis: Basis, structure: Structure, frame: Frame) -> PrimalWitness:
-    """A_i = mu_i / Z and b = mu_b / Z (Proposition 3.2)."""
+    """A_i = mu_i / Z and b = mu_b / Z (Proposition 3.2, eq. 6)."""
     size = mean.norm()
     if size == 0.0:
         raise DegenerateError(

@@ -18,7 +18,6 @@ import numpy as np
 from polystein._lib.arguments import one_of
 from polystein.data.source import Rows, Source
 from polystein.errors import InputError
-from polystein.inference.columns import MeanAndCovariance
 from polystein.stein.basis import Basis
 from polystein.stein.expanded_features import (
     CoordinateFeatures,
@@ -31,8 +30,6 @@ from polystein.stein.witness import PrimalWitness, feature_moments, projected_mo
 from polystein.types import FloatArray, Resolution, Structure
 from polystein.weights.rules import CrossEntropy, SoftThreshold, Weights, signal_to_noise
 
-# The paper's search is for few features; thresholds are for many.
-MOST_SEARCHED = 32
 # Beyond this many features their covariances take more work than the features.
 MOST_CORRELATED = 1024
 # Alternating maximisation gains most in its first rounds.
@@ -54,19 +51,17 @@ def default_rule(
     resolution: Resolution, basis: Basis, structure: Structure, dimension: int
 ) -> Weights:
     """The paper's search, or soft thresholding if there are too many weights for it."""
-    few = parameters(resolution, basis.order, structure, dimension) <= MOST_SEARCHED
-    return CrossEntropy() if resolution == "order" or few else SoftThreshold()
-
-
-def parameters(resolution: Resolution, order: int, structure: Structure, dimension: int) -> int:
-    """How many weights a resolution has (Section 4.4)."""
     if resolution == "order":
-        return order + 1
+        return CrossEntropy()
     if resolution == "hierarchical":
-        return order + 1 + dimension
-    if resolution == "coordinate":
-        return order * dimension + dimension
-    return order * operator_for(structure).parameters(dimension) + dimension
+        count = basis.order + 1 + dimension
+    else:
+        entries = dimension
+        if resolution == "entry":
+            entries = operator_for(structure).parameters(dimension)
+        count = basis.order * entries + dimension
+    # The paper's search is for few features; thresholds are for many.
+    return CrossEntropy() if count <= 32 else SoftThreshold()
 
 
 @dataclass(frozen=True)
@@ -81,17 +76,17 @@ class FinerWeights:
 
     def factors(self, resolution: Resolution) -> list[FloatArray]:
         """For each order and for the score, factors of the rows or entries of its matrix."""
+        dimension = self.witness.b.size
         if resolution == "hierarchical":
             return self._by_order_and_coordinate()
         if resolution == "coordinate" or isinstance(self.witness.operator, DiagonalOperator):
-            # The entries of a diagonal A_i are its coordinates.
-            return self._by_coordinate()
-        return self._by_entry()
-
-    def _by_coordinate(self) -> list[FloatArray]:
-        """One weight for each order and coordinate: Q d + d of them."""
-        moments = self._moments(CoordinateFeatures(self.witness))
-        return list(self._solve(moments).reshape(len(self.witness.A) + 1, -1))
+            # Q d + d weights. The entries of a diagonal A_i are its coordinates.
+            solution = self._solve(CoordinateFeatures(self.witness))
+            return list(solution.reshape(len(self.witness.A) + 1, dimension))
+        # Q d^2 + d weights, as o-PSD has
+        solution = self._solve(EntryFeatures(self.witness))
+        matrices = solution[:-dimension].reshape(-1, dimension, dimension)
+        return [*matrices, solution[-dimension:]]
 
     def _by_order_and_coordinate(self) -> list[FloatArray]:
         """Weights alpha_i beta_l, by maximising over alpha and beta in alternation.
@@ -104,7 +99,9 @@ class FinerWeights:
         beta = np.full(dimension, 1.0 / math.sqrt(dimension))
         best, alpha = self._given_beta(beta)
         for _ in range(ROUNDS):
-            beta_next = self._given_alpha(alpha)
+            # The coordinates' weights, with those of the orders held fixed
+            held = self.witness.scaled(list(np.outer(alpha, np.ones(dimension))))
+            beta_next = self._solve(CoordinateSums(held))
             quotient, alpha_next = self._given_beta(beta_next)
             enough = quotient > (1.0 + LEAST_GAIN) * best
             if quotient > best:
@@ -117,37 +114,20 @@ class FinerWeights:
         """The orders' weights, with those of the coordinates held fixed, and their SNR^2."""
         held = self.witness.scaled([beta] * (len(self.witness.A) + 1))
         moments = feature_moments(self.source, self.rows, held)
-        alpha = self._solve(moments)
+        alpha = self.rule.solve(moments, self.rng)
         quotient = signal_to_noise(alpha[None, :], moments.mean, moments.covariance)
         return float(quotient[0]), alpha
 
-    def _given_alpha(self, alpha: FloatArray) -> FloatArray:
-        """The coordinates' weights, with those of the orders held fixed."""
-        ones = np.ones(self.witness.b.size)
-        held = self.witness.scaled(list(np.outer(alpha, ones)))
-        return self._solve(self._moments(CoordinateSums(held)))
+    def _solve(self, features: CoordinateFeatures | CoordinateSums | EntryFeatures) -> FloatArray:
+        """The rule's weights of expanded features.
 
-    def _by_entry(self) -> list[FloatArray]:
-        """One weight for each entry: Q d^2 + d of them, as o-PSD has."""
-        features, dimension = EntryFeatures(self.witness), self.witness.b.size
-        moments = (
-            self._moments(features)
-            if self._joint(features.columns)
-            else entry_variances(self.source, self.rows, self.witness)
-        )
-        solution = self._solve(moments)
-        matrices = solution[:-dimension].reshape(-1, dimension, dimension)
-        return [*matrices, solution[-dimension:]]
-
-    def _moments(
-        self, features: CoordinateFeatures | CoordinateSums | EntryFeatures
-    ) -> MeanAndCovariance:
-        joint = self._joint(features.columns)
-        return projected_moments(self.source, self.rows, features, features.columns, joint=joint)
-
-    def _joint(self, count: int) -> bool:
-        """Whether covariances are worth their cost: the rule looks at them, and they are few."""
-        return count <= MOST_CORRELATED and self.rule.needs_covariance
-
-    def _solve(self, moments: MeanAndCovariance) -> FloatArray:
+        Covariances are worth their cost if the rule looks at them and the features are few.
+        """
+        joint = features.columns <= MOST_CORRELATED and self.rule.needs_covariance
+        if isinstance(features, EntryFeatures) and not joint:
+            moments = entry_variances(self.source, self.rows, self.witness)
+        else:
+            moments = projected_moments(
+                self.source, self.rows, features, features.columns, joint=joint
+            )
         return self.rule.solve(moments, self.rng)

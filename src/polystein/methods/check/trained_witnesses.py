@@ -42,12 +42,10 @@ from polystein.methods.check.cross_fitting import (
     witness_of,
 )
 from polystein.stein.basis import Basis, Term
-from polystein.stein.dual import DualWitness, dual_is_cheaper
+from polystein.stein.dual import DualWitness
 from polystein.stein.moments import SteinMoments
 from polystein.stein.operator import diagonal_entries
-from polystein.stein.witness import (
-    PrimalWitness,
-)
+from polystein.stein.witness import PrimalWitness, dual_is_cheaper
 from polystein.types import FloatArray
 from polystein.weights.rules import SoftThreshold, varying
 
