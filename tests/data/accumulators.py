@@ -46,10 +46,10 @@ from polystein.methods.gof import WeightedSum
 from polystein.methods.split_sample import ProjectedTestRows
 from polystein.stein.basis import Hermite, LinearAndBounded, Monomial
 from polystein.stein.dual import _Extent, _FeatureSum
-from polystein.stein.expanded_features import EntryVariances
 from polystein.stein.moments import SteinMoments, SteinSums
 from polystein.stein.operator import operator_for
 from polystein.stein.witness import ChainColumns, PrimalWitness, ProjectedColumns, fit_matrices
+from polystein.weights.resolution import EntryVariances
 
 ORDER = 3
 

@@ -41,7 +41,7 @@ class FullOperator:
 
     def contract(self, scores: FloatArray, term: Term, matrix: FloatArray) -> FloatArray:
         """<A_i, Phi_i(x)> = s' A_i phi_i + <diag(A_i), phi_i'> for every row (eq. 3)."""
-        result = row_dots(scores @ matrix, term.values)
+        result: FloatArray = np.einsum("ij,ij->i", scores @ matrix, term.values)
         result += derivative_dot(term, matrix.diagonal())
         return result
 
