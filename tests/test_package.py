@@ -237,7 +237,11 @@ def test_importing_polystein_loads_nothing_of_the_command_line() -> None:
         ("methods.gof", "from .. import cli", {"polystein.cli"}),
         ("methods.gof", "from polystein.stein import moments", set()),
         ("methods.gof", "from polystein.methods import wild", set()),
-        ("theory.laws", "from polystein.inference import pvalues", {"polystein.inference.pvalues"}),
+        (
+            "theory.exact",
+            "from polystein.inference import pvalues",
+            {"polystein.inference.pvalues"},
+        ),
         ("data.sample", "from polystein.stein.basis import Basis", {"polystein.stein.basis.Basis"}),
         ("results.result", "def f():\n    from polystein.report import text", set()),
         ("results.result", "from polystein.report import text", {"polystein.report.text"}),

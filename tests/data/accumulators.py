@@ -43,10 +43,10 @@ from polystein.methods.discrepancy import _Products, _Stack
 from polystein.methods.split_sample import ProjectedTestRows, RoleMoments
 from polystein.stein.basis import Hermite, LinearAndBounded, Monomial
 from polystein.stein.dual import _Extent, _FeatureSum
-from polystein.stein.expanded_features import EntryVariances
 from polystein.stein.moments import SteinMoments, SteinSums
 from polystein.stein.operator import operator_for
 from polystein.stein.witness import ChainColumns, PrimalWitness, ProjectedColumns, fit_matrices
+from polystein.weights.resolution import EntryVariances
 
 ORDER = 3
 

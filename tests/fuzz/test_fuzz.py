@@ -21,7 +21,6 @@ CALLS = 2
 SEAMS = {
     "accumulator",
     "add",
-    "add_terms",
     "empty",
     "long_run",
     "mean_in",

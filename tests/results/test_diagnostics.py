@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import polystein as ps
-from polystein.data.sampler_statistics import SPELLINGS
 from polystein.data.sample import as_source
+from polystein.data.sampler_statistics import SPELLINGS
 from polystein.data.source import Facts
 from polystein.inference.convergence import MeansConvergence, ranked_convergence
 from polystein.results import diagnostics

@@ -8,7 +8,6 @@ import pytest
 
 from polystein.data.coordinates import RAW, Frame
 from polystein.stein.change import change
-from polystein.stein.operator import operator_for
 from tests.reference import stein
 from tests.rows import Array, arbitrary_rows
 
@@ -34,7 +33,7 @@ def test_moments_map_between_frames(structure: Any, pair: Any) -> None:
     vector, matrices = moments(*source.apply(draws, scores), 4, structure)
     path = change(source, target, 3)
     assert path is not None
-    score, mapped = path.moments(operator_for(structure), vector, matrices)
+    score, mapped = path.moments(vector, matrices)
     expected_score, expected = moments(*target.apply(draws, scores), 4, structure)
     assert score == pytest.approx(expected_score, rel=1e-12)
     for matrix, literal in zip(mapped, expected, strict=True):
@@ -60,14 +59,13 @@ def test_the_binomial_map_of_one_dimension_by_hand() -> None:
 def test_coefficients_are_the_adjoint_of_moments(structure: Any) -> None:
     rng = np.random.default_rng(1)
     shape = (3, 3) if structure == "full" else (3,)
-    operator = operator_for(structure)
     path = change(Frame(rng.normal(size=3), np.array([2.0, 0.5, 4.0])), RAW, 3)
     assert path is not None
     score, matrices = rng.normal(size=3), [rng.normal(size=shape) for _ in range(4)]
-    _, mapped = path.moments(operator, score, matrices)
+    _, mapped = path.moments(score, matrices)
     for i in range(1, 5):
         dual = rng.normal(size=shape)
-        parts = path.coefficients(operator, i, dual)
+        parts = path.coefficients(i, dual)
         value = float(parts[0] @ score)
         value += sum(float(np.sum(parts[k] * matrices[k - 1])) for k in range(1, i + 1))
         assert value == pytest.approx(float(np.sum(dual * mapped[i - 1])), rel=1e-11)

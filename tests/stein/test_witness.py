@@ -11,10 +11,11 @@ from polystein.data.coordinates import RAW, Frame
 from polystein.data.passes import every_row
 from polystein.errors import DegenerateError, ScaleError
 from polystein.stein.basis import Hermite, Monomial
-from polystein.stein.dual import DualWitness, dual_is_cheaper
+from polystein.stein.dual import DualWitness
 from polystein.stein.witness import (
     PrimalWitness,
     PulledBackWitness,
+    dual_is_cheaper,
     feature_moments,
     fit_matrices,
     fit_witness,

@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 import polystein as ps
+from polystein.errors import InputError
 from polystein.theory import ProductMoments, moment_differences
+from polystein.theory.moments import real_rows
 from tests.conftest import Array
 from tests.reference import stein
 from tests.reference import theory as reference
@@ -152,3 +154,33 @@ def test_the_input_is_not_changed() -> None:
     moment_differences(draws, mean=mean, covariance=covariance, order=2)
     for array, copy in zip((draws, mean, covariance), copies, strict=True):
         np.testing.assert_array_equal(array, copy)
+
+
+# Arrays are checked before anything is computed with them
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ([[1.0], [1.0, 2.0]], "`draws` must be an array of numbers; "),
+        ([["a"]], "`draws` must hold real numbers; got dtype <U1"),
+        (
+            [[1.0], [np.inf]],
+            r"`draws` must be finite; got 1 non-finite values, the first at \(1, 0\)",
+        ),
+        (np.full((3, 1), np.finfo("g").max), "`draws` must be finite; got 3"),
+        ([1.0, 2.0], r"`draws` must have shape \(n, d\) with n >= 2, d >= 1; got \(2,\)"),
+        ([[1.0]], r"n >= 2, d >= 1; got \(1, 1\)"),
+    ],
+)
+def test_what_is_no_table_of_numbers_is_refused(values: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        real_rows("draws", values, least=2)
+
+
+def test_rows_are_a_copy_in_double_precision() -> None:
+    given = np.ones((3, 2), dtype=np.float32)
+    found = real_rows("draws", given, least=2)
+    found[0] = 2.0
+    assert found.dtype == np.float64
+    assert given[0, 0] == 1.0

@@ -16,8 +16,6 @@ from polystein.types import BasisName, FloatArray
 
 #: What the features show in everyday words, by the order of the moment that they add.
 MOMENT_WORDS = ("location", "spread, correlation", "skewness", "tails")
-# exp of this is far from overflow, and so is its product with any constant here.
-_LARGEST_EXPONENT = 600.0
 
 
 class Term(NamedTuple):
@@ -34,16 +32,6 @@ class Term(NamedTuple):
         """The function at draws ``low:high``."""
         derivative = None if self.derivative is None else self.derivative[low:high]
         return Term(self.values[low:high], self.factor, derivative)
-
-
-class Envelope(NamedTuple):
-    """A function w that multiplies polynomials, and w'/w, at the draws; w is 1 where it is None.
-
-    Both may be overwritten by who takes them, and are by the next envelope.
-    """
-
-    values: FloatArray | None = None
-    slope: FloatArray | None = None
 
 
 class Basis(Protocol):
@@ -65,22 +53,16 @@ class Basis(Protocol):
     def words(self) -> tuple[str, ...]:
         """What each function's feature looks at, in everyday words."""
 
-    def terms(self, draws: FloatArray) -> Iterator[Term]:
-        """Evaluate the functions one after the other."""
-
-
-class EnvelopedBasis(Basis, Protocol):
-    """A basis of polynomials times envelopes, phi_i = p_i w, whose sums need few steps a row."""
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """Names of the features; the score comes last."""
 
     @property
-    def polynomials(self) -> tuple[FloatArray, ...]:
-        """For each envelope the coefficients of 1, x, x^2, ... of its functions, a row for each."""
+    def feature_words(self) -> tuple[str, ...]:
+        """What the features look at, in everyday words; the score comes last."""
 
-    def envelopes(self, draws: FloatArray) -> Iterator[Envelope]:
-        """Evaluate the envelopes one after the other."""
-
-    def __hash__(self) -> int:
-        """What is worked out for a basis is kept."""
+    def terms(self, draws: FloatArray) -> Iterator[Term]:
+        """Evaluate the functions one after the other."""
 
 
 @dataclass(frozen=True)
@@ -107,6 +89,16 @@ class _Ordered:
     def words(self) -> tuple[str, ...]:
         """``shape`` for each of them."""
         return ("shape",) * self.order
+
+    @cached_property
+    def feature_names(self) -> tuple[str, ...]:
+        """Names of the features; the score comes last."""
+        return (*self.names, "score")
+
+    @cached_property
+    def feature_words(self) -> tuple[str, ...]:
+        """What the features look at, in everyday words; the score comes last."""
+        return (*self.words, MOMENT_WORDS[0])
 
 
 @dataclass(frozen=True)
@@ -138,17 +130,7 @@ class Monomial(_Ordered):
         for i in range(1, self.order + 1):
             yield Term(values, float(i), previous)
             if i < self.order:
-                power = np.multiply(values, draws, out=np.empty_like(draws))
-                previous, values = values, power
-
-    @property
-    def polynomials(self) -> tuple[FloatArray, ...]:
-        """The powers themselves."""
-        return (np.eye(self.order, self.order + 1, 1),)
-
-    def envelopes(self, draws: FloatArray) -> Iterator[Envelope]:
-        """Yield 1."""
-        yield Envelope()
+                previous, values = values, values * draws
 
 
 @dataclass(frozen=True)
@@ -193,41 +175,16 @@ class BoundedHermite(_Ordered):
 
     def terms(self, draws: FloatArray) -> Iterator[Term]:
         """Yield g_k by their recurrence, with g_k' = sqrt(k) g_(k-1) - x g_k / 2."""
-        before = _gaussian(draws)
-        values = np.multiply(draws, before, out=np.empty_like(draws))
-        scaled = np.empty_like(draws)
+        before = np.exp(-0.25 * (draws * draws))
+        values = draws * before
         for k in range(1, self.order + 1):
-            product = np.multiply(draws, values, out=np.empty_like(draws))
-            derivative = np.multiply(product, -0.5, out=np.empty_like(draws))
-            below = before if k == 1 else np.multiply(before, math.sqrt(k), out=scaled)
-            derivative += below
-            yield Term(values, 1.0, derivative)
+            product = draws * values
+            below = before if k == 1 else math.sqrt(k) * before
+            yield Term(values, 1.0, below - 0.5 * product)
             if k < self.order:
                 product -= below
                 product *= 1.0 / math.sqrt(k + 1)
                 before, values = values, product
-
-    @property
-    def polynomials(self) -> tuple[FloatArray, ...]:
-        """h_1, ..., h_Q by the same recurrence, of their coefficients."""
-        rows = np.zeros((self.order + 1, self.order + 1))
-        rows[0, 0] = 1.0
-        for k in range(self.order):
-            rows[k + 1, 1:] = rows[k, :-1]
-            rows[k + 1] -= math.sqrt(k) * rows[k - 1]
-            rows[k + 1] /= math.sqrt(k + 1)
-        return (rows[1:],)
-
-    def envelopes(self, draws: FloatArray) -> Iterator[Envelope]:
-        """Yield exp(-x^2/4), of slope -x/2."""
-        yield Envelope(_gaussian(draws), np.multiply(draws, -0.5, out=np.empty_like(draws)))
-
-
-def _gaussian(draws: FloatArray) -> FloatArray:
-    """exp(-x^2/4), the envelope of the Hermite functions."""
-    values = np.multiply(draws, draws, out=np.empty_like(draws))
-    values *= -0.25
-    return np.exp(values, out=values)
 
 
 @dataclass(frozen=True)
@@ -258,23 +215,9 @@ class LinearAndBounded(_Ordered):
 
     def terms(self, draws: FloatArray) -> Iterator[Term]:
         """Yield x with its derivative 1, then the Hermite functions."""
-        for part in self._parts:
-            yield from part.terms(draws)
-
-    @property
-    def polynomials(self) -> tuple[FloatArray, ...]:
-        """x, and the Hermite polynomials."""
-        return tuple(own for part in self._parts for own in part.polynomials)
-
-    def envelopes(self, draws: FloatArray) -> Iterator[Envelope]:
-        """Yield 1 for x, then that of the Hermite functions, if there are any."""
-        for part in self._parts:
-            yield from part.envelopes(draws)
-
-    @cached_property
-    def _parts(self) -> tuple[Monomial | BoundedHermite, ...]:
-        bounded = (BoundedHermite(self.order - 1),) if self.order > 1 else ()
-        return (Monomial(1), *bounded)
+        yield Term(draws, 1.0, None)
+        if self.order > 1:
+            yield from BoundedHermite(self.order - 1).terms(draws)
 
 
 @dataclass(frozen=True)
@@ -303,43 +246,21 @@ class SmoothTails(_Ordered):
         return ("tails", "tails")
 
     def terms(self, draws: FloatArray) -> Iterator[Term]:
-        """Yield the upper and the lower tail, each with its derivative."""
-        for values, slope in self.envelopes(draws):
-            assert values is not None
-            assert slope is not None
-            yield Term(values.copy(), 1.0, slope * values)
-
-    @property
-    def polynomials(self) -> tuple[FloatArray, ...]:
-        """1 for both: the indicators are their own envelopes."""
-        return np.ones((1, 1)), np.ones((1, 1))
-
-    def envelopes(self, draws: FloatArray) -> Iterator[Envelope]:
-        """Yield the two indicators, 1/(1 + c u) and u/(c + u) with u = exp(-2 * 1.4 x)."""
+        """Yield 1/(1 + c u) and u/(c + u) with u = exp(-2 * 1.4 x), each with its derivative."""
         double, there = 2.0 * self.steepness, math.exp(2.0 * self.steepness * self.border)
-        powers = np.multiply(draws, -double, out=np.empty_like(draws))
-        # Nothing overflows; beyond it the indicators are 0 and 1 to the last digit.
-        np.minimum(powers, _LARGEST_EXPONENT, out=powers)
-        np.exp(powers, out=powers)
-        values = np.multiply(powers, there, out=np.empty_like(draws))
-        values += 1.0
-        np.divide(1.0, values, out=values)
-        slope = np.multiply(values, -double, out=np.empty_like(draws))
-        slope += double
-        yield Envelope(values, slope)
-        # The first is not needed any more.
-        np.add(powers, there, out=values)
-        np.divide(powers, values, out=values)
-        np.multiply(values, double, out=slope)
-        slope -= double
-        yield Envelope(values, slope)
+        # exp(600) is far from overflow; beyond it the indicators are 0 and 1 to the last digit.
+        powers = np.exp(np.minimum(-double * draws, 600.0))
+        upper = 1.0 / (1.0 + there * powers)
+        yield Term(upper, 1.0, (double - double * upper) * upper)
+        lower = powers / (powers + there)
+        yield Term(lower, 1.0, (double * lower - double) * lower)
 
 
 def basis_for(name: BasisName, order: int, *, standardise: bool) -> Basis:
     """Look up a basis; all but the monomials are made for standardised draws."""
     one_of(name, BasisName, "basis")
     if name == "monomial":
-        # True is 1, and other numbers may be, too.
+        # Only an int is looked up: True and 1.0 equal 1 but are not orders.
         return _monomial(order) if type(order) is int else Monomial(order)
     if not standardise:
         raise InputError(
@@ -352,27 +273,17 @@ def basis_for(name: BasisName, order: int, *, standardise: bool) -> Basis:
 _monomial = lru_cache(maxsize=16)(Monomial)
 
 
-def feature_names(basis: Basis) -> tuple[str, ...]:
-    """Names of the features; the score comes last."""
-    return (*basis.names, "score")
-
-
-def feature_words(basis: Basis) -> tuple[str, ...]:
-    """What the features look at, in everyday words; the score comes last."""
-    return (*basis.words, MOMENT_WORDS[0])
-
-
 class NamedFeatures:
-    """One feature for each function of the basis, and the score's."""
+    """Names of one feature for each function of the basis, and the score's."""
 
     basis: Basis
 
-    @cached_property
+    @property
     def names(self) -> tuple[str, ...]:
         """Names of the features; the score's comes last."""
-        return feature_names(self.basis)
+        return self.basis.feature_names
 
-    @cached_property
+    @property
     def words(self) -> tuple[str, ...]:
         """What each feature looks at, in everyday words."""
-        return feature_words(self.basis)
+        return self.basis.feature_words

@@ -4,7 +4,8 @@ As x^i = sum_k C(i,k) c^(i-k) (D y)^k for y = (x - c)/D, with Phi_0 = s 1',
 
     Phi_i(x) = sum_k C(i,k) D^-1 Phi_k(y) D^k diag(c)^(i-k).
 
-This holds for powers only: see `Basis.closed_under_shifts`.
+This holds for powers only: see `Basis.closed_under_shifts`. Matrices are d x d, or diagonal and
+kept as vectors.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ from typing import NamedTuple
 import numpy as np
 
 from polystein.data.coordinates import Frame
-from polystein.stein.operator import Operator
 from polystein.types import FloatArray
 
 
@@ -38,32 +38,37 @@ class Change(NamedTuple):
         return range(i, i + 1) if self.shift is None else range(i + 1)
 
     def moments(
-        self, operator: Operator, score: FloatArray, matrices: list[FloatArray]
+        self, score: FloatArray, matrices: list[FloatArray]
     ) -> tuple[FloatArray, list[FloatArray]]:
         """Map sums of s and of Phi_1, ..., Phi_Q to the new frame."""
-        ones = np.ones_like(score)
-        scaled = [self.rows * score]
-        scaled += [operator.scale_rows(matrix, self.rows) for matrix in matrices]
+        score = self.rows * score
+        scaled = [scale_rows(matrix, self.rows) for matrix in matrices]
         mapped = []
-        for i in range(1, len(matrices) + 1):
+        for i, matrix in enumerate(matrices, start=1):
+            # Phi_0 = s 1' has equal columns.
+            phi_0 = score[:, None] if matrix.ndim == 2 else score
             parts = [
-                self.scale_columns(scaled[k] if k else operator.outer(scaled[0], ones), i, k)
-                for k in self.sources(i)
+                self.scale_columns(scaled[k - 1] if k else phi_0, i, k) for k in self.sources(i)
             ]
             mapped.append(sum(parts[1:], parts[0]))
-        return scaled[0], mapped
+        return score, mapped
 
-    def coefficients(self, operator: Operator, i: int, matrix: FloatArray) -> dict[int, FloatArray]:
+    def coefficients(self, i: int, matrix: FloatArray) -> dict[int, FloatArray]:
         """Express <A_i, Phi_i> of the new frame by Phi_k of the old one.
 
         The adjoint of `moments`: key k > 0 holds the matrix to contract with
         Phi_k, key 0 the vector to contract with the score.
         """
-        scaled = operator.scale_rows(matrix, self.rows)
+        scaled = scale_rows(matrix, self.rows)
         result = {k: self.scale_columns(scaled, i, k) for k in self.sources(i)}
-        if 0 in result:
-            result[0] = operator.outer_adjoint(result[0])
+        if 0 in result and matrix.ndim == 2:
+            result[0] = result[0].sum(axis=1)
         return result
+
+
+def scale_rows(matrix: FloatArray, factors: FloatArray) -> FloatArray:
+    """diag(factors) matrix; a diagonal matrix is kept as a vector."""
+    return (factors[:, None] if matrix.ndim == 2 else factors) * matrix
 
 
 def change(source: Frame, target: Frame, dimension: int) -> Change | None:

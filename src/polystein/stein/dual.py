@@ -12,14 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
 from polystein.data.coordinates import RAW, Frame, working_frame
 from polystein.data.passes import gathered, rows_of_many_arrays, run_pass, uncounted, visit_blocks
 from polystein.data.source import Block, Rows, Source
-from polystein.data.weight_sums import WeightSums
 from polystein.errors import DegenerateError
 from polystein.stein.basis import Basis, NamedFeatures, Term
 from polystein.stein.operator import derivative_dot, derivative_sum
@@ -28,19 +27,11 @@ from polystein.types import FloatArray
 #: Training rows and their terms are kept if they take no more numbers than this, 64 MiB; more are
 #: read again whenever they are needed.
 MOST_HELD = 2**23
-#: So many numbers of them are read at once then, but at least so many rows.
+#: At most this many numbers of them are read at once then, but at least this many rows.
 READ_AT_ONCE, FEWEST_READ = 2**18, 16
 
-#: Takes weights that sum to 1 over all rows, and scores and terms of the rows. The scores are
-#: multiplied by the weights already, unless the weights are all the same: then there is one.
-Visit = Callable[[FloatArray | float, FloatArray, Sequence[Term]], None]
-
-
-class TrainingRows(Protocol):
-    """Training rows as they are multiplied with."""
-
-    def visit(self, visit: Visit) -> None:
-        """Hand over all rows, some at a time."""
+#: Takes weights w of some rows, their scores times w, and the basis functions at their draws.
+Visit = Callable[[FloatArray, FloatArray, Sequence[Term]], None]
 
 
 class HeldRows(NamedTuple):
@@ -52,7 +43,7 @@ class HeldRows(NamedTuple):
 
     def visit(self, visit: Visit) -> None:
         """Hand over all rows at once."""
-        visit(self.weights, self.weighted_scores, self.terms)
+        visit(*self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,24 +54,25 @@ class ReadRows:
     rows: list[Rows]
     basis: Basis
     frame: Frame
-    #: What the weights are divided by to sum to 1.
-    total: float
 
     def visit(self, visit: Visit) -> None:
-        """Read all rows, some at a time."""
-
-        def one(block: Block) -> None:
-            draws, scores = self.frame.apply(block.draws, block.scores)
-            terms = list(self.basis.terms(draws))
-            if block.weights is None:
-                visit(1.0 / self.total, scores, terms)
-            else:
-                weights = block.weights / self.total
-                visit(weights, scores * weights[:, None], terms)
-
+        """Read all rows, block by block."""
         most = max(FEWEST_READ, READ_AT_ONCE // self.source.layout.dimension)
+        # These rows are counted where they are read for their own sake.
         with uncounted():
-            visit_blocks(self.source, self.rows, one, most=most)
+            visit_blocks(
+                self.source,
+                self.rows,
+                lambda block: visit(*_seen(block, self.basis, self.frame)),
+                most=most,
+            )
+
+
+def _seen(block: Block, basis: Basis, frame: Frame) -> HeldRows:
+    """The rows of a block in a frame, as they are multiplied with."""
+    draws, scores = frame.apply(block.draws, block.scores)
+    weighted = scores if block.weights is None else scores * block.weights[:, None]
+    return HeldRows(block.weights_or_ones, weighted, list(basis.terms(draws)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,9 +81,9 @@ class DualWitness(NamedFeatures):
 
     basis: Basis
     frame: Frame
-    training: TrainingRows
-    derivatives: list[FloatArray]
-    diagonals: list[FloatArray]
+    training: HeldRows | ReadRows
+    derivatives: FloatArray
+    diagonals: FloatArray
     score: FloatArray
     factor: float = 1.0
 
@@ -102,43 +94,39 @@ class DualWitness(NamedFeatures):
 
     def contract(self, scores: FloatArray, terms: Sequence[Term]) -> FloatArray:
         """Features of rows that are seen in the frame already, by their basis terms."""
-        pairs = np.zeros((len(scores), len(terms)))
+        features = np.empty((len(scores), len(terms) + 1))
+        features[:, -1] = scores @ self.score
+        for i, term in enumerate(terms):
+            features[:, i] = (scores * term.values) @ self.derivatives[i]
+            features[:, i] += derivative_dot(term, self.diagonals[i])
 
-        def add(weights: FloatArray | float, weighted: FloatArray, trained: Sequence[Term]) -> None:
+        def add(_: FloatArray, weighted: FloatArray, trained: Sequence[Term]) -> None:
             products = scores @ weighted.T
-            if isinstance(weights, float):
-                products *= weights
             for i, (term, other) in enumerate(zip(terms, trained, strict=True)):
-                pairs[:, i] += np.vecdot(products, term.values @ other.values.T)
+                features[:, i] += np.vecdot(products, term.values @ other.values.T)
 
         self.training.visit(add)
-        columns = [
-            pairs[:, i]
-            + (scores * term.values) @ self.derivatives[i]
-            + derivative_dot(term, self.diagonals[i])
-            for i, term in enumerate(terms)
-        ]
-        features: FloatArray = np.stack([*columns, scores @ self.score], axis=1)
-        return features if self.factor == 1.0 else features * self.factor
+        return features * self.factor
 
     @classmethod
-    def of(cls, training: TrainingRows, basis: Basis, frame: Frame, dimension: int) -> DualWitness:
-        """The maximiser up to a common factor."""
-        derivatives = [np.zeros(dimension) for _ in range(basis.order)]
-        products = [np.zeros(dimension) for _ in range(basis.order)]
-        score = np.zeros(dimension)
+    def of(
+        cls, training: HeldRows | ReadRows, basis: Basis, frame: Frame, dimension: int
+    ) -> DualWitness:
+        """The maximiser up to a common factor: the weights of the rows sum to 1."""
+        derivatives, products = np.zeros((2, basis.order, dimension))
+        score, total = np.zeros(dimension), 0.0
 
-        def add(weights: FloatArray | float, weighted: FloatArray, terms: Sequence[Term]) -> None:
-            own = np.full(len(weighted), weights) if isinstance(weights, float) else weights
-            factor = weights if isinstance(weights, float) else 1.0
-            score[:] += factor * weighted.sum(axis=0)
+        def add(weights: FloatArray, weighted: FloatArray, terms: Sequence[Term]) -> None:
+            nonlocal total
+            total += float(weights.sum())
+            score[:] += weighted.sum(axis=0)
             for i, term in enumerate(terms):
-                derivatives[i] += derivative_sum(term, own)
-                products[i] += factor * np.einsum("ij,ij->j", weighted, term.values)
+                derivatives[i] += derivative_sum(term, weights)
+                products[i] += np.einsum("ij,ij->j", weighted, term.values)
 
         training.visit(add)
-        diagonals = [one + own for one, own in zip(products, derivatives, strict=True)]
-        return cls(basis, frame, training, derivatives, diagonals, score)
+        diagonals, factor = products + derivatives, 1.0 / total if total > 0.0 else 1.0
+        return cls(basis, frame, training, derivatives, diagonals, score, factor)
 
     def normalised(self, source: Source, rows: list[Rows]) -> DualWitness:
         """The maximiser itself. Its features sum to Z^2 on average over the training rows."""
@@ -151,7 +139,7 @@ class DualWitness(NamedFeatures):
                 "every Stein moment of the training rows is exactly zero, so that no test function "
                 "stands out; are all `scores` zero?"
             )
-        return replace(self, factor=float(np.sqrt(sums.weight / sums.total)))
+        return replace(self, factor=self.factor * float(np.sqrt(sums.weight / sums.total)))
 
 
 class _FeatureSum:
@@ -181,22 +169,20 @@ def fit_dual(
     """The maximiser on `count` rows up to a common factor; None where raw powers are not safe."""
     rows, dimension = list(rows), source.layout.dimension
     # What is read from the first row to the last cannot be read inside of another pass.
-    if source.sequential or count * dimension * (basis.order + 2) <= MOST_HELD:
+    held = source.sequential or count * dimension * (basis.order + 2) <= MOST_HELD
+    if held:
         draws, scores, weights = gathered(source, rows)
-        if frame is RAW and working_frame(draws) is not RAW:
-            return None
-        draws, scores = frame.apply(draws, scores)
-        terms = list(basis.terms(draws))
-        held = HeldRows(weights, scores * weights[:, None], terms)
-        return DualWitness.of(held, basis, frame, dimension)
-    extent, total = _Extent(dimension), WeightSums()
-    with uncounted():
-        run_pass(source, rows, extent, total)
-    if frame is RAW and working_frame(extent.bounds) is not RAW:
+    else:
+        extent = _Extent(dimension)
+        with uncounted():
+            run_pass(source, rows, extent)
+        draws = extent.bounds
+    if frame is RAW and working_frame(draws) is not RAW:
         return None
-    return DualWitness.of(
-        ReadRows(source, rows, basis, frame, total.total), basis, frame, dimension
-    )
+    training: HeldRows | ReadRows = ReadRows(source, rows, basis, frame)
+    if held:
+        training = _seen(Block(draws, scores, weights, 0, 0), basis, frame)
+    return DualWitness.of(training, basis, frame, dimension)
 
 
 class _Extent:
@@ -217,8 +203,3 @@ class _Extent:
         np.minimum(self.bounds[0], other.bounds[0], out=self.bounds[0])
         np.maximum(self.bounds[1], other.bounds[1], out=self.bounds[1])
         return self
-
-
-def dual_is_cheaper(count: int, dimension: int, order: int) -> bool:
-    """Compare multiplications for a projected row: (Q+1) d m against Q d^2."""
-    return (order + 1) * count < order * dimension

@@ -18,13 +18,8 @@ from polystein.data.source import Block, Rows, Source
 from polystein.errors import DegenerateError, InputError
 from polystein.stein.basis import Basis, Monomial, Term
 from polystein.stein.change import change
-from polystein.stein.operator import Operator, WeighedRows, operator_for
+from polystein.stein.operator import operator_for
 from polystein.types import Array, FloatArray, ScoreFunction, Structure
-
-# Squares below this have lost digits to gradual underflow.
-_LEAST_SQUARE = 1e-280
-# One row has all the weight where the squares of normalised weights sum to 1, but for rounding.
-_ONE_ROW = 1.0 - 1e-12
 
 
 class SteinMean(NamedTuple):
@@ -40,24 +35,25 @@ class SteinMean(NamedTuple):
     squared_norms: float | None
 
     def norm(self) -> float:
-        """Z of Proposition 3.2, without overflow on the way."""
-        parts = [*self.matrices, self.score]
-        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-            square = sum(float(np.vdot(part, part)) for part in parts)
-            if _LEAST_SQUARE < square < np.inf:
+        """Z of Proposition 3.2 (eq. 7), without overflow on the way."""
+        parts = np.concatenate([*map(np.ravel, self.matrices), self.score])
+        with np.errstate(over="ignore", invalid="ignore"):
+            square = float(parts @ parts)
+            # Smaller squares have lost digits to gradual underflow.
+            if 1e-280 < square < np.inf:
                 return math.sqrt(square)
-            largest = max(float(np.max(np.abs(part))) for part in parts)
+            largest = float(np.max(np.abs(parts)))
             if largest == 0.0:
                 return 0.0
-            finite(largest, "a Stein moment")
-            square = sum(float(np.vdot(part / largest, part / largest)) for part in parts)
-        return finite(largest * math.sqrt(square), "the discrepancy Z")
+            parts /= finite(largest, "a Stein moment")
+        return finite(largest * math.sqrt(float(parts @ parts)), "the discrepancy Z")
 
     def unbiased_square(self) -> float:
         """Z^2 without its diagonal terms: the U-statistic of Section 3.4."""
         if self.squared_norms is None:
             raise InputError("`norms` must be True to estimate Z^2 without its diagonal terms")
-        if self.weight_squares > _ONE_ROW:
+        # But for rounding, this is 1 where one row has all the weight.
+        if self.weight_squares > 1.0 - 1e-12:
             raise DegenerateError(
                 "the unbiased estimate of Z^2 needs at least two rows of positive weight"
             )
@@ -109,18 +105,14 @@ class SteinMoments:
     def _start(self, basis: Basis, structure: Structure, *, norms: bool, answer: Frame) -> None:
         self._basis, self._structure, self._answer = basis, structure, answer
         self._operator = operator_for(structure)
-        # Only raw powers need another frame, and only they can be mapped back from it; all
-        # other frames are safe.
-        detour = answer is RAW and basis.closed_under_shifts
-        self._working: Frame | None = None if detour else answer
-        self._weight = self._weight_squares = 0.0
-        self._log_scale = 0.0
+        # Raw powers are summed in a working frame, which the first block chooses, and mapped back.
+        # Other functions cannot be mapped back, and other frames are safe.
+        self._working = None if answer is RAW and basis.closed_under_shifts else answer
+        self._weight = self._weight_squares = self._log_scale = 0.0
         self._score: FloatArray = np.zeros(())
         self._products: list[FloatArray] = [np.zeros(())] * basis.order
-        self._derivatives: list[FloatArray] = [np.zeros(())] * basis.order
-        self._factors = [1.0] * basis.order
+        self._slopes: list[FloatArray] = [np.zeros(())] * basis.order
         self._norms: float | None = 0.0 if norms else None
-        self._ones = np.ones(0)
         self._dimension: int | None = None
 
     @property
@@ -139,44 +131,40 @@ class SteinMoments:
         run_pass(source, every_row(source), SteinSums(self, source.log_scale))
         return self
 
-    def add(self, block: Block, log_scale: float = 0.0) -> None:
-        """Add one validated block, whose weights are in units of exp(log_scale)."""
-        self._check_dimension(int(block.draws.shape[1]))
+    def add(
+        self, block: Block, log_scale: float = 0.0, terms: Iterable[Term] | None = None
+    ) -> None:
+        """Add one validated block, whose weights are in units of exp(log_scale).
+
+        With ``terms``, the basis functions of its rows, the block is in the frame of the answer.
+        """
+        self._check_dimension(block.draws.shape[1])
         if self._working is None:
             self._working = working_frame(block.draws)
-        seen, weights = self._working.see(block), self._on_common_scale(block, log_scale)
-        norms = None if self._norms is None else _NormSum(self._operator, seen.scores, weights)
-        own = norms if self._working is self._answer else None
-        self._sum(seen, self._basis.terms(seen.draws), weights, own)
-        if norms is not None:
-            self._norms = (self._norms or 0.0) + self._answered(norms, block, weights)
-
-    def add_terms(self, seen: Block, terms: Iterable[Term], log_scale: float = 0.0) -> None:
-        """Add a block that is seen in the frame of the answer already, with its basis terms."""
-        self._check_dimension(int(seen.draws.shape[1]))
-        self._sum(seen, terms, self._on_common_scale(seen, log_scale), None)
-
-    def _sum(
-        self,
-        seen: Block,
-        terms: Iterable[Term],
-        weights: FloatArray | None,
-        norms: _NormSum | None,
-    ) -> None:
-        """Sum the features of rows in the working frame."""
-        ones = self._ones_for(seen.rows) if weights is None else weights
-        weighted = seen.scores if weights is None else seen.scores * weights[:, None]
-        weight = float(seen.rows if weights is None else weights.sum())
+        scores = block.scores
+        if terms is None:
+            draws, scores = self._working.apply(block.draws, scores)
+            terms = self._basis.terms(draws)
+        # The squared norms need the functions once more.
+        terms = terms if self._norms is None else list(terms)
+        weights, weighted, weight = block.weights_or_ones, scores, float(block.rows)
+        if block.weights is not None or self._log_scale != 0.0:
+            self._rescale(log_scale)
+            weights = weights * math.exp(log_scale - self._log_scale)
+            weighted, weight = scores * weights[:, None], float(weights.sum())
         self._weight += weight
-        self._weight_squares += weight if weights is None else float((weights**2).sum())
-        self._score = self._score + summed_products(ones, seen.scores)
+        self._weight_squares += float(weights @ weights)
+        self._score = self._score + summed_products(weights, scores)
         for i, term in enumerate(terms):
             self._products[i] = self._products[i] + self._operator.products(weighted, term)
-            self._factors[i] = term.factor
-            own = weight if term.derivative is None else summed_products(ones, term.derivative)
-            self._derivatives[i] = self._derivatives[i] + own
-            if norms is not None:
-                norms.add(term)
+            own = weight if term.derivative is None else summed_products(weights, term.derivative)
+            self._slopes[i] = self._slopes[i] + term.factor * own
+        if self._norms is not None:
+            # Sum w^2 ||xi(x)||^2 in the frame of the answer.
+            if self._working is not self._answer:
+                draws, scores = self._answer.apply(block.draws, block.scores)
+                terms = self._basis.terms(draws)
+            self._norms += self._operator.squared_norms(weights**2, scores, terms)
 
     def _check_dimension(self, dimension: int) -> None:
         """Raise an error if the dimension changes: NumPy would silently broadcast one column."""
@@ -186,19 +174,6 @@ class SteinMoments:
             raise InputError(
                 f"`draws` must have {self._dimension} columns as before; got {dimension}"
             )
-
-    def _ones_for(self, rows: int) -> FloatArray:
-        """Ones, one for each row, reused from block to block."""
-        if self._ones.size != rows:
-            self._ones = np.ones(rows)
-        return self._ones
-
-    def _on_common_scale(self, block: Block, log_scale: float) -> FloatArray | None:
-        """The block's weights, after they and the sums were brought to the larger scale."""
-        if block.weights is None and self._log_scale == 0.0:
-            return None
-        self._rescale(log_scale)
-        return block.weights_or_ones * math.exp(log_scale - self._log_scale)
 
     def _rescale(self, log_scale: float) -> None:
         """Divide all weights so far by exp(log_scale), if that is larger than before."""
@@ -210,18 +185,9 @@ class SteinMoments:
         self._weight_squares *= factor**2
         self._score = factor * self._score
         self._products = [factor * product for product in self._products]
-        self._derivatives = [factor * derivative for derivative in self._derivatives]
+        self._slopes = [factor * slope for slope in self._slopes]
         if self._norms is not None:
             self._norms *= factor**2
-
-    def _answered(self, norms: _NormSum, block: Block, weights: FloatArray | None) -> float:
-        """Sum of w^2 ||xi(x)||^2 over the rows, in the frame of the answer."""
-        if self._working is not self._answer:
-            draws, scores = self._answer.apply(block.draws, block.scores)
-            norms = _NormSum(self._operator, scores, weights)
-            for term in self._basis.terms(draws):
-                norms.add(term)
-        return norms.total
 
     def merge(self, other: SteinMoments) -> Self:
         """Add another accumulator's rows and return the accumulator itself."""
@@ -244,7 +210,7 @@ class SteinMoments:
             self._working = other._working
         self._rescale(other._log_scale)
         factor = math.exp(other._log_scale - self._log_scale)
-        score, matrices = other._sums_in(self._working)
+        score, matrices = other._sums_in(self.working)
         self._score = self._score + factor * score
         self._products = [
             mine + factor * yours for mine, yours in zip(self._products, matrices, strict=True)
@@ -255,19 +221,14 @@ class SteinMoments:
             self._norms += factor**2 * other._norms
         return self
 
-    def _sums_in(self, target: Frame | None) -> tuple[FloatArray, list[FloatArray]]:
+    def _sums_in(self, frame: Frame) -> tuple[FloatArray, list[FloatArray]]:
         """Sums of s and Phi_1, ..., Phi_Q in another frame."""
-        derivatives = [f * d for f, d in zip(self._factors, self._derivatives, strict=True)]
-        matrices = self._operator.with_derivatives(self._products, derivatives)
-        path = change(self.working, target or RAW, self._score.size)
+        matrices = list(map(self._operator.with_slopes, self._products, self._slopes))
+        path = None if frame is self._working else change(self.working, frame, self._score.size)
         if path is None:
             return self._score, matrices
         with np.errstate(over="ignore", invalid="ignore"):
-            return path.moments(self._operator, self._score, matrices)
-
-    def __getstate__(self) -> dict[str, object]:
-        # Ones for the rows of the last block would be most of what travels to other processes.
-        return {**self.__dict__, "_ones": np.ones(0)}
+            return path.moments(self._score, matrices)
 
     def zero(self) -> Self:
         """An accumulator of the same kind without rows."""
@@ -289,17 +250,14 @@ class SteinMoments:
         """Whether each A_i is d x d or diagonal."""
         return self._structure
 
-    def mean_in(self, frame: Frame) -> SteinMean:
-        """Averages of raw powers as they are in another frame; nothing is summed again."""
-        if not self._basis.closed_under_shifts:
-            raise InputError(f"`frame` must be that of the sums for {self._basis}")
-        return self._averages(frame)
-
     def finalise(self) -> SteinMean:
         """Averages over all rows so far, in the frame of the answer."""
-        return self._averages(self._answer)
+        return self.mean_in(self._answer)
 
-    def _averages(self, frame: Frame) -> SteinMean:
+    def mean_in(self, frame: Frame) -> SteinMean:
+        """Averages in any frame, for raw powers; nothing is summed again."""
+        if not (frame is self._answer or self._basis.closed_under_shifts):
+            raise InputError(f"`frame` must be that of the sums for {self._basis}")
         if not self._weight > 0.0:
             raise InputError("there must be draws of positive weight to average; got none")
         score, matrices = self._sums_in(frame)
@@ -309,19 +267,6 @@ class SteinMoments:
             self._weight_squares / self._weight**2,
             None if self._norms is None else finite(self._norms, "||xi||^2") / self._weight**2,
         )
-
-
-class _NormSum:
-    """Sum of w^2 ||xi(x)||^2 over the rows of a block, order by order."""
-
-    def __init__(self, operator: Operator, scores: FloatArray, weights: FloatArray | None) -> None:
-        self._operator = operator
-        self._rows = WeighedRows(scores, None if weights is None else weights**2)
-        self.total = float(np.sum(self._rows.score_norms))
-
-    def add(self, term: Term) -> None:
-        """Add ||Phi_i(x)||^2."""
-        self.total += self._operator.squared_norm_sum(self._rows, term)
 
 
 def stein_moments(

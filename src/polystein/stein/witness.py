@@ -9,7 +9,6 @@ from typing import Protocol
 
 import numpy as np
 
-from polystein._lib.arguments import one_of
 from polystein._lib.numerics import finite
 from polystein.data.coordinates import RAW, Frame
 from polystein.data.passes import run_pass
@@ -17,8 +16,8 @@ from polystein.data.source import Block, Rows, Source
 from polystein.errors import DegenerateError
 from polystein.inference.columns import ColumnMoments, MeanAndCovariance
 from polystein.stein.basis import Basis, NamedFeatures, Term
-from polystein.stein.change import change
-from polystein.stein.dual import dual_is_cheaper, fit_dual
+from polystein.stein.change import change, scale_rows
+from polystein.stein.dual import fit_dual
 from polystein.stein.moments import SteinMean, stein_moments
 from polystein.stein.operator import Operator, operator_for
 from polystein.types import FloatArray, Structure
@@ -79,7 +78,7 @@ class PrimalWitness(NamedFeatures):
     def scaled(self, factors: list[FloatArray]) -> PrimalWitness:
         """lambda o A_i and lambda o b, with one factor for each row of A_i or for each entry."""
         matrices = [
-            self.operator.scale_rows(matrix, factor) if factor.ndim == 1 else factor * matrix
+            scale_rows(matrix, factor) if factor.ndim == 1 else factor * matrix
             for matrix, factor in zip(self.A, factors[:-1], strict=True)
         ]
         return replace(self, A=matrices, b=factors[-1] * self.b)
@@ -115,10 +114,7 @@ class PulledBackWitness(NamedFeatures):
         path = change(working, witness.frame, witness.b.size)
         if path is None:
             raise ValueError("the working frame is the witness's own")
-        parts = [
-            path.coefficients(witness.operator, i, matrix)
-            for i, matrix in enumerate(witness.A, start=1)
-        ]
+        parts = [path.coefficients(i, matrix) for i, matrix in enumerate(witness.A, start=1)]
         vectors = [matrices.pop(0, np.zeros_like(witness.b)) for matrices in parts]
         vectors.append(path.rows * witness.b)
         return cls(witness.basis, witness.operator, working, parts, np.stack(vectors, axis=1))
@@ -138,7 +134,6 @@ def fit_witness(
     ``count``, the number of rows, decides between the primal and the dual form,
     which give the same features up to one common factor.
     """
-    one_of(structure, Structure, "structure")
     rows = list(rows)
     if structure == "full" and dual_is_cheaper(count, source.layout.dimension, basis.order):
         dual = fit_dual(source, rows, basis, frame, count)
@@ -147,6 +142,11 @@ def fit_witness(
     moments = stein_moments(source, rows, basis, structure, answer=frame)
     witness = maximiser(moments.finalise(), basis, structure, frame)
     return witness if moments.working is frame else PulledBackWitness.of(witness, moments.working)
+
+
+def dual_is_cheaper(count: int, dimension: int, order: int) -> bool:
+    """Compare multiplications for a projected row: (Q+1) d m against Q d^2."""
+    return (order + 1) * count < order * dimension
 
 
 def fit_matrices(
@@ -163,7 +163,7 @@ def fit_matrices(
 
 
 def maximiser(mean: SteinMean, basis: Basis, structure: Structure, frame: Frame) -> PrimalWitness:
-    """A_i = mu_i / Z and b = mu_b / Z (Proposition 3.2)."""
+    """A_i = mu_i / Z and b = mu_b / Z (Proposition 3.2, eq. 6)."""
     size = mean.norm()
     if size == 0.0:
         raise DegenerateError(

@@ -6,9 +6,13 @@ Theorem 3.3 and Corollary 3.4. `snr_squared` estimates Theorem 3.5 from draws of
 """
 
 from polystein.theory.gaussian import GaussianPair, SteinMeans
-from polystein.theory.laws import corrected_law, printed_law
 from polystein.theory.moments import MomentDifferences, ProductMoments, moment_differences
-from polystein.theory.u_statistic import SignalToNoise, snr_squared
+from polystein.theory.u_statistic import (
+    SignalToNoise,
+    corrected_law,
+    printed_law,
+    snr_squared,
+)
 
 __all__ = [
     "GaussianPair",

@@ -90,7 +90,7 @@ class ClosedForm:
     ) -> FloatArray:
         """Solve the ridged normal equations."""
         kept = varying(moments)
-        covariance = matrix_of(moments, self)[kept][:, kept]
+        mean, covariance = _of_features(moments, kept, self)
         spread = np.sqrt(covariance.diagonal())
         correlation = covariance / (spread[:, None] * spread) + self.ridge * np.eye(kept.size)
         if self.ridge == 0.0:
@@ -99,8 +99,8 @@ class ClosedForm:
                 raise DegenerateError(
                     "the features' correlation matrix is singular; use a positive `ridge`"
                 )
-        solution = np.linalg.solve(correlation, moments.mean[kept] / spread) / spread
-        return unit_norm(_embed(solution, kept, moments.mean.size), moments.mean)
+        solution = np.linalg.solve(correlation, mean / spread) / spread
+        return unit_norm(solution, moments.mean, kept)
 
 
 @dataclass(frozen=True)
@@ -149,7 +149,7 @@ class SoftThreshold:
         if not np.any(excess > 0.0):
             excess = np.where(np.arange(kept.size) == np.argmax(np.abs(studentised)), 1.0, 0.0)
         solution = np.copysign(np.maximum(excess, 0.0), studentised) * (spread.min() / spread)
-        return unit_norm(_embed(solution, kept, moments.mean.size), moments.mean)
+        return unit_norm(solution, moments.mean, kept)
 
 
 @dataclass(frozen=True)
@@ -251,66 +251,52 @@ class CrossEntropy:
         """Search for the weights of the largest SNR^2, with fresh entropy without `rng`."""
         rng = np.random.default_rng() if rng is None else rng
         kept = varying(moments)
-        mean, covariance = moments.mean[kept], matrix_of(moments, self)[kept][:, kept]
-        best = np.ones(1) if kept.size == 1 else self._search(mean, covariance, rng)
-        return unit_norm(_embed(best, kept, moments.mean.size), moments.mean)
-
-    def _search(
-        self, mean: FloatArray, covariance: FloatArray, rng: np.random.Generator
-    ) -> FloatArray:
-        """Algorithm 2, from the precomputed moments to the best lambda."""
-        shape = (self.candidates, mean.size)
-        probability, centre, spread = (
-            np.full(mean.size, 0.5),
-            np.zeros(mean.size),
-            np.ones(mean.size),
-        )
+        mean, covariance = _of_features(moments, kept, self)
+        if kept.size == 1:
+            return unit_norm(np.ones(1), moments.mean, kept)
+        # Activation probabilities p_k, means m_k and scales s_k of the candidates
+        shape = (self.candidates, kept.size)
+        p, m, s = np.full(kept.size, 0.5), np.zeros(kept.size), np.ones(kept.size)
         best: FloatArray | None = None
         best_score, idle = -math.inf, 0
         for _ in range(self.iterations):
-            active = rng.random(shape) < probability
-            candidates = unit_rows(
-                np.where(active, centre + spread * rng.standard_normal(shape), 0.0)
-            )
+            # Candidates z_k e_k, scaled to unit norm. The division makes a candidate of one feature
+            # alone exactly 1 or -1, so that all of them have the same SNR^2 to the last digit.
+            active = rng.random(shape) < p
+            candidates = np.where(active, m + s * rng.standard_normal(shape), 0.0)
+            norms = np.sqrt(np.vecdot(candidates, candidates))
+            candidates /= np.where(norms > 0.0, norms, 1.0)[:, None]
             scores = signal_to_noise(candidates, mean, covariance)
-            # A stable sort: candidates of one feature alone tie exactly, and ties rank by index.
+
+            # The K best by a stable sort, which ranks ties by index, and the best of all rounds
             ranking = np.argsort(-scores, kind="stable")[: self.elites]
             elite = candidates[ranking[scores[ranking] > -math.inf]].T.copy()
-
             previous = best_score
             if scores[ranking[0]] > best_score:
                 best, best_score = candidates[ranking[0]], float(scores[ranking[0]])
-            idle = idle + 1 if self._stalls(best_score, previous) else 0
+
+            # Stop early if the improvement was less than epsilon for several rounds
+            if best_score == previous:
+                stalls = self.tolerance > 0.0 or best is None
+            else:
+                least = self.tolerance * (previous if self.relative else 1.0)
+                stalls = best_score - previous < least
+            idle = idle + 1 if stalls else 0
             if idle == self.patience:
                 break
 
+            # Update the parameters by the elites
             if elite.size > 0:
-                probability = np.mean(np.abs(elite) > self.least_weight, axis=1)
-                centre = elite.mean(axis=1)
-                spread = np.maximum(elite.std(axis=1), self.least_spread)
+                p = np.mean(np.abs(elite) > self.least_weight, axis=1)
+                m = elite.mean(axis=1)
+                s = np.maximum(elite.std(axis=1), self.least_spread)
         if best is None:
             raise DegenerateError(
                 f"none of the {self.candidates} candidates of any round had an active feature with "
                 "a positive variance; use more `candidates`"
             )
-        return best
-
-    def _stalls(self, best: float, previous: float) -> bool:
-        """Whether the best SNR^2 improved by less than the tolerance."""
-        if best == previous:
-            return self.tolerance > 0.0 or best == -math.inf
-        return best - previous < self.tolerance * (previous if self.relative else 1.0)
-
-
-def unit_rows(candidates: FloatArray) -> FloatArray:
-    """Rows scaled to unit norm; rows of zeros stay zero.
-
-    The division makes a candidate of one feature alone exactly 1 or -1, so that all
-    candidates of that feature have the same SNR^2 to the last digit.
-    """
-    norms = np.sqrt(np.vecdot(candidates, candidates))
-    unit: FloatArray = candidates / np.where(norms > 0.0, norms, 1.0)[:, None]
-    return unit
+        # The sign of Algorithm 2 is that of the mean
+        return unit_norm(best, moments.mean, kept)
 
 
 def signal_to_noise(candidates: FloatArray, mean: FloatArray, covariance: FloatArray) -> FloatArray:
@@ -326,8 +312,14 @@ def signal_to_noise(candidates: FloatArray, mean: FloatArray, covariance: FloatA
     return scores
 
 
-def unit_norm(weights: FloatArray, mean: FloatArray) -> FloatArray:
-    """Scale to unit norm and turn so that weights' mean >= 0."""
+def unit_norm(
+    solution: FloatArray, mean: FloatArray, kept: NDArray[np.intp] | None = None
+) -> FloatArray:
+    """Weights of unit norm with weights' mean >= 0; features that are not kept have none."""
+    weights: FloatArray = solution
+    if kept is not None and kept.size < mean.size:
+        weights = np.zeros(mean.size)
+        weights[kept] = solution
     largest = np.max(np.abs(weights))
     if not 0.0 < largest < np.inf:
         raise DegenerateError(
@@ -335,18 +327,8 @@ def unit_norm(weights: FloatArray, mean: FloatArray) -> FloatArray:
             "exactly zero, or too large for a float64"
         )
     weights = weights / largest
-    weights = weights / np.sqrt(weights @ weights)
+    weights /= np.sqrt(weights @ weights)
     return -weights if weights @ mean < 0.0 else weights
-
-
-def matrix_of(moments: MeanAndCovariance, rule: object) -> FloatArray:
-    """The covariance matrix, for a rule that needs it."""
-    if moments.covariance.ndim == 1:
-        raise InputError(
-            f"`weights` must be SoftThreshold() or another rule that needs only variances: "
-            f"{moments.mean.size} features are too many for a covariance matrix; got {rule!r}"
-        )
-    return moments.covariance
 
 
 def varying(moments: MeanAndCovariance) -> NDArray[np.intp]:
@@ -360,8 +342,13 @@ def varying(moments: MeanAndCovariance) -> NDArray[np.intp]:
     return kept
 
 
-def _embed(weights: FloatArray, kept: NDArray[np.intp], size: int) -> FloatArray:
-    """Zero weight for the features that were left out."""
-    full = np.zeros(size)
-    full[kept] = weights
-    return full
+def _of_features(
+    moments: MeanAndCovariance, kept: NDArray[np.intp], rule: object
+) -> tuple[FloatArray, FloatArray]:
+    """Mean and covariance of some features, for a rule that needs covariances."""
+    if moments.covariance.ndim == 1:
+        raise InputError(
+            f"`weights` must be SoftThreshold() or another rule that needs only variances: "
+            f"{moments.mean.size} features are too many for a covariance matrix; got {rule!r}"
+        )
+    return moments.mean[kept], moments.covariance[kept][:, kept]

@@ -19,7 +19,6 @@ from polystein.data.source import Block
 from polystein.errors import DegenerateError, PolysteinError, ScaleError
 from polystein.inference.lugsail import LugsailBatches
 from polystein.inference.pvalues import combined_pvalue, tail_probability
-from polystein.stein.basis import feature_names
 from polystein.stein.moments import SteinMoments, merge_all
 from polystein.stein.witness import PrimalWitness, maximiser, project
 from polystein.types import FloatArray
@@ -244,7 +243,7 @@ class Watch:
             [*rows, self.plan.rows_tested[number]],
         )
         pvalue, level = min(1.0, 2.0 * min(recent, so_far)), self.plan.levels[number]
-        names = feature_names(self._done.moments.basis)
+        names = self._done.moments.basis.feature_names
         return replace(
             self._inconclusive(number, "", ess),
             statistic=float(statistics[0]),

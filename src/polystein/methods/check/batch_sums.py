@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
+from itertools import chain
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -18,8 +19,8 @@ from polystein.inference.columns import segment_sums
 from polystein.inference.memory import Joining, joinings
 from polystein.methods.check.batches import Batches, add_to_batches, chains_are_batches
 from polystein.methods.check.pair_sums import PairJob, PairSums
-from polystein.stein.basis import EnvelopedBasis
-from polystein.stein.operator import diagonal_sums
+from polystein.stein.basis import Basis, Term
+from polystein.stein.operator import diagonal_entries
 from polystein.types import FloatArray
 
 #: Sums over pairs of coordinates take at most this many numbers at once, 256 MiB. What does not
@@ -45,10 +46,10 @@ class BatchSums:
         self,
         source: Source,
         frame: Frame,
-        basis: EnvelopedBasis,
+        basis: Basis,
         batches: Batches,
         orders: tuple[int, ...] = (),
-        tails: EnvelopedBasis | None = None,
+        tails: Basis | None = None,
     ) -> None:
         self.source, self.basis, self.batches, self.frame = source, basis, batches, frame
         self.deviations = LargestDeviations(frame, source.layout.dimension)
@@ -197,32 +198,26 @@ class BatchPass:
     def __init__(
         self,
         frame: Frame,
-        basis: EnvelopedBasis,
+        basis: Basis,
         batches: Batches,
         dimension: int,
         jobs: list[PairJob],
         deviations: LargestDeviations | None,
-        tails: EnvelopedBasis | None = None,
+        tails: Basis | None = None,
     ) -> None:
         self._tails = tails
         self._frame, self._basis, self._batches = frame, basis, batches
         self._dimension, self._jobs = dimension, jobs
         #: None where pairs are all that is summed: the rest has been summed before.
         self.deviations = deviations
-        kept = tuple(sorted({job.order for job in jobs}))
-        self._diagonals = [diagonal_sums(basis, kept)]
-        self._diagonals += [] if tails is None else [diagonal_sums(tails)]
         # Squares of draws and of scores, draws, the diagonal with the score first, and the tails.
-        orders = 0 if deviations is None else 4 + sum(map(len, self._combinations))
+        tail_orders = 0 if tails is None else tails.order
+        orders = 0 if deviations is None else 4 + basis.order + tail_orders
         self._sums = np.zeros((batches.count, orders, dimension))
         own = 0 if dimension > MOST_COORDINATES or deviations is None else dimension
         self.score_products = np.zeros((own, own))
         self.weights, self.squared_weights = np.zeros(batches.count), 0.0
         self.pairs = {job: PairSums(job, batches.count, dimension) for job in jobs}
-
-    @property
-    def _combinations(self) -> list[FloatArray]:
-        return [sums.combination for sums in self._diagonals]
 
     @property
     def squares(self) -> FloatArray:
@@ -265,34 +260,25 @@ class BatchPass:
             self.deviations.update_seen(seen.draws, seen.weights)
         if segments.number.size == 0:
             return
-        values = self._values(seen) if self.deviations is None else self._add_all(seen, segments)
-        for job, pairs in self.pairs.items():
-            pairs.add(seen, values[job.order], segments)
-
-    def _values(self, seen: Block) -> dict[int, FloatArray]:
-        """The basis functions that pairs need, by their orders."""
         terms = list(self._basis.terms(seen.draws))
-        return {job.order: terms[job.order - 1].values for job in self._jobs}
+        if self.deviations is not None:
+            self._add_all(seen, terms, segments)
+        for job, pairs in self.pairs.items():
+            pairs.add(seen, terms[job.order - 1].values, segments)
 
-    def _add_all(self, seen: Block, segments: Segments) -> dict[int, FloatArray]:
-        """Add everything but pairs, and give the basis functions that these need."""
-        totals, values = Totals(seen, segments), dict[int, FloatArray]()
+    def _add_all(self, seen: Block, terms: list[Term], segments: Segments) -> None:
+        """Add everything but pairs."""
+        totals = Totals(seen, segments)
         add_to_batches(self.weights, segments.number, totals.weights)
         if seen.weights is not None:
             self.squared_weights += float(seen.weights @ seen.weights)
-        sums, first = np.empty((segments.number.size, *self._sums.shape[1:])), 4
-        for place, column in enumerate(_plain_columns(seen)):
+        sums = np.empty((segments.number.size, *self._sums.shape[1:]))
+        tails = () if self._tails is None else self._tails.terms(seen.draws)
+        columns = chain(_plain_columns(seen), diagonal_entries(seen.scores, chain(terms, tails)))
+        for place, column in enumerate(columns):
             totals.write(column, sums[:, place])
-        for diagonal in self._diagonals:
-            orders, count = diagonal.combination.shape
-            parts = np.empty((len(sums), count, self._dimension))
-            for place, part in enumerate(diagonal.columns(seen.draws, seen.scores, values)):
-                totals.write(part, parts[:, place])
-            np.matmul(diagonal.combination, parts, out=sums[:, first : first + orders])
-            first += orders
         add_to_batches(self._sums, segments.number, sums)
         self._add_score_products(seen)
-        return values
 
     def _add_score_products(self, seen: Block) -> None:
         """Add s s' of all rows."""
@@ -316,12 +302,11 @@ class BatchPass:
 
 
 def _plain_columns(seen: Block) -> Iterator[FloatArray]:
-    """Squared draws, squared scores, draws and scores."""
+    """Squared draws, squared scores and draws."""
     squares = np.empty_like(seen.draws)
     for values in (seen.draws, seen.scores):
         yield np.multiply(values, values, out=squares)
     yield seen.draws
-    yield seen.scores
 
 
 class Totals:
@@ -347,11 +332,9 @@ class Totals:
         starts = np.concatenate([np.zeros(1, dtype=np.int32), ends])
         return csr_array((self._rows[rows], rows, starts), shape=(low.size, self._rows.size))
 
-    def write(self, column: FloatArray | None, out: FloatArray) -> None:
-        """Write the sums of a column to `out`, of shape (segments, d); None is a column of ones."""
-        if column is None:
-            out[:] = self.weights[:, None]
-        elif self.weights.size <= _FEW_SEGMENTS:
+    def write(self, column: FloatArray, out: FloatArray) -> None:
+        """Write the sums of a column to `out`, of shape (segments, d)."""
+        if self.weights.size <= _FEW_SEGMENTS:
             # Products with weights are several times as fast as sums of rows.
             for place, (low, high) in enumerate(self._bounds):
                 summed_products(self._rows[low:high], column[low:high], out=out[place])

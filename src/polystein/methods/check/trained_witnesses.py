@@ -40,12 +40,10 @@ from polystein.methods.check.cross_fitting import (
     witness_of,
 )
 from polystein.stein.basis import Basis, Term
-from polystein.stein.dual import DualWitness, dual_is_cheaper
+from polystein.stein.dual import DualWitness
 from polystein.stein.moments import SteinMoments
 from polystein.stein.operator import diagonal_entries
-from polystein.stein.witness import (
-    PrimalWitness,
-)
+from polystein.stein.witness import PrimalWitness, dual_is_cheaper
 from polystein.types import FloatArray
 from polystein.weights.rules import SoftThreshold, varying
 
@@ -222,7 +220,7 @@ class TrainingSums:
         for moments, (low, high) in zip(self.folds, pairwise(bounds), strict=True):
             if low < high:
                 own = [term.part(low, high) for term in terms]
-                moments.add_terms(seen.part(low, high), own, self._log_scale)
+                moments.add(seen.part(low, high), self._log_scale, own)
 
     def _fold_by_fold(self, block: Block, index: NDArray[np.intp]) -> tuple[Block, list[int]]:
         """Some rows of a block, those of a fold side by side, and where each fold begins and ends.

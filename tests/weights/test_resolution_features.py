@@ -9,13 +9,13 @@ import polystein as ps
 from polystein.data.coordinates import Frame
 from polystein.data.source import Rows
 from polystein.stein.basis import basis_for
-from polystein.stein.expanded_features import (
+from polystein.stein.witness import PrimalWitness, fit_matrices, projected_moments
+from polystein.weights.resolution import (
     CoordinateFeatures,
     CoordinateSums,
     EntryFeatures,
     entry_variances,
 )
-from polystein.stein.witness import PrimalWitness, fit_matrices, projected_moments
 from tests.reference import resolution
 from tests.rows import arbitrary_rows, arbitrary_weights
 
