@@ -17,11 +17,6 @@ from polystein.errors import InputError, PolysteinError
 from polystein.scale.sources import EvaluatedScores, evaluation, require_finite
 from polystein.types import FloatArray, Progress, ScoreFunction
 
-_ONCE = (
-    "`draws` must be blocks that can be walked several times; got {0}, which can be walked once. "
-    "Pass a function that makes a new one, as in `lambda: make_blocks()`, or an object with "
-    "`__iter__`."
-)
 #: Words of 8 bytes that a block is folded into: whole lines of the cache, and no multiple of many
 #: dimensions, so that rows that change places change the sum.
 _FOLDED = 8 * 127
@@ -175,7 +170,10 @@ class _Walk:
         """Draws and scores of a block, which must fit each other and the blocks before."""
         here = f"block {self.number} of `draws`"
         if self._paired and not (isinstance(block, tuple | list) and len(block) == 2):
-            raise InputError(f"{here} must be a pair (draws, scores); got {_kind(block)}")
+            kind = (
+                f"{len(block)} parts" if isinstance(block, tuple | list) else type(block).__name__
+            )
+            raise InputError(f"{here} must be a pair (draws, scores); got {kind}")
         draws, scores = map(np.asanyarray, block if self._paired else (block, block))
         width = draws.shape[1] if self.width is None and draws.ndim == 2 else self.width
         if draws.ndim != 2 or draws.shape[1] != width or draws.shape[1] == 0:
@@ -247,7 +245,11 @@ def _digest(array: NDArray[Any]) -> int:
 def _maker(blocks: Any) -> Callable[[], Iterable[Any]]:
     """What gives a new walk each time."""
     if isinstance(blocks, Iterator):
-        raise InputError(_ONCE.format(f"a {type(blocks).__name__}"))
+        raise InputError(
+            f"`draws` must be blocks that can be walked several times; got a "
+            f"{type(blocks).__name__}, which can be walked once. Pass a function that makes a new "
+            "one, as in `lambda: make_blocks()`, or an object with `__iter__`."
+        )
     if isinstance(blocks, Iterable):
         return blocks.__iter__
     if callable(blocks):
@@ -264,9 +266,3 @@ def _declared(blocks: Any) -> tuple[int, int] | None:
     if not (isinstance(shape, tuple) and len(shape) == 2 and min(shape) > 0):
         return None
     return int(shape[0]), int(shape[1])
-
-
-def _kind(block: Any) -> str:
-    if isinstance(block, tuple | list):
-        return f"{len(block)} parts"
-    return type(block).__name__

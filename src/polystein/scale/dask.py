@@ -17,7 +17,6 @@ from uuid import uuid4
 
 import numpy as np
 
-from polystein._lib.arrays import holds_real_numbers
 from polystein._lib.threads import one_blas_thread
 from polystein.data.passes import Accumulator, Executor, Serial, Tick
 from polystein.data.source import (
@@ -31,6 +30,7 @@ from polystein.data.source import (
 )
 from polystein.errors import ClusterError, InputError, PolysteinError
 from polystein.scale.dask_graph import Reading, readings
+from polystein.scale.stores import layout_of
 from polystein.types import FloatArray, ScoreFunction
 
 #: How many accumulators one task merges.
@@ -57,9 +57,7 @@ class DaskSource(Source):
 
     def __init__(self, draws: Any, scores: Any, names: tuple[str, ...] | None = None) -> None:
         self.draws, self.scores, self.names = draws, scores, names
-        chains = draws.ndim == 3
-        lengths = (int(draws.shape[1]),) * int(draws.shape[0]) if chains else (int(draws.shape[0]),)
-        self.layout = Layout(lengths, int(draws.shape[-1]), time_ordered=chains)
+        self.layout = layout_of(draws, "draws")
         self.grain = max(draws.chunks[-2])
         self.executor = DaskExecutor()
 
@@ -88,7 +86,8 @@ class DaskSource(Source):
 
     def keys(self) -> list[tuple[Hashable, ...]]:
         """Keys of the draws and of the scores of every chunk."""
-        both = (_flat_keys(array.__dask_keys__()) for array in (self.draws, self.scores))
+        flatten = importlib.import_module("dask.core").flatten
+        both = (flatten(array.__dask_keys__()) for array in (self.draws, self.scores))
         return list(zip(*both, strict=True))
 
     def __repr__(self) -> str:
@@ -336,28 +335,16 @@ class _Scored:
 
 
 def _whole_rows(array: Any, argument: str) -> Any:
-    """The array with all coordinates of a row in one chunk."""
-    if not holds_real_numbers(array):
-        raise InputError(f"`{argument}` must hold real numbers; got dtype {array.dtype}")
-    if array.ndim not in (2, 3):
-        raise InputError(
-            f"`{argument}` must have the shape (n, d) or (chain, draw, d); got {array.shape}"
-        )
+    """The array with all coordinates of a row in one chunk; an error if it is no array of rows."""
     if np.isnan(array.shape).any():
         raise InputError(
             f"`{argument}` must have chunks of known sizes; got {array.shape}. Call "
             "`compute_chunk_sizes()` on it first."
         )
-    if 0 in array.shape:
-        raise InputError(f"`{argument}` must not be empty; got the shape {array.shape}")
+    layout_of(array, argument)
     return array.rechunk({array.ndim - 1: -1}) if array.numblocks[-1] > 1 else array
 
 
 def _bounds(sizes: Sequence[int]) -> list[tuple[int, int]]:
     """Where chunks of these sizes start and stop."""
     return list(pairwise(np.cumsum([0, *sizes]).tolist()))
-
-
-def _flat_keys(keys: Any) -> list[Hashable]:
-    """The keys of all chunks in one list."""
-    return [one for part in keys for one in _flat_keys(part)] if isinstance(keys, list) else [keys]

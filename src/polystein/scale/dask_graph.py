@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import importlib
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 #: Most bytes of shared data that go along with every task.
@@ -42,44 +43,34 @@ class Reading:
 def readings(graph: Graph, chunks: list[tuple[Hashable, ...]]) -> tuple[list[Reading], Graph]:
     """How each chunk, given by the keys of its arrays, is read; and what stays outside."""
     dependencies = importlib.import_module("dask.core").get_dependencies
-    needed = [_needed(graph, keys, dependencies) for keys in chunks]
-    uses = Counter(key for part in needed for key in part)
+
+    @cache
+    def needs(key: Hashable) -> list[Hashable]:
+        return sorted(dependencies(graph, key), key=str)
+
+    uses = Counter(key for keys in chunks for key in _reached(keys, needs))
     outside = {key for key, count in uses.items() if not _goes_along(graph[key], count)}
     found = []
-    for keys, part in zip(chunks, needed, strict=True):
-        own = _reached(part, keys, outside)
+    for keys in chunks:
+        own = _reached(keys, lambda key: [] if key in outside else needs(key))
         inputs = tuple(key for key in own if key in outside)
         inside = {key: graph[key] for key in own if key not in outside}
         found.append(Reading(inside, keys, inputs))
     shared = {key for reading in found for key in reading.inputs}
-    return found, {key: graph[key] for key in _needed(graph, tuple(shared), dependencies)}
-
-
-def _needed(
-    graph: Graph, keys: tuple[Hashable, ...], dependencies: Any
-) -> dict[Hashable, set[Hashable]]:
-    """All tasks that these need, each with those it needs itself."""
-    found: dict[Hashable, set[Hashable]] = {}
-    waiting = list(keys)
-    while waiting:
-        key = waiting.pop()
-        if key not in found:
-            found[key] = set(dependencies(graph, key))
-            waiting += found[key]
-    return found
+    return found, {key: graph[key] for key in _reached(shared, needs)}
 
 
 def _reached(
-    part: dict[Hashable, set[Hashable]], keys: tuple[Hashable, ...], outside: set[Hashable]
+    keys: Iterable[Hashable], needs: Callable[[Hashable], list[Hashable]]
 ) -> dict[Hashable, None]:
-    """The tasks of a chunk down to those that stay outside, in a fixed order."""
+    """All tasks that these need and these themselves, in a fixed order."""
     found: dict[Hashable, None] = {}
     waiting = list(keys)
     while waiting:
         key = waiting.pop()
         if key not in found:
             found[key] = None
-            waiting += [] if key in outside else sorted(part[key], key=str)
+            waiting += needs(key)
     return found
 
 

@@ -114,7 +114,7 @@ class ArrayTable(Table):
     """
 
     def __init__(self, array: Array, argument: str) -> None:
-        layout = _layout_of(array, argument)
+        layout = layout_of(array, argument)
         require_safe_array(array, argument)
         length = layout.lengths[0]
         rows = min(_chunk_rows(array, axis=int(layout.time_ordered)), length)
@@ -229,7 +229,8 @@ def _chunk_rows(array: Array, axis: int) -> int:
     return int(chunks[axis]) if chunks else 1
 
 
-def _layout_of(array: Array, argument: str) -> Layout:
+def layout_of(array: Array, argument: str) -> Layout:
+    """The layout of an array of shape (n, d), or (chain, draw, d) for chains in time order."""
     shape = tuple(int(size) for size in array.shape)
     if len(shape) not in (2, 3):
         raise InputError(
