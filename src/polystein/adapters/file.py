@@ -35,8 +35,6 @@ _ROWS = ("draws", "scores", "log_weights")
 _KEYS = {*_ROWS, "names"}
 #: What may stand between the numbers of a CSV file; one with semicolons may have commas in numbers.
 _DELIMITERS = (";", ",", "\t")
-#: Bytes of a CSV file that PyArrow parses at once; it refuses a line longer than two such blocks.
-_CSV_BLOCK = 1 << 26
 
 
 class Table(NamedTuple):
@@ -295,9 +293,11 @@ def _csv_table(data: bytes, columns: int, delimiter: str, *, has_header: bool) -
     arrow, reader = (imported(f"pyarrow{part}", "cli", "reading .csv") for part in ("", ".csv"))
     labels = [str(number) for number in range(1, columns + 1)]
     types = dict.fromkeys(labels, arrow.float64())
+    # PyArrow refuses a line longer than two of the blocks that it parses at once.
+    rows = reader.ReadOptions(column_names=labels, skip_rows=int(has_header), block_size=1 << 26)
     return reader.read_csv(
         arrow.BufferReader(data),
-        reader.ReadOptions(column_names=labels, skip_rows=int(has_header), block_size=_CSV_BLOCK),
+        rows,
         reader.ParseOptions(delimiter=delimiter, ignore_empty_lines=False),
         reader.ConvertOptions(column_types=types, null_values=[]),
     )

@@ -35,8 +35,6 @@ from polystein.types import Array, FloatArray, Progress
 
 #: A point's log-density and gradient, as PyMC compiles them.
 LogDensityGradient = Callable[[FloatArray], tuple[Any, Any]]
-#: Parts of the rows for each process, after each of which progress is told.
-_PARTS = 8
 #: In a process that computes gradients: the function that was sent to it.
 _LOADED: list[LogDensityGradient] = []
 
@@ -239,7 +237,8 @@ def _in_processes(
     """Gradients of parts of the rows, computed in processes that load the function once."""
     require_progress(progress)
     pickled = imported("cloudpickle", "pymc").dumps(function)
-    parts = np.array_split(rows, min(len(rows), _PARTS * cores))
+    # Progress is told after each of eight parts for each process.
+    parts = np.array_split(rows, min(len(rows), 8 * cores))
     found: list[FloatArray] = []
     with ProcessPoolExecutor(cores, initializer=_load, initargs=(pickled,)) as pool:
         for part in pool.map(_gradients_of_loaded, parts):

@@ -16,9 +16,6 @@ from polystein.data.selection import Selection
 from polystein.errors import InputError
 from polystein.types import Array, FloatArray
 
-#: Halvings of the step in Richardson's extrapolation, which keeps the best of its estimates.
-_HALVINGS = 8
-
 
 def from_scipy(
     distribution: Any,
@@ -179,7 +176,7 @@ def derivative(
     """
     best, error = np.full(at.shape, np.nan), np.full(at.shape, np.inf)
     before: list[FloatArray] = []
-    for halving in range(_HALVINGS):
+    for halving in range(8):
         h = steps / 2.0**halving
         row = [(np.asarray(function(at + h)) - np.asarray(function(at - h))) / (2.0 * h)]
         for order, earlier in enumerate(before, 1):

@@ -73,10 +73,9 @@ def type_name(value: object) -> str:
 
 def adapted(draws: Any, scores: Any, model: object) -> Any:
     """A source of an object that an adapter takes; None for anything else."""
-    stored = is_with_dask(draws, scores) or is_stored(draws)
-    stored = stored or (is_array(draws) and is_stored(scores))
-    name, plain = type_name(draws), is_array(draws) and not stored
-    entry = None if stored or plain else _entry(ADAPTERS, name)
+    name, array = type_name(draws), is_array(draws)
+    stored = is_with_dask(draws, scores) or is_stored(draws) or (array and is_stored(scores))
+    entry = None if stored or array else _entry(ADAPTERS, name)
     if model is not None:
         if entry != FROM_ARVIZ:
             raise InputError(
@@ -85,13 +84,13 @@ def adapted(draws: Any, scores: Any, model: object) -> Any:
             )
         if scores is not None:
             raise InputError(
-                f"`scores` must not be given with `model`, which gives them; got "
+                "`scores` must not be given with `model`, which gives them; got "
                 f"{type_name(scores)}"
             )
         return _call(FROM_PYMC, model, draws)
     if stored:
         return _call(FROM_STORE, draws, scores)
-    if plain:
+    if array:
         return None
     if entry is not None:
         if scores is not None and entry != FROM_ARVIZ:

@@ -46,10 +46,6 @@ MOST_NUMBERS = 2**15
 #: Draws further from their median than this many median deviations are clipped, so that a few
 #: cannot outweigh the others.
 MOST_DEVIATIONS = 4.0
-#: With at least this many draws in a chain, more coordinates than draws raise no suspicion.
-FEW_DRAWS = 20
-#: Autocorrelation along the coordinates, of draws and scores, that time alone is likely to make.
-LEAST_CORRELATION = 0.3
 
 #: Beside a chain that is further away than this, in units of the others' deviations, squares of
 #: those deviations are lost to rounding.
@@ -61,7 +57,7 @@ MOST_CHAINS, MOST_NUMBERS_AT_ENDS = 256, 2**14
 def require_time_along_chains(source: Source) -> None:
     """Raise where time runs along the first or the last axis instead of the second."""
     chains, draws, dimension = shape = _shape(source.layout)
-    if source.names is None and draws < FEW_DRAWS and chains * draws < dimension:
+    if source.names is None and draws < 20 and chains * draws < dimension:
         raise InputError(
             f"`draws` must have the shape (chain, draw, d); got {shape}: {_count(draws, 'draw')} "
             f"in a chain, and fewer draws in all than coordinates. {_last_axis_remedies(shape)}"
@@ -187,7 +183,8 @@ def _time_runs_along_coordinates(source: Source) -> bool:
     )
     if ratios.min() <= LARGEST_RATIO:
         return False
-    if correlations.min() < max(LEAST_CORRELATION, 0.5 * correlations[0]):
+    # Time alone is likely to make more autocorrelation than this, in both.
+    if correlations.min() < max(0.3, 0.5 * correlations[0]):
         return False
     return _correlation(draws.swapaxes(0, 1)) < 0.5 * float(correlations[0])
 

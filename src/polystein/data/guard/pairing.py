@@ -39,8 +39,6 @@ _LEAST_LEFT = 0.01
 _MOST_LEFT = 0.7
 #: ... by this many standard errors.
 _CLEAR = 6.0
-#: Added to the mean squares of standardised draws, so that collinear ones can be fitted.
-_RIDGE = 1e-9
 
 
 class _Axis(NamedTuple):
@@ -232,7 +230,8 @@ def fits(draws: FloatArray, *alignments: FloatArray) -> list[Fit]:
     gram, cross = (design.swapaxes(-1, -2) @ part for part in (design, scores))
     squares = np.einsum("cbrk,cbrk->cbk", scores, scores)
     left, half = np.empty_like(squares), draws.shape[1] // 2
-    ridge = _RIDGE * draws[:, :half, :, 0].size * np.eye(design.shape[-1])
+    # Added to the sums of squares of standardised draws, so that collinear ones can be fitted.
+    ridge = 1e-9 * draws[:, :half, :, 0].size * np.eye(design.shape[-1])
     for judged, fitted in ((slice(half), slice(half, None)), (slice(half, None), slice(half))):
         normal, right = (part[:, fitted].sum(axis=(0, 1)) for part in (gram, cross))
         slopes = np.linalg.solve(normal + ridge, right)

@@ -20,13 +20,6 @@ from polystein.data.weight_sums import effective_weights
 from polystein.errors import DegenerateError, HeavyTailWarning, InputError
 from polystein.types import FloatArray
 
-#: Largest share of rows that may repeat others, in one dimension and in several. Continuous draws
-#: repeat only by rounding, mostly in one dimension.
-MOST_REPEATS_IN_ONE_DIMENSION, MOST_REPEATS = 0.1, 0.01
-#: If the weight of all pairs of different rows is below this, it is rounding error.
-LEAST_PAIR_WEIGHT = 1e-12
-#: If one draw makes up more than this part of a variance, the others look alike beside it.
-MOST_OF_A_VARIANCE = 0.5
 #: Most rows that are screened, and about how many chains and blocks of a chain they come from.
 MOST_ROWS, _CHAINS, _BLOCKS = 4096, 16, 8
 #: Most numbers, 8 MiB, of draws and of scores that are screened; at least 256 rows are, however.
@@ -47,8 +40,8 @@ def forbid_duplicates(source: Source) -> None:
 
 def refuse_repeats(source: Source, first_coordinates: RowKeys) -> None:
     """Raise where rows repeat, after a look at their first coordinates."""
-    most = MOST_REPEATS if source.layout.dimension > 1 else MOST_REPEATS_IN_ONE_DIMENSION
-    allowed = most * source.layout.total
+    # Continuous draws repeat only by rounding, mostly in one dimension.
+    allowed = (0.01 if source.layout.dimension > 1 else 0.1) * source.layout.total
     # Rows that repeat repeat the key of their first coordinate, which is cheaper to look at.
     if first_coordinates.repeats() <= allowed:
         return
@@ -70,7 +63,7 @@ def _first_coordinates(block: Block) -> NDArray[np.uint32]:
     """One 32-bit key for each row, from the bits of its first coordinate.
 
     These are sorted in half the time of the coordinates themselves. Unequal ones have equal keys
-    with probability 2^-32, far too rarely to matter against `MOST_REPEATS`.
+    with probability 2^-32, far too rarely to matter where one row in a hundred may repeat.
     """
     # Zero has two signs, and equal coordinates must have equal keys.
     bits = (block.draws[:, 0] + 0.0).view(np.uint64)
@@ -83,9 +76,9 @@ def _first_coordinates(block: Block) -> NDArray[np.uint32]:
 def _hashes(block: Block) -> NDArray[np.uint64]:
     """One 64-bit key for each row, from the bits of its coordinates.
 
-    Sums modulo 2^64 are exact, so that equal rows have equal keys. Unequal rows
-    have equal keys too rarely to matter against `MOST_REPEATS`: two rows with
-    probability 2^-35 if the draws were once in single precision, else 2^-64.
+    Sums modulo 2^64 are exact, so that equal rows have equal keys. Unequal rows have equal keys
+    too rarely to matter: two rows with probability 2^-35 if the draws were once in single
+    precision, else 2^-64.
     """
     bits = np.ascontiguousarray(block.draws).view(np.uint64)
     keys: NDArray[np.uint64] = np.sum(bits * _multipliers(bits.shape[1]), axis=1)
@@ -186,8 +179,9 @@ class PositiveWeights:
 
 def require_shared_weight(source: Source) -> None:
     """Raise an error if one row has all the weight: no multiplier then changes a statistic."""
-    # The weight of the pairs of different rows is 1 - sum of w^2 for weights that sum to 1.
-    if source.weighted and 1.0 - 1.0 / effective_weights(source) < LEAST_PAIR_WEIGHT:
+    # The weight of the pairs of different rows is 1 - sum of w^2 for weights that sum to 1. Below
+    # 1e-12 it is rounding error.
+    if source.weighted and 1.0 - 1.0 / effective_weights(source) < 1e-12:
         raise DegenerateError(
             "`log_weights` must leave at least two rows of positive weight; one row has all of it"
         )
@@ -231,7 +225,7 @@ class LargestDeviations:
         """A warning where one draw makes up most of a coordinate's variance."""
         coordinate = int(np.argmax(self._largest))
         part = float(self._largest[coordinate]) / self._total
-        if part <= MOST_OF_A_VARIANCE:
+        if part <= 0.5:
             return None
         return HeavyTailWarning(
             f"one row of `draws` makes up {part:.0%} of the variance of coordinate {coordinate}: "

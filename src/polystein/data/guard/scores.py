@@ -35,19 +35,12 @@ _KNOWN = 0.15
 _CLEAR = 6.0
 #: Products beyond this factor of -1 mean different units.
 _WILD = 100.0
-#: Most coordinates whose order is looked at: the search takes the cube of their number.
-_MOST_ORDERED = 300
 #: A border is near if the lowest hundredth of the draws comes this close to it, in units of the
 #: distance from there to the median.
 _NEAR = 0.2
-#: The scales of x and log x differ if the standard deviation is beyond this part of the mean.
-_SCALES_DIFFER = 0.25
-#: Scores explode if they grow by this factor from the middle of the draws to the border.
-_EXPLODES = 20.0
-#: Draws at which scores are compared with differences, and most coordinates that are.
-_DRAWS, _COORDINATES = 3, 100
-#: Steps of differences in units of the draws' standard deviation, and the error allowed.
-_STEP, _ALLOWED = 1e-4, 1e-3
+#: Draws at which scores are compared with differences of the log-density, whose steps are in units
+#: of the draws' standard deviation.
+_DRAWS, _STEP = 3, 1e-4
 
 
 class Look(NamedTuple):
@@ -160,8 +153,8 @@ def _flipped(look: Look) -> str | None:
 
 def _permuted(look: Look) -> str | None:
     """Another order of the scores' columns makes the products -1, and this order does not."""
-    dimension = look.draws.shape[1]
-    if look.verified or not 2 <= dimension <= _MOST_ORDERED:
+    # The search takes the cube of the number of coordinates.
+    if look.verified or not 2 <= look.draws.shape[1] <= 300:
         return None
     cross = look.away.T @ look.scores / len(look.away)
     if not np.isfinite(cross).all():
@@ -225,10 +218,10 @@ def _border(column: FloatArray, score: FloatArray, free: FloatArray, verified: b
 def _fits(free: FloatArray, column: FloatArray, score: FloatArray) -> bool:
     """Whether scores are those of the unconstrained values, where the two scales differ.
 
-    A column far from the border has nearly the same shape on both, and a sampler that is wrong
-    may fit by chance.
+    A column far from the border, with a standard deviation below a quarter of its mean, has nearly
+    the same shape on both, and a sampler that is wrong may fit by chance.
     """
-    if column.std() < _SCALES_DIFFER * column.mean():
+    if column.std() < 0.25 * column.mean():
         return False
     away = free - free.mean()
     mean, error = mean_and_error(np.column_stack([score, away * score + 1.0]))
@@ -244,12 +237,12 @@ def _comes_near(column: FloatArray) -> bool:
 
 
 def _explodes(column: FloatArray, score: FloatArray) -> bool:
-    """Whether scores grow as the draws approach 0 or 1, as those of c log(x) do."""
+    """Whether scores grow twentyfold as draws approach 0 or 1, as those of c log(x) do."""
     sizes = np.abs(score)
     border = np.minimum(column, 1.0 - column) if column.max() < 1.0 else column
     closest = np.argsort(border)[: max(5, len(border) // 100)]
     middle = float(np.median(sizes))
-    return bool(np.median(sizes[closest]) > _EXPLODES * max(middle, np.finfo(float).tiny))
+    return bool(np.median(sizes[closest]) > 20.0 * max(middle, np.finfo(float).tiny))
 
 
 def _wild_scales(look: Look) -> str | None:
@@ -290,13 +283,14 @@ def _contradiction(
     A coordinate contradicts if it does so at most of the draws that are looked at.
     """
     rows = np.linspace(0, len(draws) - 1, _DRAWS).astype(int)
-    columns = np.linspace(0, draws.shape[1] - 1, min(_COORDINATES, draws.shape[1])).astype(int)
+    # At most 100 coordinates are compared.
+    columns = np.linspace(0, draws.shape[1] - 1, min(100, draws.shape[1])).astype(int)
     spread = draws.std(axis=0)[columns]
     columns, spread = columns[spread > 0.0], spread[spread > 0.0]
     found, noise = _differences(log_density, draws[rows], columns, spread)
     given = scores[np.ix_(rows, columns)]
     size = np.abs(given - found) * spread
-    wrong = size > _ALLOWED * (1.0 + np.abs(found) * spread) + 10.0 * noise * spread
+    wrong = size > 1e-3 * (1.0 + np.abs(found) * spread) + 10.0 * noise * spread
     bad = wrong.sum(axis=0) * 2 > _DRAWS
     if not bad.any():
         return None
