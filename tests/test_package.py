@@ -4,6 +4,7 @@ import ast
 import graphlib
 import importlib
 import importlib.metadata
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -216,6 +217,19 @@ def test_tests_stay_within_400_lines() -> None:
     here = Path(__file__).parent
     lines = {path: len(path.read_text("utf-8").splitlines()) for path in here.rglob("*.py")}
     assert {path.relative_to(here): count for path, count in lines.items() if count > 400} == {}
+
+
+def test_the_floor_plan_names_what_there_is() -> None:
+    """Files in the tables of CONTRIBUTING.md exist, and protocols are where it says."""
+    text = (Path(__file__).parent.parent / "CONTRIBUTING.md").read_text("utf-8")
+    plan = text[text.index("## Where things go") : text.index("### Words")]
+    files = set(re.findall(r"`([a-z_]+/[a-z_/]+\.py)`", plan))
+    assert len(files) > 20
+    elsewhere = {"integration/test_stores.py", "tests/test_package.py"}
+    assert {name for name in files - elsewhere if not (PACKAGE / name).is_file()} == set()
+    for names, file in re.findall(r"^\| (`[A-Z].*?`) \| `(.*?)` \|", plan, re.MULTILINE):
+        source = (PACKAGE / file).read_text("utf-8")
+        assert [one for one in re.findall(r"`(\w+)`", names) if f"class {one}" not in source] == []
 
 
 @pytest.mark.processes
