@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from scipy import stats
 
 from polystein._lib.arrays import to_numpy
 from polystein.adapters.assemble import assemble, draws_array
@@ -128,7 +127,9 @@ def _require_density_on_the_line(distribution: Any) -> None:
             "`distribution` must be a frozen continuous distribution of SciPy, as in "
             f"`scipy.stats.norm(0, 1)`; got a {type_name(distribution)}"
         )
-    if isinstance(distribution, stats.rv_continuous):
+    from scipy.stats import rv_continuous  # takes a third of the time of importing polystein
+
+    if isinstance(distribution, rv_continuous):
         raise InputError(
             f"`distribution` must be frozen; got {type_name(distribution)}: call it, as in "
             "`scipy.stats.norm(0, 1)`"
