@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
@@ -112,13 +112,8 @@ class Serial(Executor):
         size: int,
     ) -> None:
         """Feed every block, of at most `size` rows, to every accumulator."""
-        _keep_freed_memory()
-        # Overflow becomes infinity, which is reported where sums are used.
-        with np.errstate(over="ignore", invalid="ignore"):
-            for block in _read_blocks(source, rows, size):
-                for accumulator in accumulators:
-                    accumulator.update(block)
-                tick(len(block.draws))
+        updates = [accumulator.update for accumulator in accumulators]
+        _visit(_read_blocks(source, rows, size), updates, tick)
 
 
 _Part = TypeVar("_Part")
@@ -179,9 +174,7 @@ def run_pass(
     executor = SERIAL if source.sequential else given
     tick = tick or _TICK.get() or Tick()
     size = max(least, _size(source.layout, most, many_steps))
-    # BLAS uses one thread for the products of few numbers anyway.
-    few = source.layout.total * source.layout.dimension < _WORTH_A_LIMIT
-    with nullcontext() if few else one_blas_thread():
+    with _few_blas_threads(source.layout):
         executor.run(source, list(rows), accumulators, tick, size)
 
 
@@ -194,23 +187,9 @@ def visit_blocks(
     most: int | None = None,
 ) -> None:
     """Hand over the blocks of the chosen rows in time order, to what cannot be merged."""
-    run_pass(source, rows, _Visitor(visit), executor=SERIAL, tick=tick, most=most)
-
-
-@dataclass(frozen=True)
-class _Visitor:
-    """An accumulator for serial passes only."""
-
-    visit: Callable[[Block], object]
-
-    def update(self, block: Block) -> None:
-        self.visit(block)
-
-    def zero(self) -> _Visitor:
-        raise NotImplementedError
-
-    def merge(self, other: _Visitor) -> _Visitor:
-        raise NotImplementedError
+    tick = tick or _TICK.get() or Tick()
+    with _few_blas_threads(source.layout):
+        _visit(_read_blocks(source, rows, _size(source.layout, most)), [visit], tick)
 
 
 def on_threads(work: Callable[[_Part], _Found], parts: Iterable[_Part]) -> list[_Found]:
@@ -224,6 +203,12 @@ def on_threads(work: Callable[[_Part], _Found], parts: Iterable[_Part]) -> list[
         return list(pool.map(work, parts))
 
 
+def _few_blas_threads(layout: Layout) -> AbstractContextManager[None]:
+    """One thread for BLAS, where a pass takes longer than setting that."""
+    many = layout.total * layout.dimension >= _WORTH_A_LIMIT
+    return one_blas_thread() if many else nullcontext()
+
+
 @cache
 def _keep_freed_memory() -> None:
     """Let the allocator keep what is freed, once for the whole process.
@@ -235,6 +220,21 @@ def _keep_freed_memory() -> None:
     Other allocators do not mind.
     """
     np.empty(_KEPT)
+
+
+def _visit(
+    blocks: Iterable[Block],
+    visits: Sequence[Callable[[Block], object]],
+    tick: Callable[[int], None],
+) -> None:
+    """Hand over one block after the other."""
+    _keep_freed_memory()
+    # Overflow becomes infinity, which is reported where sums are used.
+    with np.errstate(over="ignore", invalid="ignore"):
+        for block in blocks:
+            for visit in visits:
+                visit(block)
+            tick(len(block.draws))
 
 
 def block_rows(dimension: int) -> int:
