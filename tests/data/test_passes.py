@@ -109,7 +109,8 @@ def test_blocks_are_visited_one_after_the_other() -> None:
     sample = ps.Sample(draws, scores)
     recorder, counted = Recorder(), []
     tick = Tick(lambda *done: counted.append(done), len(draws))
-    visit_blocks(sample, every_row(sample), recorder.update, tick)
+    with executed_by(SERIAL, tick):
+        visit_blocks(sample, every_row(sample), recorder.update)
     assert [block.start for block in recorder.blocks] == [0, block_rows(2), 2 * block_rows(2)]
     assert np.array_equal(joined(recorder.blocks), draws)
     done = (block_rows(2), 2 * block_rows(2), len(draws))
@@ -180,7 +181,8 @@ def test_progress_grows_up_to_the_total(executor: Any, monkeypatch: pytest.Monke
     told: list[tuple[int, int]] = []
     tick = Tick(lambda *done: told.append(done), 200)
     for _ in range(2):
-        run_pass(sample, every_row(sample), WeightSums(), executor=executor, tick=tick)
+        with executed_by(executor, tick):
+            run_pass(sample, every_row(sample), WeightSums())
     assert {total for _, total in told} == {200}
     done = [rows for rows, _ in told]
     assert np.all(np.diff(done) > 0)
@@ -209,7 +211,8 @@ def test_progress_is_told_by_one_thread_at_a_time() -> None:
 
     sample = ps.Sample(*arbitrary_rows(400, 2))
     tick = Tick(progress, 400)
-    run_pass(sample, every_row(sample), executor=Threads(8, 1), tick=tick, most=4)
+    with executed_by(Threads(8, 1), tick):
+        run_pass(sample, every_row(sample), most=4)
     assert told == list(range(4, 401, 4))
 
 

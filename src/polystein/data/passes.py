@@ -88,10 +88,11 @@ class Tick:
 
     def __call__(self, rows: int) -> None:
         """Count further rows."""
+        if self._progress is None:
+            return
         with self._lock:
             self._done += rows
-            if self._progress is not None:
-                self._progress(min(self._done, self._total), self._total)
+            self._progress(min(self._done, self._total), self._total)
 
     def finish(self) -> None:
         """Say that everything is done, also what turned out not to be needed."""
@@ -118,14 +119,14 @@ class Serial(Executor):
 
 _Part = TypeVar("_Part")
 _Found = TypeVar("_Found")
-SERIAL = Serial()
+SERIAL, UNCOUNTED = Serial(), Tick()
 _EXECUTOR: ContextVar[Executor] = ContextVar("executor", default=SERIAL)
-_TICK: ContextVar[Tick | None] = ContextVar("tick", default=None)
+_TICK: ContextVar[Tick] = ContextVar("tick", default=UNCOUNTED)
 
 
 @contextmanager
-def executed_by(executor: Executor, tick: Tick | None = None) -> Iterator[None]:
-    """A context whose passes are run by an executor, and are counted if they are not already."""
+def executed_by(executor: Executor, tick: Tick = UNCOUNTED) -> Iterator[None]:
+    """A context whose passes are run by an executor and counted by a tick."""
     tokens = _EXECUTOR.set(executor), _TICK.set(tick)
     try:
         yield
@@ -137,11 +138,8 @@ def executed_by(executor: Executor, tick: Tick | None = None) -> Iterator[None]:
 @contextmanager
 def uncounted() -> Iterator[None]:
     """A context whose passes are no progress: they read rows that are counted elsewhere."""
-    token = _TICK.set(None)
-    try:
+    with executed_by(_EXECUTOR.get(), UNCOUNTED):
         yield
-    finally:
-        _TICK.reset(token)
 
 
 def cores() -> int:
@@ -154,7 +152,6 @@ def run_pass(
     rows: Iterable[Rows],
     *accumulators: Accumulator,
     executor: Executor | None = None,
-    tick: Tick | None = None,
     most: int | None = None,
     least: int = 1,
     many_steps: bool = False,
@@ -172,24 +169,21 @@ def run_pass(
     # What can only be read from the first row to the last cannot be read by several threads.
     given: Executor = executor or source.executor or _EXECUTOR.get()
     executor = SERIAL if source.sequential else given
-    tick = tick or _TICK.get() or Tick()
     size = max(least, _size(source.layout, most, many_steps))
     with _few_blas_threads(source.layout):
-        executor.run(source, list(rows), accumulators, tick, size)
+        executor.run(source, list(rows), accumulators, _TICK.get(), size)
 
 
 def visit_blocks(
     source: Source,
     rows: Iterable[Rows],
     visit: Callable[[Block], object],
-    tick: Tick | None = None,
     *,
     most: int | None = None,
 ) -> None:
     """Hand over the blocks of the chosen rows in time order, to what cannot be merged."""
-    tick = tick or _TICK.get() or Tick()
     with _few_blas_threads(source.layout):
-        _visit(_read_blocks(source, rows, _size(source.layout, most)), [visit], tick)
+        _visit(_read_blocks(source, rows, _size(source.layout, most)), [visit], _TICK.get())
 
 
 def on_threads(work: Callable[[_Part], _Found], parts: Iterable[_Part]) -> list[_Found]:

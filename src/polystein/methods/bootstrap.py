@@ -7,7 +7,7 @@ import numpy as np
 from polystein._lib.arguments import replicates_of
 from polystein._lib.numerics import finite
 from polystein.data.guard.rows import forbid_duplicates, require_shared_weight
-from polystein.data.passes import Tick, every_row, visit_blocks
+from polystein.data.passes import every_row, visit_blocks
 from polystein.data.sample import as_source
 from polystein.data.source import Block, Source
 from polystein.errors import DegenerateError, InputError
@@ -21,6 +21,7 @@ from polystein.methods.wild_bootstrap import (
 )
 from polystein.results.evidence import Evidence
 from polystein.results.result import GofResult
+from polystein.scale.threads import working
 from polystein.stein.basis import Basis, Monomial
 from polystein.stein.moments import stein_moments
 from polystein.stein.operator import Operator, operator_for
@@ -166,13 +167,13 @@ def wild_replicates(
     """
     operator = operator_for(structure)
     parts = _parts(source.layout.dimension, basis, operator, count)
-    tick = Tick(progress, len(parts) * source.layout.total)
     squares, diagonals = np.zeros(count), np.zeros(count)
-    for part in parts:
-        sums = _PartSums(basis, operator, part, count, multipliers(count, seed, length))
-        visit_blocks(source, every_row(source), sums.add, tick)
-        squares += sums.squared_norms()
-        diagonals += sums.diagonals()
+    with working(source, None, progress, reads=len(parts)):
+        for part in parts:
+            sums = _PartSums(basis, operator, part, count, multipliers(count, seed, length))
+            visit_blocks(source, every_row(source), sums.add)
+            squares += sums.squared_norms()
+            diagonals += sums.diagonals()
     finite(float(squares.max()), "a bootstrap replicate")
     return squares, diagonals
 

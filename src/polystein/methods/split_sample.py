@@ -17,7 +17,6 @@ from polystein.data.guard.chains import require_time_along_chains
 from polystein.data.guard.rows import PositiveWeights, RowKeys, refuse_repeats
 from polystein.data.passes import (
     Accumulator,
-    Tick,
     every_row,
     rows_of_few_columns,
     rows_of_many_arrays,
@@ -110,7 +109,6 @@ def split_rows(
     *,
     standardise: Standardise = False,
     repeats: int = 1,
-    tick: Tick | None = None,
     beside: Sequence[Accumulator] = (),
 ) -> Iterator[DividedRows]:
     """Give every row its role, once or for each of several repeats.

@@ -9,6 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
+from polystein._lib.arguments import one_of
 from polystein._lib.numerics import finite
 from polystein.data.coordinates import RAW, Frame
 from polystein.data.passes import run_pass
@@ -134,6 +135,7 @@ def fit_witness(
     ``count``, the number of rows, decides between the primal and the dual form,
     which give the same features up to one common factor.
     """
+    one_of(structure, Structure, "structure")
     rows = list(rows)
     if structure == "full" and dual_is_cheaper(count, source.layout.dimension, basis.order):
         dual = fit_dual(source, rows, basis, frame, count)

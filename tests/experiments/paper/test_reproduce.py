@@ -20,6 +20,7 @@ def rows_of(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(stream))
 
 
+@pytest.mark.filterwarnings("ignore::polystein.errors.HeavyTailWarning")
 @pytest.mark.usefixtures("small_snr")
 def test_snr_and_appendix_share_a_page(tmp_path: Path) -> None:
     options = Options(tmp_path, 0, lambda _: nullcontext(), jobs=2, replicates=2)
