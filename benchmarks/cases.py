@@ -58,6 +58,14 @@ def closed_form(draws: Array, scores: Array, seed: int) -> object:
     return ps.lambda_psd_test(draws, scores, order=ORDER, weights=ps.ClosedForm(), rng=seed)
 
 
+def psd_test(draws: Array, scores: Array, seed: int) -> object:
+    return ps.psd_test(draws, scores, order=ORDER, rng=seed)
+
+
+def order_0(draws: Array, scores: Array, seed: int) -> object:
+    return ps.lambda_psd_test(draws, scores, order=0, rng=seed)
+
+
 def cross_entropy(draws: Array, scores: Array, seed: int) -> object:
     return ps.lambda_psd_test(draws, scores, order=ORDER, weights=ps.CrossEntropy(), rng=seed)
 
@@ -97,6 +105,8 @@ MILLION, TENTH = (1_000_000, 16), (100_000, 16)
 
 CASES = [
     Timed("psd-million", MILLION, psd, TENTH),
+    Timed("test-psd-1000", (1000, 16), psd_test),
+    Timed("test-order-0", (10_000, 16), order_0),
     Timed("lambda-closed-form-1000", (1000, 16), closed_form),
     Timed("lambda-cross-entropy-1000", (1000, 16), cross_entropy),
     Timed("lambda-closed-form-million", MILLION, closed_form, TENTH),
