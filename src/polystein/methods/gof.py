@@ -148,11 +148,11 @@ def psd_test(
     notes, results = first_notes(source, split, variance), []
     reads = expected_reads(source, split, standardise, repeats)
     with working(source, n_jobs, progress, reads):
-        # Randomly split the rows into D_tr and D_te
+        # Split the rows, by default at random, into D_tr and D_te
         for rows in split_rows(source, split, rng, notes, standardise=standardise, repeats=repeats):
-            # Training: the maximiser of Proposition 3.2
-            witness = _fit(rows, functions, structure, "witness", "weights")
-            rows = with_training_gap(rows, witness)
+            # Training: Stein moments of D_tr, and the maximiser of Proposition 3.2
+            witness = _fit(rows, functions, structure, *TRAINING)
+            rows = with_training_gap(rows, witness)  # for chains; not in the paper
 
             # Testing: u on D_te and its z-statistic
             results.append(z_test(rows, witness, None, variance, alternative, settings))
@@ -256,35 +256,35 @@ def lambda_psd_test(
     notes, results = first_notes(source, split, variance), []
     reads = expected_reads(source, split, standardise, repeats)
     with working(source, n_jobs, progress, reads):
-        # Randomly split the rows into D_1, D_2 and D_te
+        # Split the rows, by default at random, into D_1, D_2 and D_te
         for rows in split_rows(source, split, rng, notes, standardise=standardise, repeats=repeats):
-            if resolution != "order":
-                # Section 4.4: finer weights, which are folded into the witness
-                primal = fit_matrices(
-                    source, rows.partition.rows("witness"), functions, structure, frame=rows.frame
-                )
-                d_2 = list(rows.partition.rows("weights"))
-                finer = FinerWeights(source, d_2, primal, weights, rows.streams.weights)
-                factors = finer.factors(resolution)
-                folded, ones = primal.scaled(factors), np.ones(order + 1)
-                rows = with_training_gap(rows, folded)
-                result = z_test(rows, folded, ones, variance, alternative, settings)
-                results.append(with_finer_weights(result, rows, folded, factors, resolution))
-                continue
-            if order == 0:
-                # The only feature has the weight 1, so that all training rows go to the witness
-                witness, chosen = _fit(rows, functions, structure, *TRAINING), np.ones(1)
-            else:
+            d_2 = list(rows.partition.rows("weights"))
+            if resolution == "order" and order > 0:
                 # Training (stage 1): the maximiser of Proposition 3.2 on D_1
                 witness = _fit(rows, functions, structure, "witness")
 
-                # Training (stage 2): lambda from the features G of D_2
-                moments = feature_moments(source, rows.partition.rows("weights"), witness)
+                # Training (stage 2): lambda from the moments of the features G of D_2
+                moments = feature_moments(source, d_2, witness)
                 chosen = weights.solve(moments, rows.streams.weights)
-            rows = with_training_gap(rows, witness)
+            elif resolution == "order":
+                # The only feature has the weight 1, so that all training rows go to the witness
+                witness, chosen = _fit(rows, functions, structure, *TRAINING), np.ones(1)
+            else:
+                # Section 4.4: finer weights, also from D_2, which are folded into the witness
+                primal = fit_matrices(
+                    source, rows.partition.rows("witness"), functions, structure, frame=rows.frame
+                )
+                finer = FinerWeights(source, d_2, primal, weights, rows.streams.weights)
+                factors = finer.factors(resolution)
+                witness = folded = primal.scaled(factors)
+                chosen = np.ones(order + 1)
+            rows = with_training_gap(rows, witness)  # for chains; not in the paper
 
             # Testing: u on D_te and its z-statistic
-            results.append(z_test(rows, witness, chosen, variance, alternative, settings))
+            result = z_test(rows, witness, chosen, variance, alternative, settings)
+            if resolution != "order":
+                result = with_finer_weights(result, rows, folded, factors, resolution)
+            results.append(result)
     return combine_splits(results, notes)
 
 
@@ -296,7 +296,7 @@ def _settings(
     weights: Weights | None,
     standardise: Standardise,
 ) -> dict[str, Any]:
-    """The options, as words and numbers."""
+    """The options, in a form that JSON can hold."""
     return {
         "order": basis.order,
         "basis": type(basis).__name__,
@@ -324,12 +324,13 @@ def z_test(
 ) -> GofResult:
     """z = mean(u) / se(u) on the test rows, its p-value, and what each feature adds to it.
 
-    u(x) = sum_i lambda_i <A_i, Phi_i(x)> + lambda_{Q+1} b's(x), where lambda is 1 for PSD, whose
-    ``weights`` are None. For independent rows the standard error is s_u / sqrt(n).
+    u(x) = sum_i lambda_i <A_i, Phi_i(x)> + lambda_{Q+1} b^T s(x), where lambda is 1 for PSD,
+    whose ``weights`` are None. For independent rows the standard error is s_u / sqrt(n_test).
     """
     source, partition, names = rows.source, rows.partition, witness.names
     n_test = partition.count("test")
     chosen = np.ones(len(names)) if weights is None else weights
+    # The columns are u and then its features.
     columns = ProjectedTestRows(
         witness,
         variance.accumulator(source.layout.lengths, 1 + chosen.size),
@@ -365,7 +366,7 @@ def z_test(
 
 
 def combine_splits(results: Sequence[GofResult], notes: Notes) -> GofResult:
-    """The result, or that of the median statistic with a p-value for all splits together."""
+    """The result of one split; of several, that with the median statistic and a joint p-value."""
     notes.emit()
     if len(results) == 1:
         return replace(results[0], warnings=notes.messages) if notes.messages else results[0]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import ClassVar, NamedTuple, Protocol
@@ -267,7 +267,9 @@ def basis_for(name: BasisName, order: int, *, standardise: bool) -> Basis:
             f"`standardise` must be True or 'whiten' for `basis={name!r}`, which is made for draws "
             "of mean 0 and variance 1; got False"
         )
-    return Hermite(order) if name == "hermite" else BoundedHermite(order)
+    bases: dict[BasisName, Callable[[int], Basis]]
+    bases = {"hermite": Hermite, "bounded-hermite": BoundedHermite}
+    return bases[name](order)
 
 
 _monomial = lru_cache(maxsize=16)(Monomial)

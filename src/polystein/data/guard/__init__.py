@@ -1,5 +1,6 @@
-"""The guard: is this input what it is taken for? All checks of draws and scores live here.
+"""The guard, which asks whether draws and scores are what they are taken for.
 
 `chains` looks at axes and at chains that are stuck, `rows` at repeats, weights and single draws,
-`pairing` at whether scores belong to the draws beside them, and `scores` at their values.
+`pairing` at whether scores belong to the draws beside them, and `scores` at their values. Shapes,
+dtypes and finite values are checked before, where draws come in (`data/sample`, `data/source`).
 """
