@@ -189,6 +189,22 @@ def test_progress_grows_up_to_the_total(executor: Any, monkeypatch: pytest.Monke
     assert (done[0], done[-1]) == (7, 200) if executor == SERIAL else done[-1] == 200
 
 
+def test_progress_may_read_rows_itself() -> None:
+    """What it reads is neither counted nor waited for."""
+    draws = np.random.default_rng(0).standard_normal((300, 2))
+    alone: list[tuple[int, int]] = []
+    ps.psd_test(draws, -draws, order=1, rng=0, progress=lambda *done: alone.append(done))
+    told: list[tuple[int, int]] = []
+
+    def progress(done: int, total: int) -> None:
+        ps.SteinMoments(1).update(draws[:50], -draws[:50])
+        ps.effects(draws[:200], -draws[:200], iid=True)
+        told.append((done, total))
+
+    ps.psd_test(draws, -draws, order=1, rng=0, progress=progress)
+    assert told == alone
+
+
 def test_progress_never_goes_beyond_the_total() -> None:
     told: list[tuple[int, int]] = []
     tick = Tick(lambda *done: told.append(done), 10)

@@ -14,7 +14,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
-from threading import Lock
+from threading import RLock
 from typing import Protocol, Self, TypeVar
 
 import numpy as np
@@ -84,13 +84,13 @@ class Tick:
     def __init__(self, progress: Progress | None = None, total: int = 0) -> None:
         require_progress(progress)
         self._progress, self._total, self._done = progress, total, 0
-        self._lock = Lock()
+        self._lock = RLock()
 
     def __call__(self, rows: int) -> None:
         """Count further rows."""
         if self._progress is None:
             return
-        with self._lock:
+        with self._lock, executed_by(SERIAL):  # what `progress` reads itself is not counted
             self._done += rows
             self._progress(min(self._done, self._total), self._total)
 

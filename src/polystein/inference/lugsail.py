@@ -24,7 +24,7 @@ from polystein.types import FloatArray
 
 
 class ChainHalves(NamedTuple):
-    """Test rows ``start:stop`` of a chain, divided into halves of batches, the first is ``first``.
+    """Test rows ``start:stop`` of a chain, in halves of batches numbered from ``first`` on.
 
     Two neighbouring halves make a batch, unless batches are whole (`LugsailBatches`).
     """

@@ -307,7 +307,7 @@ def extrapolated(
 
 
 def _first_flat(means: FloatArray, errors: FloatArray, first: int) -> int:
-    """The first length after which V_L does not grow; the last one qualifies always."""
+    """The first length after which V_L does not grow; the last one always qualifies."""
     for level in range(first, means.size):
         later = slice(level + 1, None)
         if (means[later] <= (1.0 + FLAT) * means[level] + errors[later]).all():

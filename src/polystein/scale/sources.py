@@ -203,7 +203,8 @@ class Spill:
         """The rows in parts ``low:high``, each with whether its scores were written."""
         known = self._known[chain][start:stop].copy()  # another thread may write meanwhile
         bounds = [0, *(np.flatnonzero(np.diff(known)) + 1).tolist(), stop - start]
-        return [(start + low, start + high, bool(known[low])) for low, high in pairwise(bounds)]
+        parts = [(low, high) for low, high in pairwise(bounds) if low < high]
+        return [(start + low, start + high, bool(known[low])) for low, high in parts]
 
     def read(self, chain: int, start: int, stop: int) -> FloatArray:
         """Scores that were written."""

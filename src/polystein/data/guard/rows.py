@@ -13,7 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polystein.data.coordinates import Frame
-from polystein.data.passes import cores, every_row, on_threads, rows_of_few_columns, run_pass
+from polystein.data.passes import (
+    cores,
+    every_row,
+    on_threads,
+    rows_of_few_columns,
+    run_pass,
+    uncounted,
+)
 from polystein.data.source import Block, Layout, Rows, Source, chosen_rows
 from polystein.data.split import LEAST_ROWS, Partition
 from polystein.data.weight_sums import effective_weights
@@ -46,7 +53,8 @@ def refuse_repeats(source: Source, first_coordinates: RowKeys) -> None:
     if first_coordinates.repeats() <= allowed:
         return
     hashes = RowKeys(_hashes)
-    run_pass(source, every_row(source), hashes)
+    with uncounted():
+        run_pass(source, every_row(source), hashes)
     repeats = hashes.repeats()
     if repeats > allowed:
         raise InputError(

@@ -13,7 +13,13 @@ from polystein._lib.numerics import TINY, kish_size, summed_products
 from polystein._lib.segments import Segments
 from polystein.data.coordinates import Frame
 from polystein.data.guard.rows import LargestDeviations
-from polystein.data.passes import Accumulator, every_row, rows_of_many_arrays, run_pass
+from polystein.data.passes import (
+    Accumulator,
+    every_row,
+    rows_of_many_arrays,
+    run_pass,
+    uncounted,
+)
 from polystein.data.source import Block, Source
 from polystein.inference.columns import segment_sums
 from polystein.inference.memory import Joining, joinings
@@ -168,7 +174,8 @@ class BatchSums:
         self._pairs = self._pass.pairs = {}  # their memory is needed
         dimension = self.source.layout.dimension
         again = BatchPass(self.frame, self.basis, self.batches, dimension, jobs, None)
-        run_pass(self.source, every_row(self.source), again)
+        with uncounted():
+            run_pass(self.source, every_row(self.source), again)
         self._pairs = again.pairs
 
     def _pair_jobs(self, orders: tuple[int, ...]) -> list[PairJob]:
