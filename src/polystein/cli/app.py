@@ -168,7 +168,7 @@ def run_check(
     tolerance: Annotated[
         float | None,
         typer.Option(
-            help="How far off the draws may be: means by so many sd, sds by this fraction. Exit "
+            help="How far off the draws may be: means by this many sd, sds by this fraction. Exit "
             "codes then say whether they are within it."
         ),
     ] = None,

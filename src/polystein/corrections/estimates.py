@@ -44,11 +44,11 @@ FEWEST_ROWS = 20
 CANCELLED = 1e-12
 #: Above this reliability no further features are tried.
 RELIABLE_ENOUGH = 0.9999
-#: All d^2 products are tried with so many rows for each ...
+#: All d^2 products are tried with this many rows for each ...
 ROWS_PER_PRODUCT = 10
-#: ... and if their matrix takes at most so many multiplications.
+#: ... and if their matrix takes at most this many multiplications.
 MOST_MULTIPLICATIONS = 2e10
-#: Matrices of designs take at most so many numbers at once, 256 MiB. Others wait for another pass.
+#: Matrices of designs take at most this many numbers at once, 256 MiB; others wait for a pass.
 MATRIX_NUMBERS = 2**25
 #: Columns whose variances an estimate needs: plain, corrected, bias, error.
 COLUMNS = 4

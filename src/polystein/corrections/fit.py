@@ -26,11 +26,11 @@ ROWS_FOR_NO_RIDGE = 4
 #: This part of their mean square counts as variance, too, or rounding would: draws that are far off
 #: have features that hardly vary beside their mean.
 SQUARE_PART = 1e-5
-#: Features leave at least one part in so many of the constant unexplained. Draws may be so narrow,
+#: Features leave at least 1 part in this many of the constant unexplained. Draws may be so narrow,
 #: or so far from the target, that an intercept would be an extrapolation. Of a target with heavy
 #: tails, features of high powers do not have mean 0, and may even add up to the constant.
 MOST_EXTRAPOLATION = 1e7
-#: A set of features needs so many rows for each of them.
+#: A set of features needs this many rows for each of them.
 ROWS_PER_FEATURE = 4
 #: More features are taken only if they lower the variance out of fold by more than this part ...
 WORTH = 0.02

@@ -14,7 +14,7 @@ from polystein.data.coordinates import Frame
 from polystein.data.source import Block, Layout
 from polystein.types import FloatArray
 
-#: Rows are cut into so many stretches, each of which is left out once to choose features.
+#: Rows are cut into this many stretches, each of which is left out once to choose features.
 FOLDS = 5
 
 
@@ -76,7 +76,7 @@ class GramPass:
 
 
 def in_groups(designs: Sequence[Design], numbers: int) -> Iterator[list[Design]]:
-    """Designs in groups whose matrices take at most so many numbers together, at least one each."""
+    """Groups of one or more designs, whose matrices take at most this many numbers together."""
     group: list[Design] = []
     held = 0
     for design in designs:

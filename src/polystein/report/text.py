@@ -104,7 +104,7 @@ def draws_words(result: GofResult) -> str:
 def chains_words(result: GofResult, letters: int = 20) -> str:
     """The worst R-hat and ESS of draws and scores, and divergences; empty without chains.
 
-    Names of parameters have at most so many letters.
+    Names of parameters have at most this many letters.
     """
     found = result.diagnostics
     if found is None:

@@ -13,15 +13,15 @@ from polystein._lib.segments import Cuts, Segments
 from polystein.data.source import Block, Layout
 from polystein.types import FloatArray
 
-#: Batches have at least so many rows, so that sums are less skewed.
+#: Batches have at least this many rows, so that sums are less skewed.
 FEWEST_ROWS = 4
 #: More batches of independent rows make the flips dearer and the verdict hardly better.
 MOST_BATCHES = 250
 #: A chain of four is cut into 64 batches, which halve five times.
 MOST_BATCHES_OF_CHAINS = 256
-#: From so many chains on the batches are chains, which are independent whatever they remember ...
+#: From this many chains on the batches are chains, which are independent whatever they remember ...
 MANY_CHAINS = 32
-#: ... and from so many on if they are too short to tell how long they remember.
+#: ... and from this many on if they are too short to tell how long they remember.
 MANY_SHORT_CHAINS, SHORT_CHAIN = 16, 64
 
 
@@ -55,7 +55,7 @@ def cut(layout: Layout, *, chains: bool) -> Batches:
 
 
 def chains_are_batches(layout: Layout) -> bool:
-    """Whether there are so many chains, or so many short ones, that they are the batches."""
+    """Whether chains are the batches, as there are many of them, or many short ones."""
     count = len(layout.lengths)
     short = min(layout.lengths) < SHORT_CHAIN
     return count >= MANY_CHAINS or (short and count >= MANY_SHORT_CHAINS)

@@ -99,7 +99,7 @@ def check(
         Whether the rows of (n, d) draws are independent. They are then split at random.
         Do not set it for shuffled or thinned chains.
     tolerance : float, optional
-        How far off the draws may be: every mean by so many standard deviations of the target, every
+        How far off the draws may be: every mean by this many sds of the target, every
         sd by this part. ``result.tolerance`` then says whether they are "within" it, "beyond" it,
         or whether that is "undecided", beside the verdict and the p-value.
     n_jobs : int, optional

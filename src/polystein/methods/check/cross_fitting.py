@@ -27,9 +27,9 @@ from polystein.stein.witness import (
 
 #: Training rows are cut into this many parts; each is projected on a witness of the others.
 FOLDS = 4
-#: From so many chains on, a fold has chains of its own instead of a part of every chain.
+#: From this many chains on, a fold has chains of its own instead of a part of every chain.
 MANY_STRETCHES = 16
-#: About so many rows are projected to weigh the orders; more would hardly move the weights.
+#: About this many rows are projected to weigh the orders; more would hardly move the weights.
 MOST_CROSS_FITTED = 2**17
 
 

@@ -25,12 +25,12 @@ FEWEST_BATCHES = 8
 #: the tails, whose functions need as many.
 FEWEST_FOR_SPREADS = 120
 #: Chains that remember visit a tail for several batches. For spreads and tails they must be worth
-#: so many independent rows, twice as many as independent rows need: memory is not known exactly.
+#: this many independent rows, twice as many as independent rows need: memory is not known exactly.
 FEWEST_ROWS_FOR_SPREADS = 960.0
 #: Overall spreads reject too often on fewer batches than this (0.08 on 12).
 FEWEST_FOR_TRACES = 32
-#: The memory of a quadratic form is known well enough if chains are worth so many independent rows
-#: for each coordinate (Hotelling's rejects 0.10 instead of 0.05 on 3.3).
+#: The autocorrelation of a quadratic form is known well enough if chains are worth this many
+#: independent rows for each coordinate (Hotelling's rejects 0.10 instead of 0.05 on 3.3).
 FEWEST_INDEPENDENT_A_COORDINATE = 8.0
 #: Features of which this little of the variance is seen by the longest batches are not judged.
 LEAST_DEFLATION = 0.3

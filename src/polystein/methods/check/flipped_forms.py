@@ -43,7 +43,7 @@ class FlippedForm:
         self.short = chains and self.worth < FEWEST_INDEPENDENT_A_COORDINATE * form.coordinates
         #: Whether it is judged: it varies, on enough batches that are long enough.
         self.moves = not (self.slow or few or self.short) and self._law.variance > 0.0
-        #: Flips cost no more than those of so many features.
+        #: Flips cost no more than those of this many features.
         self.features = self._joining.count
 
     @property

@@ -32,9 +32,9 @@ from polystein.types import FloatArray
 #: Statistics on the same flips: those of a family of features, or a quadratic form.
 Judged: TypeAlias = FlippedFamily | FlippedForm
 #: Patterns of signs, that of the draws as they are included: the p-value is a multiple of 1/500.
-#: Where it is near a level that people use, the flips go on until so many.
+#: Where it is near a level that people use, the flips go on until this many.
 FIRST_PATTERNS, FURTHER_PATTERNS = 500, (2_000, 6_000, 20_000)
-#: Flips beyond the first take at most so many multiplications: a few seconds.
+#: Flips beyond the first take at most this many multiplications: a few seconds.
 MOST_PRODUCTS = 2**35
 #: So many patterns are tried at once.
 _PATTERNS_AT_ONCE = 1_000

@@ -35,7 +35,7 @@ from polystein.types import FloatArray
 _ROUNDING = 1e-13
 #: Products of pairs that are worked on at once.
 _NUMBERS_AT_ONCE = 2**20
-#: A factor has few columns if there are so many times as many batches.
+#: A factor has few columns if there are this many times as many batches.
 _FEW_COLUMNS = 2
 
 

@@ -41,9 +41,9 @@ CORRELATED: Mapping[str, tuple[float, float]] = {
 #: Total correlations of the scores, in nats a coordinate, from which on the shares change, and from
 #: which on they are those of correlated coordinates.
 LEAST_CORRELATION, MOST_CORRELATION = 0.02, 0.06
-#: Traces have their whole share of the level from so many coordinates on.
+#: Traces have their whole share of the level from this many coordinates on.
 MANY_COORDINATES = 8
-#: Hotelling's statistic needs so many rows for each coordinate.
+#: Hotelling's statistic needs this many rows for each coordinate.
 FEWEST_ROWS_A_COORDINATE = 2.0
 
 
@@ -82,7 +82,7 @@ class Shares:
         return self._coordinates / (4.0 * rows)
 
     def clearly_correlated(self, independent_rows: float) -> bool:
-        """Whether chance does not explain the correlation of rows worth so many independent ones.
+        """Whether chance does not explain the correlation of rows worth this many independent ones.
 
         Products of two coordinates forget twice as fast as the coordinates.
         """

@@ -49,15 +49,15 @@ from polystein.methods.split_sample import (
 from polystein.results.evidence import Abstention, Arm, Part
 from polystein.types import FloatArray
 
-#: Test rows stay so many memories away from training rows; nearer than one is too near.
+#: Test rows stay this many memories away from training rows; nearer than one is too near.
 GAP_MEMORIES, LEAST_GAP_MEMORIES = 3.0, 1.0
-#: Batches of test rows have so many memories if there are enough rows for it, ...
+#: Batches of test rows have this many memories if there are enough rows for it, ...
 BATCH_MEMORIES = 4.0
-#: ... and every chain has so many of them, all chains together neither fewer nor more than these.
+#: ... and every chain has this many of them, all chains together neither fewer nor more than these.
 FEWEST_A_CHAIN, FEWEST_BATCHES, MOST_BATCHES = 4, 16, 128
 #: With a coordinate worth fewer training rows, memory cannot be told from chance.
 LEAST_TRAINING_ESS = 30.0
-#: Halves of batches have at least so many rows.
+#: Halves of batches have at least this many rows.
 FEWEST_ROWS = 2
 
 

@@ -30,7 +30,7 @@ from polystein.types import FloatArray
 LARGEST_RHAT, LEAST_ESS = 1.05, 100.0
 #: More divergences than this share of the draws leave parts of the target unexplored.
 LARGEST_DIVERGENT_SHARE = 0.001
-#: A first ranking takes at least so many rows, evenly spaced, and so many of each chain ...
+#: A first ranking takes at least this many rows, evenly spaced, and this many of each chain ...
 FEWEST_ROWS, FEWEST_ROWS_OF_CHAIN = 1_000, 50
 #: ... and coordinates beyond these bounds are then ranked whole.
 _SUSPECT_RHAT, _SUSPECT_ESS = 1.03, 2.0 * LEAST_ESS
