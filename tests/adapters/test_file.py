@@ -36,6 +36,15 @@ def test_npz_holds_draws_and_scores(run: Run, bad: np.ndarray) -> None:
     assert run("test", "both.npz").code == 1
 
 
+def test_a_single_array_is_no_archive(run: Run, bad: np.ndarray) -> None:
+    """A renamed .npy would be taken for draws and scores at once."""
+    with Path("draws.npz").open("wb") as stream:
+        np.save(stream, bad)
+    done = run("check", "draws.npz")
+    assert done.code == 2
+    assert "which holds a single array. Name it .npy." in " ".join(done.err.split())
+
+
 def test_npz_may_hold_log_weights(run: Run) -> None:
     """Draws that are too wide, with the weights that put them right, and without."""
     rng = np.random.default_rng(0)

@@ -1,5 +1,6 @@
 """The entry point without the packages that it needs, and without the streams."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -48,3 +49,20 @@ def test_streams_that_are_closed_are_no_fault(
     assert bool(said) == bool(words)
     assert "internal error" not in said
     assert (tmp_path / "page.html").read_text("utf-8").endswith("</html>\n")
+
+
+@pytest.mark.processes
+def test_names_that_the_terminal_cannot_show_are_written_out(
+    tmp_path: Path, bad: np.ndarray
+) -> None:
+    np.savez(tmp_path / "bad.npz", draws=bad, scores=-bad, names=["α", "β", "γ"])
+    done = subprocess.run(
+        [sys.executable, "-m", "polystein", "check", "bad.npz"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+    )
+    assert done.returncode == 1
+    assert r"`\u03b1`" in done.stdout

@@ -190,6 +190,11 @@ def _read_numpy(path: Path, argument: str) -> Table:
         with path.open("rb") as stream, np.errstate(over="raise"):
             loaded = np.load(stream, allow_pickle=False)
             if isinstance(loaded, np.ndarray):
+                if path.suffix == ".npz":
+                    raise InputError(
+                        f"`{argument}` must be an archive with `draws` and `scores` if it is named "
+                        f".npz; got {path}, which holds a single array. Name it .npy."
+                    )
                 return Table(loaded)
             return _of_archive(loaded, path, argument)
     except PolysteinError:

@@ -6,12 +6,17 @@ import os
 import sys
 import traceback
 from contextlib import suppress
+from io import TextIOWrapper
 from typing import Any, TextIO, cast
 
 
 def main() -> None:
     """Run ``polystein``; without the extra, say in one line how to get it."""
     _open_closed_streams()
+    for stream in (sys.stdout, sys.stderr):
+        # Names that the terminal cannot show cost nobody the answer.
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     sys.stderr = cast(TextIO, _LastWords(sys.stderr))
     try:
         from polystein.cli.app import app

@@ -299,6 +299,17 @@ def test_neither_units_nor_location_matter(shift: float, scale: float) -> None:
     assert str(warning_of(scale * (draws + shift))) == str(warning_of(draws))
 
 
+@pytest.mark.parametrize("test", [ps.psd_test, ps.lambda_psd_test])
+def test_weights_whose_squares_underflow_are_none(test: Any) -> None:
+    draws = np.random.default_rng(0).standard_normal((1000, 2))
+    for place in (0, -1):
+        log_weights = np.zeros(1000)
+        log_weights[place] = 400.0
+        sample = ps.Sample(draws, -draws, log_weights=log_weights)
+        with pytest.raises(ps.InputError, match="`log_weights` must leave at least"):
+            test(sample, order=1, rng=0)
+
+
 def test_a_draw_of_no_weight_does_not_count() -> None:
     draws, log_weights = normal_draws(400, 2), np.zeros(400)
     draws[7, 1] = 1e6

@@ -167,7 +167,8 @@ class PositiveWeights:
         for role in LEAST_ROWS:
             chosen = chosen_rows(block, self._partition.mask(block, role))
             if chosen is not None:
-                self._counts[role] += int(np.count_nonzero(chosen.weights_or_ones))
+                # Weights whose squares underflow are worth nothing beside the largest.
+                self._counts[role] += int(np.count_nonzero(chosen.weights_or_ones**2))
 
     def merge(self, other: PositiveWeights) -> PositiveWeights:
         """Add another accumulator's rows."""
