@@ -112,6 +112,11 @@ def test_csv_with_and_without_names(run: Run, bad: np.ndarray, start: str) -> No
         ("# stan_version_major = 2\nlp__,x\n1,2\n", "with CmdStan's files, which"),
         ("a,b\n", "at least one line of numbers"),
         ("a,b\n\n \n", "at least one line of numbers"),
+        ("1.2.3,4\n5,6\n", "line 1 of draws.csv: expected a number in every column, or a name"),
+        ("1,2,3.x\n4,5,6\n", "looks like none; got '3.x' in column 3"),
+        ("1.2.3\n4\n5\n", "looks like none; got '1.2.3' in column 1"),
+        ("a,1e\n4,5\n", "looks like none; got '1e' in column 2"),
+        ("a,1\n4,5\n", "looks like none; got 'a' in column 1"),
         ("1" * 200_000, "field larger than field limit"),
         ("", "at least one line of numbers"),
     ],
@@ -160,6 +165,38 @@ def test_csv_numbers_are_read_to_the_last_digit(good: np.ndarray) -> None:
     draws = np.concatenate([good, good * 1e-300, good * 1e300, [[np.nan, np.inf, -np.inf]]])
     save_csv(Path("draws.csv"), draws)
     np.testing.assert_array_equal(load_table(Path("draws.csv"), "draws").values, draws)
+
+
+@pytest.mark.parametrize("lost", [1, 2, 7, 20])
+@pytest.mark.parametrize("columns", [1, 3])
+def test_a_csv_file_that_ends_in_the_middle_of_a_number_is_refused(
+    good: np.ndarray, lost: int, columns: int
+) -> None:
+    path = Path("draws.csv")
+    save_csv(path, good[:, :columns])
+    whole = path.read_bytes().rstrip()
+    path.write_bytes(whole)
+    np.testing.assert_array_equal(load_table(path, "draws").values, good[:, :columns])
+    path.write_bytes(whole[:-lost])
+    ended = "expected a number; got .*e[+-]'" if lost == 2 else "a complete file; .* which ends in"
+    with pytest.raises(InputError, match=ended):
+        load_table(path, "draws")
+
+
+def test_short_numbers_at_the_end_of_a_csv_file_are_read() -> None:
+    """Complete files without a final line break, whose last number is short as others are."""
+    for cells in (["0.125", "2", "3.5", "1.25", "0.5", "10", "7"], ["1e-5"] * 9, ["0.5", "7"]):
+        Path("draws.csv").write_text("\n".join(["mu", *cells]), encoding="utf-8")
+        found = load_table(Path("draws.csv"), "draws").values
+        assert found.ravel().tolist() == [float(cell) for cell in cells]
+    # A final line break says that nothing is missing.
+    Path("draws.csv").write_text("0.12345\n" * 9 + "7\n", encoding="utf-8")
+    assert load_table(Path("draws.csv"), "draws").values[-1] == 7.0
+
+
+def test_names_of_parameters_may_begin_with_digits() -> None:
+    Path("draws.csv").write_text("2nd,e1,mu.1\n1,2,3\n", encoding="utf-8")
+    assert load_table(Path("draws.csv"), "draws").names == ("2nd", "e1", "mu.1")
 
 
 def test_csv_names_may_hold_commas() -> None:
@@ -330,6 +367,35 @@ def test_a_second_file_with_more_than_scores_is_refused(extra: str, tmp_path: Pa
         match = rf"file of scores alone; got .*good\.npz, which holds {extra} of its own"
         with pytest.raises(ps.InputError, match=match):
             ps.from_file(path, other)
+
+
+@pytest.mark.parametrize("suffix", SAVERS)
+def test_the_draws_themselves_are_no_scores(suffix: str, good: np.ndarray) -> None:
+    for name in ("draws", "copy"):
+        SAVERS[suffix](Path(f"{name}{suffix}"), good)
+    for second in ("draws", "copy"):
+        with pytest.raises(InputError, match=r"`scores` must be gradients .* got the draws them"):
+            ps.from_file(f"draws{suffix}", f"{second}{suffix}")
+
+
+def test_output_of_stan_is_no_file_of_scores(good: np.ndarray) -> None:
+    """Another run's table of draws, as CmdStanPy's `draws_pd` and pandas write it."""
+    save_csv(Path("draws.csv"), good, header="lp__,a,b")
+    save_csv(Path("other.csv"), good + 1.0, header="lp__,a,b")
+    with pytest.raises(InputError, match=r"scores alone; got other\.csv, which holds lp__ of its"):
+        ps.from_file("draws.csv", "other.csv")
+
+
+def test_a_line_break_in_the_name_of_a_file_is_written_out(run: Run) -> None:
+    """What follows it would pass for a message of its own."""
+    name = "a\npolystein: not rejected.csv"
+    for missing in (True, False):
+        if not missing:
+            Path(name).write_text("a,b\n1,x\n", encoding="utf-8")
+        done = run("check", name, name)
+        assert done.code == 2
+        assert done.err.count("\n") == 1
+        assert r"a\npolystein: not rejected.csv" in done.err
 
 
 def test_a_second_file_with_scores_and_names_is_read(tmp_path: Path) -> None:

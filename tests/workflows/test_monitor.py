@@ -278,6 +278,7 @@ def _fed(draws: Array) -> ps.Monitor:
         ({"alpha": float("nan")}, "alpha"),
         ({"gap": 0}, "gap"),
         ({"chains": 0}, "chains"),
+        ({"chains": 10**9}, "`chains` must be at most 100,000; got 1000000000"),
         ({"structure": "other"}, "structure"),
         ({"order": -1}, "order"),
     ],
@@ -318,6 +319,10 @@ def test_what_is_no_state_is_refused_in_a_line(change: dict[str, Any], message: 
 def test_a_state_without_its_parts_is_refused() -> None:
     with pytest.raises(ps.InputError, match="got nothing for its 'plan'"):
         ps.Monitor.load({"version": 2})
+    state = monitor().state_dict()
+    del state["watch"]  # None, before the first draw, but it must be there
+    with pytest.raises(ps.InputError, match="got nothing for its 'watch'"):
+        ps.Monitor.load(state)
     with pytest.raises(ps.InputError, match="got a dict without a version"):
         ps.Monitor.load({})
     with pytest.raises(ps.InputError, match=r"`state_dict\(\)` gave, of version 2; got a str$"):

@@ -33,8 +33,18 @@ _PICKLES = (".pkl", ".pickle", ".pt", ".pth", ".joblib", ".dill")
 #: Keys of an .npz file with a value for each row, and all keys: any other would go unused.
 _ROWS = ("draws", "scores", "log_weights")
 _KEYS = {*_ROWS, "names"}
+#: Columns that Stan's programs write beside the parameters, which have no scores.
+_OF_STAN = {"lp__", "accept_stat__", "divergent__", "energy__", "chain__", "iter__", "draw__"}
 #: What may stand between the numbers of a CSV file; one with semicolons may have commas in numbers.
 _DELIMITERS = (";", ",", "\t")
+#: What only a damaged number looks like, and no name: "1.2.3", "1e", "0.5x".
+_DAMAGED = re.compile(r"[+-]*(\d*\.\d.*|[\d.][\d.eE+-]*)")
+#: An exponent of one digit, as in "1.5e-0": what is left of two where a file was cut off.
+_SHORT_EXPONENT = re.compile(rb"[eE][+-]?\d$")
+#: The last number of a file without a final line break is compared with this many above it ...
+_CELLS_COMPARED = 100
+#: ... if there are at least this many. Fewer do not show how short a number may be.
+_FEWEST_COMPARED = 5
 
 
 class Table(NamedTuple):
@@ -106,9 +116,14 @@ def from_file(
         table = load_table(place, "draws")
         _refuse_own_scores(table, place)
         sample = Sample(table.values, scores, names=table.names, log_weights=table.log_weights)
-    if var_names is None and thin == 1 and drop_first == 0:
-        return sample
-    return sample.select(var_names=var_names, thin=thin, drop_first=drop_first)
+    if not (var_names is None and thin == 1 and drop_first == 0):
+        sample = sample.select(var_names=var_names, thin=thin, drop_first=drop_first)
+    if isinstance(scores, str | os.PathLike) and np.array_equal(sample.draws, sample.scores):
+        raise InputError(
+            "`scores` must be gradients of the log-density at the draws; got the draws themselves: "
+            f"{scores} holds the same numbers as {place}"
+        )
+    return sample
 
 
 def _scores_of_arviz(
@@ -154,10 +169,11 @@ def _refuse_own_scores(table: Table, path: Path) -> None:
 def _load_scores(path: Path) -> Table:
     """Read scores from a file of their own, which belong to the draws of another file."""
     table = load_table(path, "scores")
-    if table.beside:
+    beside = table.beside or tuple(name for name in table.names or () if name in _OF_STAN)
+    if beside:
         raise InputError(
             f"`scores` must be a file of scores alone; got {path}, which holds "
-            f"{' and '.join(table.beside)} of its own. Pass a complete run as the only file, or "
+            f"{' and '.join(beside)} of its own. Pass a complete run as the only file, or "
             "save its scores in a file of their own."
         )
     return table
@@ -246,7 +262,8 @@ def _read_csv(path: Path, argument: str) -> Table:
             f"`{argument}` must be a table of numbers; got {path}, a file of CmdStan. Pass its "
             "diagnostic files alone, which hold draws and gradients (`--cmdstan`, `from_cmdstan`)."
         )
-    data = path.read_bytes().rstrip()
+    stored = path.read_bytes()
+    data = stored.rstrip()
     try:
         top = _lines(data).readline()
         # Delimiters in quotes are part of a name.
@@ -259,6 +276,8 @@ def _read_csv(path: Path, argument: str) -> Table:
         except ValueError as error:  # PyArrow's, for cells that are no numbers
             fault = _csv_fault(data, delimiter, names, path, argument, str(error))
             raise InputError(fault) from error
+        if not stored.endswith((b"\n", b"\r")):
+            _refuse_cut_number(data, delimiter.encode(), path, argument)
     except (UnicodeDecodeError, csv.Error) as error:
         raise InputError(
             f"`{argument}` must be UTF-8 text with commas between numbers; got {path}: {error}"
@@ -290,7 +309,36 @@ def _header(cells: list[str], path: Path, argument: str) -> tuple[str, ...] | No
             f"{cells.index('') + 1} unnamed. Is it a row number? Write the file without it "
             "(pandas: index=False)"
         )
+    words = [cell for cell in cells if not _is_number(cell)]
+    damaged = (
+        words if len(words) < len(cells) else [one for one in words if _DAMAGED.fullmatch(one)]
+    )
+    if damaged:
+        raise InputError(
+            f"`{argument}`, line 1 of {path}: expected a number in every column, or a name that "
+            f"looks like none; got {damaged[0]!r} in column {cells.index(damaged[0]) + 1}"
+        )
     return tuple(cells)
+
+
+def _refuse_cut_number(data: bytes, delimiter: bytes, path: Path, argument: str) -> None:
+    """Refuse a file that ends in the middle of a number, as far as the column shows it.
+
+    It has no final line break, as some complete files have none. Its last number is shorter than
+    all above it by more than one character, or is the only one with an exponent of one digit.
+    """
+    lines = data.rsplit(b"\n", _CELLS_COMPARED + 1)[1:]
+    *above, last = [line.rpartition(delimiter)[2].strip(b'" \t\r+-') for line in lines] or [b""]
+    if len(above) < _FEWEST_COMPARED:
+        return
+    is_short = len(last) + 1 < min(map(len, above))
+    lost_digit = _SHORT_EXPONENT.search(last) and not any(map(_SHORT_EXPONENT.search, above))
+    if is_short or lost_digit:
+        raise InputError(
+            f"`{argument}` must be a complete file; got {path}, which ends in {last.decode()!r}, "
+            "unlike the numbers above it and without a line break. Write it again, or add a line "
+            "break if nothing is missing."
+        )
 
 
 def _csv_table(data: bytes, columns: int, delimiter: str, *, has_header: bool) -> Any:

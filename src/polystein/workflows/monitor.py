@@ -245,7 +245,7 @@ def _require_state(state: Mapping[str, Any]) -> None:
             "polystein that stored it, or start a new monitor."
         )
     for name, kind in _PARTS.items():
-        if not isinstance(state.get(name), kind):
+        if name not in state or not isinstance(state[name], kind):
             got = type(state[name]).__name__ if name in state else "nothing"
             raise InputError(f"{expected}; got {got} for its {name!r}")
 
