@@ -5,10 +5,7 @@ Tables of numbers are .npy, .npz, .csv and .parquet files. A pickle is never rea
 
 from __future__ import annotations
 
-import csv
-import io
 import os
-import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,9 +14,9 @@ import numpy as np
 
 from polystein._lib.arguments import path_of
 from polystein._lib.files import fault_of_numpy_file
-from polystein._lib.imports import imported
 from polystein.adapters.arviz import from_arviz
 from polystein.adapters.cmdstan import from_cmdstan, is_stan_csv
+from polystein.adapters.csv_table import read_csv
 from polystein.data.guard.pairing import require_same_names
 from polystein.data.parquet import ParquetFile
 from polystein.data.sample import Sample
@@ -35,16 +32,6 @@ _ROWS = ("draws", "scores", "log_weights")
 _KEYS = {*_ROWS, "names"}
 #: Columns that Stan's programs write beside the parameters, which have no scores.
 _OF_STAN = {"lp__", "accept_stat__", "divergent__", "energy__", "chain__", "iter__", "draw__"}
-#: What may stand between the numbers of a CSV file; one with semicolons may have commas in numbers.
-_DELIMITERS = (";", ",", "\t")
-#: What only a damaged number looks like, and no name: "1.2.3", "1e", "0.5x".
-_DAMAGED = re.compile(r"[+-]*(\d*\.\d.*|[\d.][\d.eE+-]*)")
-#: An exponent of one digit, as in "1.5e-0": what is left of two where a file was cut off.
-_SHORT_EXPONENT = re.compile(rb"[eE][+-]?\d$")
-#: The last number of a file without a final line break is compared with this many above it ...
-_CELLS_COMPARED = 100
-#: ... if there are at least this many. Fewer do not show how short a number may be.
-_FEWEST_COMPARED = 5
 
 
 class Table(NamedTuple):
@@ -256,142 +243,13 @@ def _of_archive(archive: Any, path: Path, argument: str) -> Table:
 
 
 def _read_csv(path: Path, argument: str) -> Table:
-    """Read numbers between commas, semicolons or tabs, below an optional line of names."""
+    """Read a table of numbers below an optional line of names."""
     if is_stan_csv(path):
         raise InputError(
             f"`{argument}` must be a table of numbers; got {path}, a file of CmdStan. Pass its "
             "diagnostic files alone, which hold draws and gradients (`--cmdstan`, `from_cmdstan`)."
         )
-    stored = path.read_bytes()
-    data = stored.rstrip()
-    try:
-        top = _lines(data).readline()
-        # Delimiters in quotes are part of a name.
-        bare = re.sub(r'"[^"]*"', "", top.strip())
-        delimiter = next((one for one in _DELIMITERS if one in bare), ",")
-        first = _cells(top, delimiter)
-        names = _header(first, path, argument)
-        try:
-            table = _csv_table(data, max(1, len(first)), delimiter, has_header=names is not None)
-        except ValueError as error:  # PyArrow's, for cells that are no numbers
-            fault = _csv_fault(data, delimiter, names, path, argument, str(error))
-            raise InputError(fault) from error
-        if not stored.endswith((b"\n", b"\r")):
-            _refuse_cut_number(data, delimiter.encode(), path, argument)
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise InputError(
-            f"`{argument}` must be UTF-8 text with commas between numbers; got {path}: {error}"
-        ) from error
-    return Table(np.column_stack([column.to_numpy() for column in table.columns]), names)
-
-
-def _lines(data: bytes) -> io.TextIOWrapper:
-    return io.TextIOWrapper(io.BytesIO(data), encoding="utf-8-sig", newline="")
-
-
-def _cells(line: str, delimiter: str) -> list[str]:
-    """The cells of a line, which are none on a blank one."""
-    return [cell.strip() for cell in next(csv.reader([line.strip()], delimiter=delimiter), [])]
-
-
-def _header(cells: list[str], path: Path, argument: str) -> tuple[str, ...] | None:
-    """Return the names on the first line, or None if it holds numbers."""
-    if cells and cells == [str(index) for index in range(len(cells))]:
-        raise InputError(
-            f"`{argument}`, line 1 of {path}, counts 0, 1, ...: column numbers or a draw? Give "
-            "the columns names, or leave the line out"
-        )
-    if all(_is_number(cell) for cell in cells):
-        return None
-    if "" in cells:
-        raise InputError(
-            f"`{argument}` must have a name for every column; got line 1 of {path} with column "
-            f"{cells.index('') + 1} unnamed. Is it a row number? Write the file without it "
-            "(pandas: index=False)"
-        )
-    words = [cell for cell in cells if not _is_number(cell)]
-    damaged = (
-        words if len(words) < len(cells) else [one for one in words if _DAMAGED.fullmatch(one)]
-    )
-    if damaged:
-        raise InputError(
-            f"`{argument}`, line 1 of {path}: expected a number in every column, or a name that "
-            f"looks like none; got {damaged[0]!r} in column {cells.index(damaged[0]) + 1}"
-        )
-    return tuple(cells)
-
-
-def _refuse_cut_number(data: bytes, delimiter: bytes, path: Path, argument: str) -> None:
-    """Refuse a file that ends in the middle of a number, as far as the column shows it.
-
-    It has no final line break, as some complete files have none. Its last number is shorter than
-    all above it by more than one character, or is the only one with an exponent of one digit.
-    """
-    lines = data.rsplit(b"\n", _CELLS_COMPARED + 1)[1:]
-    *above, last = [line.rpartition(delimiter)[2].strip(b'" \t\r+-') for line in lines] or [b""]
-    if len(above) < _FEWEST_COMPARED:
-        return
-    is_short = len(last) + 1 < min(map(len, above))
-    lost_digit = _SHORT_EXPONENT.search(last) and not any(map(_SHORT_EXPONENT.search, above))
-    if is_short or lost_digit:
-        raise InputError(
-            f"`{argument}` must be a complete file; got {path}, which ends in {last.decode()!r}, "
-            "unlike the numbers above it and without a line break. Write it again, or add a line "
-            "break if nothing is missing."
-        )
-
-
-def _csv_table(data: bytes, columns: int, delimiter: str, *, has_header: bool) -> Any:
-    """Read every cell as a number, of which `nan` and `inf` are two; a blank line is an error."""
-    arrow, reader = (imported(f"pyarrow{part}", "cli", "reading .csv") for part in ("", ".csv"))
-    labels = [str(number) for number in range(1, columns + 1)]
-    types = dict.fromkeys(labels, arrow.float64())
-    # PyArrow refuses a line longer than two of the blocks that it parses at once.
-    rows = reader.ReadOptions(column_names=labels, skip_rows=int(has_header), block_size=1 << 26)
-    return reader.read_csv(
-        arrow.BufferReader(data),
-        rows,
-        reader.ParseOptions(delimiter=delimiter, ignore_empty_lines=False),
-        reader.ConvertOptions(column_types=types, null_values=[]),
-    )
-
-
-def _csv_fault(
-    data: bytes,
-    delimiter: str,
-    names: tuple[str, ...] | None,
-    path: Path,
-    argument: str,
-    otherwise: str,
-) -> str:
-    """Find the first line at fault, whose number PyArrow does not tell."""
-    rows = [_cells(line, delimiter) for line in _lines(data)]
-    start = 1 if names else 0
-    if not rows[start:]:
-        return f"`{argument}` must hold at least one line of numbers; got {path}"
-    if names and rows[1] and len(rows[1]) != len(names):
-        return (
-            f"`{argument}` must have a name for each of {len(rows[1])} columns; got "
-            f"{len(names)} names in {path}"
-        )
-    for number, cells in enumerate(rows[start:], start + 1):
-        where = f"`{argument}`, line {number} of {path}"
-        if not cells:
-            return f"{where}: expected numbers; got nothing"
-        if len(cells) != len(rows[0]):
-            return f"{where}: expected {len(rows[0])} numbers, as on line 1; got {len(cells)}"
-        for column, cell in enumerate(cells, 1):
-            if not _is_number(cell):
-                return f"{where}, column {column}: expected a number; got {cell!r}"
-    return f"`{argument}` must be numbers separated by commas; got {path}: {otherwise}"
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
+    return Table(*read_csv(path, argument))
 
 
 def _read_parquet(path: Path, argument: str) -> Table:
