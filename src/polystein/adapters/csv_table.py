@@ -85,7 +85,7 @@ def _header(cells: list[str], path: Path, argument: str) -> tuple[str, ...] | No
             f"`{argument}`, line 1 of {path}, counts 0, 1, ...: column numbers or a draw? Give "
             "the columns names, or leave the line out"
         )
-    words = [cell for cell in cells if not _is_number(cell)]
+    words = [cell for cell in cells if not is_number(cell)]
     if not words:
         return None
     if "" in cells:
@@ -144,12 +144,13 @@ def _fault(
         if len(cells) != len(rows[0]):
             return f"{where}: expected {len(rows[0])} numbers, as on line 1; got {len(cells)}"
         for column, cell in enumerate(cells, 1):
-            if not _is_number(cell):
+            if not is_number(cell):
                 return f"{where}, column {column}: expected a number; got {cell!r}"
     return None
 
 
-def _is_number(cell: str) -> bool:
+def is_number(cell: str) -> bool:
+    """Whether a cell is a number, `nan` and `inf` among them."""
     try:
         float(cell)
     except ValueError:
