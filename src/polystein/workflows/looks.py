@@ -122,11 +122,11 @@ class Plan:
     def batches(self, look: int, columns: int) -> LugsailBatches:
         """Sums over batches of the rows that a look tests."""
         start, stop = self.tested[look]
-        stretches = {
+        halves = {
             chain: ChainHalves(start, stop, self.halves, chain * self.halves)
             for chain in range(self.chains)
         }
-        return LugsailBatches(stretches, columns, halved=True)
+        return LugsailBatches(halves, columns, halved=True)
 
     def block_of(self, row: int) -> PlannedBlock:
         """The block that a row belongs to.
