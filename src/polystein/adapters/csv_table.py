@@ -108,7 +108,7 @@ def _header(cells: list[str], path: Path, argument: str) -> tuple[str, ...] | No
 def _refuse_cut_number(data: bytes, delimiter: bytes, path: Path, argument: str) -> None:
     """Refuse a file that ends in the middle of a number, as far as its column shows.
 
-    Some complete files, too, have no final line break. In this one the last number is shorter than
+    A complete file may lack the final line break. Here the last number is also shorter than
     all above it by more than one character, or is the only one with an exponent of one digit.
     """
     lines = data.rsplit(b"\n", _CELLS_COMPARED + 1)[1:]

@@ -129,7 +129,7 @@ def _require_same(draws: Table, scores: Table) -> None:
 
 
 def evaluation(scores: object) -> str:
-    """How often a score function is evaluated, in words; nothing without one."""
+    """A phrase that says how often a score function is evaluated; empty if there is none."""
     if not isinstance(scores, EvaluatedScores):
         return ""
     return f", scores evaluated once in {'all' if scores.once else 'every pass'}"
@@ -189,7 +189,7 @@ class Spill:
             raise InputError(f"`cache` must be a folder that exists; got {folder}")
         self._folder, self._width = folder, layout.dimension
         self._first = [0, *accumulate(layout.lengths)]
-        #: Which rows of each chain were evaluated, one byte a row.
+        #: Which rows of each chain were evaluated, in one byte each.
         self._known = [np.zeros(length, dtype=bool) for length in layout.lengths]
         try:
             file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - closed with the source

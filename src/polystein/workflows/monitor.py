@@ -134,7 +134,7 @@ class Monitor:
         ----------
         draws : array
             Of shape (chain, n, d), the next n draws of every chain; or, with `chain`, of shape
-            (n, d). With one chain (n, d) will do. A single draw is ``draw[None]``.
+            (n, d). A single chain may have the shape (n, d). A single draw is ``draw[None]``.
         scores : array, optional
             Their scores. Not needed if the monitor has a score function.
         chain : int, optional
