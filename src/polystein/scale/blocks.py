@@ -72,8 +72,12 @@ class BlockSource(Source):
             part = slice(position - start, end - start)
             self._walk.copy(position, end, draws[part], scores[part], self._score)
             position = end
-        if stop == self.layout.total:
-            self._require_end()
+        last = self._walk.number
+        if stop == self.layout.total and self._walk.has_more(stop):
+            raise InputError(
+                f"`draws` must give the same blocks in every pass; there were {stop} rows before, "
+                f"and there are more after block {last} now"
+            )
         return Block(draws, scores, None, chain, start)
 
     def _forward(self, row: int) -> None:
@@ -90,14 +94,6 @@ class BlockSource(Source):
                     f"`draws` must have {self.layout.dimension} columns; got {self._walk.width} in "
                     f"block {self._walk.number}"
                 )
-
-    def _require_end(self) -> None:
-        last = self._walk.number
-        if self._walk.has_more(self.layout.total):
-            raise InputError(
-                f"`draws` must give the same blocks in every pass; there were {self.layout.total} "
-                f"rows before, and there are more after block {last} now"
-            )
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.layout}{evaluation(self._score)})"

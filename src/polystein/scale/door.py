@@ -130,6 +130,13 @@ def _tables(draws: Any, scores: Any) -> tuple[Table, Any]:
         return left, _table(beside, "scores")[0]
     if callable(scores) and not hasattr(scores, "dtype"):
         return left, scores
+    if all(isinstance(one, str | os.PathLike) for one in (draws, scores)) and (
+        os.path.exists(scores) and os.path.samefile(draws, scores)
+    ):
+        raise InputError(
+            f"`scores` must be gradients of the log-density at the draws; got {scores}, the file "
+            "of the draws themselves"
+        )
     return left, _table(scores, "scores")[0]
 
 
