@@ -117,9 +117,9 @@ def test_draws_and_scores_are_read_in_the_task_that_sums_them(tmp_path: Path) ->
     draws = rows(4000, 3)
     source = from_dask(*stored(tmp_path, draws=draws, scores=-draws))
     tasks, _ = pass_graph(source, list(every_row(source)), [], 1000)
-    folds = [task for key, task in tasks.items() if "fold" in str(key)]
-    assert len(folds) == 6
-    assert all(task[3] == [] for task in folds)
+    sums = [task for key, task in tasks.items() if "-sums" in str(key)]
+    assert len(sums) == 6
+    assert all(task[3] == [] for task in sums)
     # Six sums, one merge of them, and the empty accumulators: no task reads a chunk alone.
     assert len(tasks) == 8
 

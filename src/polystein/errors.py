@@ -23,6 +23,8 @@ remedy if there is one. Names of files and parameters in them come from others: 
 that would steer a terminal are written out.
 """
 
+import re
+
 
 def printable(text: str) -> str:
     r"""The text with all characters but line breaks that are not printed written out.
@@ -48,7 +50,14 @@ class PolysteinError(Exception):
 
 
 class InputError(PolysteinError, ValueError):
-    """An argument is not what was expected."""
+    """An argument is not what was expected; the message is one line.
+
+    A line break in the name of a file is written out: what follows it would pass for a message of
+    its own. The indented lines of an array or of another library's message are joined.
+    """
+
+    def __init__(self, message: object = "") -> None:
+        super().__init__(re.sub(r"\n\s+", " ", str(message)).replace("\n", "\\n"))
 
 
 class DegenerateError(PolysteinError, ArithmeticError):

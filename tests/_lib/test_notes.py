@@ -145,7 +145,15 @@ def test_the_stack_may_end_inside() -> None:
 
 @pytest.mark.parametrize(
     ("name", "shown"),
-    [("beta[0]", "beta[0]"), ("a\nb", "a\\nb"), ("\x1b[31m", "\\x1b[31m"), ("σ", "σ"), ("", "")],
+    [
+        ("beta[0]", "beta[0]"),
+        ("a\nb", "a\\nb"),
+        ("\x1b[31m", "\\x1b[31m"),
+        ("σ", "σ"),
+        ("", "''"),
+        ("  ", "'  '"),
+        (" a", " a"),
+    ],
 )
 def test_names_stay_on_one_line(name: str, shown: str) -> None:
     assert one_line(name) == shown

@@ -109,6 +109,9 @@ def test_the_command_line_reads_them(tmp_path: Path, run: Run) -> None:
         (lambda text: text.replace("mu", "nu"), "file 2 has other columns"),
         (lambda text: text.replace("-1.5,", "# ", 3), "chains of one length; got 30 and 27"),
         (lambda text: text.replace("4.25", "4.2.5", 1), "must hold numbers"),
+        (lambda text: text.replace("-1.5", "-1.5x", 1), "must hold numbers"),
+        (lambda text: text.replace("\n# Adapt", "x\n# Adapt"), "must hold numbers"),
+        (lambda text: text[: text.index("\n# \n") - 9], "line break at the end; got the end of"),
         (lambda text: text.replace("warmup = false", "warmup = 1"), "got 30 and 20"),
         (
             lambda text: text.replace("warmup = false", "warmup = 1").replace(

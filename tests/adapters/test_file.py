@@ -1,6 +1,5 @@
 """Files of all kinds through one reader, and those that it refuses."""
 
-import io
 import json
 import pickle
 import sys
@@ -76,103 +75,6 @@ def test_a_file_of_each_type_may_be_mixed(run: Run, bad: np.ndarray) -> None:
     np.savez("draws.npz", draws=bad)
     save_csv(Path("scores.csv"), -bad, header="a,b,c")
     assert run("test", "draws.npz", "scores.csv").code == 1
-
-
-@pytest.mark.parametrize("start", ["a,b,c\n", '"a","b","c"\r\n', "\ufeffa,b,c\n", ""])
-def test_csv_with_and_without_names(run: Run, bad: np.ndarray, start: str) -> None:
-    np.save("scores.npy", -bad)
-    body = io.StringIO()
-    np.savetxt(body, bad, delimiter=",")
-    Path("draws.csv").write_text(start + body.getvalue() + "\n\n", encoding="utf-8")
-    assert run("test", "draws.csv", "scores.npy").code == 1
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("1,2\n3\n", "line 2 of draws.csv: expected 2 numbers, as on line 1; got 1"),
-        ("a,b\n1,2\n3,4,5\n", "line 3 of draws.csv: expected 2 numbers, as on line 1; got 3"),
-        ("a,b\n1,2\n3,x\n", "line 3 of draws.csv, column 2: expected a number; got 'x'"),
-        ("a,b\n1,2\n3,\n", "line 3 of draws.csv, column 2: expected a number; got ''"),
-        ("1,2\n\n3,4\n", "line 2 of draws.csv: expected numbers; got nothing"),
-        ("1\n\n3\n", "line 2 of draws.csv: expected numbers; got nothing"),
-        ("\n1\n2\n", "line 1 of draws.csv: expected numbers; got nothing"),
-        ("a,b\n1,2\n \n3,4\n", "line 3 of draws.csv: expected numbers; got nothing"),
-        ("1,2\n,\n", "line 2 of draws.csv, column 1: expected a number; got ''"),
-        ("1,2\n3,NA\n", "line 2 of draws.csv, column 2: expected a number; got 'NA'"),
-        ("1,2\n3,1_000\n", "must be numbers separated by commas; got draws.csv: "),
-        ("1,2\n3,-inf\n", "`draws` must be finite; got 1 non-finite value"),
-        ("a,b\n1,2\n3,nan\n", "`draws` must be finite; got 1 non-finite value"),
-        (",a,b\n0,1,2\n1,3,4\n", "column 1 unnamed. Is it a row number?"),
-        ("0,1\n1.5,2.5\n", "column numbers or a draw?"),
-        ("a,b,c\n1,2\n3,4\n", "a name for each of 2 columns; got 3 names in draws.csv"),
-        ("a\n1,2\n3,4\n", "a name for each of 2 columns; got 1 names in draws.csv"),
-        ("1,2\n3;4\n", "line 2 of draws.csv: expected 2 numbers, as on line 1; got 1"),
-        ("a;b\n1,5;2\n", "line 2 of draws.csv, column 1: expected a number; got '1,5'"),
-        ("# stan_version_major = 2\nlp__,x\n1,2\n", "with CmdStan's files, which"),
-        ("a,b\n", "at least one line of numbers"),
-        ("a,b\n\n \n", "at least one line of numbers"),
-        ("1" * 200_000, "field larger than field limit"),
-        ("", "at least one line of numbers"),
-    ],
-)
-def test_csv_errors_say_where(run: Run, text: str, message: str) -> None:
-    Path("draws.csv").write_text(text, encoding="utf-8")
-    np.save("scores.npy", np.zeros((2, 2)))
-    done = run("test", "draws.csv", "scores.npy")
-    assert done.code == 2
-    assert message in done.err
-    assert done.err.count("\n") == 1
-
-
-def test_csv_that_is_not_utf_8(run: Run, good: np.ndarray) -> None:
-    np.save("scores.npy", -good)
-    Path("draws.csv").write_bytes(b"\xff\xfe1,2\n")
-    assert "must be UTF-8 text" in run("test", "draws.csv", "scores.npy").err
-
-
-def test_csv_that_is_not_utf_8_further_down() -> None:
-    Path("draws.csv").write_bytes(b"1,2\n3,\xff\n")
-    with pytest.raises(InputError, match="must be UTF-8 text"):
-        load_table(Path("draws.csv"), "draws")
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "a,b\r1,2.5\r3,4\r",
-        'a,b\n"1","2.5"\n"3","4"\n',
-        "a,b\n 1 ,\t2.5\n+3,.4e1\n",
-        "\ufeffa,b\n1,2.5\n3,4",
-        "a;b\n1;2.5\n3;4\n",
-        "a\tb\n1\t2.5\n3\t4\n",
-        '"a";"b"\n1;2.5\n3;4\n',
-    ],
-)
-def test_csv_may_be_written_in_many_ways(text: str) -> None:
-    Path("draws.csv").write_bytes(text.encode())
-    values, names = load_table(Path("draws.csv"), "draws")[:2]
-    assert values.tolist() == [[1.0, 2.5], [3.0, 4.0]]
-    assert names == ("a", "b")
-
-
-def test_csv_numbers_are_read_to_the_last_digit(good: np.ndarray) -> None:
-    draws = np.concatenate([good, good * 1e-300, good * 1e300, [[np.nan, np.inf, -np.inf]]])
-    save_csv(Path("draws.csv"), draws)
-    np.testing.assert_array_equal(load_table(Path("draws.csv"), "draws").values, draws)
-
-
-def test_csv_names_may_hold_commas() -> None:
-    Path("draws.csv").write_text('"L[1,1]","L[2,1]"\n1,2\n', encoding="utf-8")
-    assert load_table(Path("draws.csv"), "draws").names == ("L[1,1]", "L[2,1]")
-
-
-def test_csv_lines_may_be_longer_than_a_block() -> None:
-    """PyArrow parses a megabyte at a time unless it is told otherwise."""
-    wide = np.full((2, 2000), 0.5)
-    cell = "0.5".ljust(1500, "0")
-    Path("draws.csv").write_text(f"{','.join([cell] * 2000)}\n" * 2, encoding="utf-8")
-    np.testing.assert_array_equal(load_table(Path("draws.csv"), "draws").values, wide)
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
@@ -330,6 +232,35 @@ def test_a_second_file_with_more_than_scores_is_refused(extra: str, tmp_path: Pa
         match = rf"file of scores alone; got .*good\.npz, which holds {extra} of its own"
         with pytest.raises(ps.InputError, match=match):
             ps.from_file(path, other)
+
+
+@pytest.mark.parametrize("suffix", SAVERS)
+def test_the_draws_themselves_are_no_scores(suffix: str, good: np.ndarray) -> None:
+    for name in ("draws", "copy"):
+        SAVERS[suffix](Path(f"{name}{suffix}"), good)
+    for second in ("draws", "copy"):
+        with pytest.raises(InputError, match=r"`scores` must be gradients .* got the draws them"):
+            ps.from_file(f"draws{suffix}", f"{second}{suffix}")
+
+
+def test_output_of_stan_is_no_file_of_scores(good: np.ndarray) -> None:
+    """Another run's table of draws, as CmdStanPy's `draws_pd` and pandas write it."""
+    save_csv(Path("draws.csv"), good, header="lp__,a,b")
+    save_csv(Path("other.csv"), good + 1.0, header="lp__,a,b")
+    with pytest.raises(InputError, match=r"scores alone; got other\.csv, which holds lp__ of its"):
+        ps.from_file("draws.csv", "other.csv")
+
+
+def test_a_line_break_in_the_name_of_a_file_is_written_out(run: Run) -> None:
+    """What follows it would pass for a message of its own."""
+    name = "a\npolystein: not rejected.csv"
+    for missing in (True, False):
+        if not missing:
+            Path(name).write_text("a,b\n1,x\n", encoding="utf-8")
+        done = run("check", name, name)
+        assert done.code == 2
+        assert done.err.count("\n") == 1
+        assert r"a\npolystein: not rejected.csv" in done.err
 
 
 def test_a_second_file_with_scores_and_names_is_read(tmp_path: Path) -> None:

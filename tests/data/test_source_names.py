@@ -102,3 +102,14 @@ def test_messages_write_out_what_others_called_their_files() -> None:
     copied = pickle.loads(pickle.dumps(caught.value))
     assert (type(copied), str(copied)) == (ps.InputError, str(caught.value))
     assert str(ps.PolysteinWarning("a\x1b\nb")) == "a\\x1b\nb"
+
+
+def test_messages_about_input_are_one_line() -> None:
+    assert str(ps.InputError("got a\nb.csv")) == r"got a\nb.csv"
+    assert str(ps.InputError(f"got {np.eye(2)!r}")) == "got array([[1., 0.], [0., 1.]])"
+
+
+def test_names_of_spaces_are_shown_in_quotes() -> None:
+    sample = ps.Sample(DRAWS[..., :2], -DRAWS[..., :2], names=["", " "])
+    assert sample.names == ("''", "' '")
+    assert sample.select(var_names=[""]).names == ("''",)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import polystein as ps
-from polystein.scale.blocks import _FOLDED, _digest
+from polystein.scale.blocks import _DIGEST_WORDS, _digest
 from tests.scale.doubles import Array, rows
 from tests.scale.test_sources import CALLS, quietly
 
@@ -222,7 +222,7 @@ def test_a_digest_depends_on_every_number_and_on_their_order(shape: tuple[int, i
         swapped, moved = block.copy(), block.copy()
         swapped[[row, other]] = swapped[[other, row]]
         moved[row, -1] = np.nextafter(moved[row, -1], np.inf)
-        assert (_digest(swapped) != known) == ((row - other) * shape[1] % _FOLDED != 0)
+        assert (_digest(swapped) != known) == ((row - other) * shape[1] % _DIGEST_WORDS != 0)
         assert _digest(moved) != known
     assert _digest(rng.permutation(block)) != known
 

@@ -70,21 +70,19 @@ def test_a_task_feeds_the_chosen_rows_of_its_chunk() -> None:
     draws = np.random.default_rng(0).standard_normal((2, 20, 2))
     empty = [SteinSums(SteinMoments(2), 0.0), WeightSums()]
     one = work(Held(draws, -draws), (Rows(0, 40, 60), Rows(1, 45, 50)))
-    folded = one.fold(empty)
+    found = one.summed(empty)
     expected = np.concatenate([draws[0], draws[1, 5:10]])
-    assert folded[0].moments.finalise().norm() == pytest.approx(
-        ps.psd(expected, -expected, order=2)
-    )
-    assert folded[1].total == 25.0
+    assert found[0].moments.finalise().norm() == pytest.approx(ps.psd(expected, -expected, order=2))
+    assert found[1].total == 25.0
     assert empty[1].total == 0.0
-    assert [part.total for part in pickle.loads(pickle.dumps(folded))[1:]] == [25.0]
+    assert [part.total for part in pickle.loads(pickle.dumps(found))[1:]] == [25.0]
 
 
 def test_merging_leaves_what_it_is_given() -> None:
     parts = []
     for seed in range(3):
         draws = np.random.default_rng(seed).standard_normal((2, 20, 2))
-        parts.append(work(Held(draws, -draws)).fold([SteinSums(SteinMoments(2), 0.0)]))
+        parts.append(work(Held(draws, -draws)).summed([SteinSums(SteinMoments(2), 0.0)]))
     before = pickle.dumps(parts)
     first, again = _merged(parts), _merged(parts)
     assert pickle.dumps(parts) == before
@@ -93,13 +91,13 @@ def test_merging_leaves_what_it_is_given() -> None:
 
 def test_a_chunk_that_cannot_be_read_is_named() -> None:
     with pytest.raises(ps.InputError, match=r"rows 40:60 of chains 0:2.*truncated"):
-        work(Broken()).fold([WeightSums()])
+        work(Broken()).summed([WeightSums()])
     with pytest.raises(ps.InputError, match=r"`scores`.*rows 40:60"):
-        work(Held(np.ones((2, 20, 2)), np.ones((2, 19, 2)))).fold([WeightSums()])
+        work(Held(np.ones((2, 20, 2)), np.ones((2, 19, 2)))).summed([WeightSums()])
     bad = np.ones((2, 20, 2))
     bad[1, 7] = np.nan
     with pytest.raises(ps.InputError, match=r"must be finite; got nan in row 47, coordinate 0"):
-        work(Held(bad, bad)).fold([WeightSums()])
+        work(Held(bad, bad)).summed([WeightSums()])
 
 
 def test_a_score_function_sees_rows_of_its_own() -> None:
@@ -126,7 +124,7 @@ def test_a_lost_cluster_is_an_error_of_ours() -> None:
         return compute
 
     with pytest.raises(ps.ClusterError, match="KilledWorker"):
-        _computed(fail(lost("fold")))
+        _computed(fail(lost("sums")))
     with pytest.raises(ps.InputError):
         _computed(fail(ps.InputError("as it is")))
     with pytest.raises(ZeroDivisionError):

@@ -69,3 +69,12 @@ def test_what_numpy_converts_may_stand_beside_what_is_stored() -> None:
     for wrong in (True, [[1.0], [1.0, 2.0]]):
         with pytest.raises(ps.InputError, match="`scores` must"):
             ps.from_store(draws, wrong)
+
+
+@pytest.mark.parametrize("given", [str, Path])
+def test_the_file_of_the_draws_is_no_file_of_scores(given: type, tmp_path: Path) -> None:
+    np.save(tmp_path / "draws.npy", np.random.default_rng(0).standard_normal((50, 2)))
+    (tmp_path / "link.npy").symlink_to("draws.npy")
+    for name in ("draws.npy", "link.npy"):
+        with pytest.raises(ps.InputError, match=rf"`scores` must be gradients .*{name}, the file"):
+            ps.check(given(tmp_path / "draws.npy"), given(tmp_path / name))

@@ -109,7 +109,7 @@ def test_progress_goes_up_to_the_end(name: str, draws: np.ndarray) -> None:
 
 
 def test_numbers_of_threads_follow_the_convention(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("polystein.scale.threads._cores", lambda: 4)
+    monkeypatch.setattr("os.sched_getaffinity", lambda process: set(range(4)))
     assert [thread_count(n) for n in (None, 1, 3, -1, -2, -9)] == [1, 1, 3, 4, 3, 1]
     for wrong in (0, 1.5, "2", True):
         with pytest.raises(ps.InputError, match="`n_jobs` must be a positive number of threads"):

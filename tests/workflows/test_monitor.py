@@ -278,6 +278,7 @@ def _fed(draws: Array) -> ps.Monitor:
         ({"alpha": float("nan")}, "alpha"),
         ({"gap": 0}, "gap"),
         ({"chains": 0}, "chains"),
+        ({"chains": 10**9}, "`chains` must be at most 100,000; got 1000000000"),
         ({"structure": "other"}, "structure"),
         ({"order": -1}, "order"),
     ],
@@ -303,7 +304,7 @@ def test_other_errors_name_what_to_do() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"version": 1}, "of version 2; got the version 1. Load it with the version of polystein"),
+        ({"version": 1}, "of version 3; got the version 1. Load it with the version of polystein"),
         ({"plan": 7}, "got int for its 'plan'"),
         ({"watch": 7}, "got int for its 'watch'"),
     ],
@@ -317,10 +318,14 @@ def test_what_is_no_state_is_refused_in_a_line(change: dict[str, Any], message: 
 
 def test_a_state_without_its_parts_is_refused() -> None:
     with pytest.raises(ps.InputError, match="got nothing for its 'plan'"):
-        ps.Monitor.load({"version": 2})
+        ps.Monitor.load({"version": 3})
+    state = monitor().state_dict()
+    del state["watch"]  # None, before the first draw, but it must be there
+    with pytest.raises(ps.InputError, match="got nothing for its 'watch'"):
+        ps.Monitor.load(state)
     with pytest.raises(ps.InputError, match="got a dict without a version"):
         ps.Monitor.load({})
-    with pytest.raises(ps.InputError, match=r"`state_dict\(\)` gave, of version 2; got a str$"):
+    with pytest.raises(ps.InputError, match=r"`state_dict\(\)` gave, of version 3; got a str$"):
         ps.Monitor.load("x" * 1000)  # type: ignore[arg-type]
     with pytest.raises(ps.InputError, match=r"`score` must be a function .*; got int"):
         ps.Monitor.load(monitor().state_dict(), 5)  # type: ignore[arg-type]

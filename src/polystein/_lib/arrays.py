@@ -34,7 +34,7 @@ def is_array(value: object) -> bool:
 def to_numpy(array: Array) -> FloatArray:
     """Convert an array of any library and precision to NumPy in double precision.
 
-    Values that are masked become NaN: what is below a mask is no value.
+    Masked values become NaN.
     """
     if type(array) is np.ndarray:
         return np.asarray(array, dtype=np.float64)
@@ -97,7 +97,7 @@ def independent_copy(array: Array) -> Array:
 
 
 def in_double(rows: NDArray[Any]) -> FloatArray:
-    """Rows in double precision; what it would change is an error."""
+    """Rows in double precision; a ValueError if that would change their values."""
     if not holds_real_numbers(rows):
         raise ValueError(f"it must hold real numbers; got dtype {rows.dtype}")
     if rows.dtype.kind in "iu" and rows.size and int(np.abs(rows).max()) > 2**53:

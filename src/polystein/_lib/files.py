@@ -1,4 +1,4 @@
-"""Writing files so that they are complete or absent, and so that nobody loses another file."""
+"""Writing files that are complete or absent, without replacing files of other programs."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from pathlib import Path
 
 from polystein.errors import InputError
 
-#: Pages and pictures that polystein wrote have this among their first or last `_CLOSE` bytes.
+#: Pages and pictures that polystein wrote have this near their beginning or their end ...
 MARK = "Written by polystein"
-_CLOSE = 8192
+#: ... within this many bytes, so that a large file need not be read.
+_BYTES_SEARCHED = 8192
 
 
 @contextmanager
@@ -64,13 +65,13 @@ def write_whole(path: Path, content: bytes) -> None:
 
 
 def is_replaceable(path: Path) -> bool:
-    """Whether `write_whole` costs nobody a file that polystein did not write.
+    """Whether `write_whole` would replace no file but one that polystein wrote.
 
     An empty file may be replaced. Folders, devices and pipes never are.
     """
     if not path.is_file():
         return True
     with path.open("rb") as stream:
-        beginning = stream.read(_CLOSE)
-        stream.seek(max(0, os.fstat(stream.fileno()).st_size - _CLOSE))
+        beginning = stream.read(_BYTES_SEARCHED)
+        stream.seek(max(0, os.fstat(stream.fileno()).st_size - _BYTES_SEARCHED))
         return not beginning or MARK.encode() in beginning or MARK.encode() in stream.read()

@@ -58,11 +58,11 @@ def first_of(names: Sequence[str], most: int) -> str:
 def one_line(name: str) -> str:
     r"""A name that others chose, with line breaks and characters that are not printed written out.
 
-    Names are escaped once, where they enter.
+    A name of nothing but spaces is shown in quotes. Names are escaped once, where they enter.
 
     Examples
     --------
-    >>> print(one_line("a\nb"))
-    a\nb
+    >>> print(one_line("a\nb"), one_line(" "))
+    a\nb ' '
     """
-    return printable(name).replace("\n", "\\n")
+    return printable(name).replace("\n", "\\n") if name.strip(" ") else f"'{name}'"

@@ -22,7 +22,7 @@ class Streams:
 
     @classmethod
     def of(cls, seed: np.random.SeedSequence) -> Streams:
-        """Streams from a seed sequence that nobody else uses, and that need not be copied."""
+        """Streams from a seed sequence that no other code uses, which is not copied."""
         result = cls.__new__(cls)
         result._spawn(seed)
         return result

@@ -24,9 +24,9 @@ def one_blas_thread() -> Iterator[None]:
     """A context in which BLAS uses one thread.
 
     Most libraries have one limit for the whole process, and threadpoolctl 3.8 lets only the thread
-    that set it lift it. So one thread at a time sets a limit, and lifts it itself. Others that come
-    in meanwhile use the limit while it lasts, and BLAS's own threads after it: answers are the
-    same, and whoever comes in next sets the limit again.
+    that set it lift it. So one thread at a time sets a limit, and lifts it itself. Other threads in
+    this context share the limit while it lasts, and use BLAS's own threads after it. Answers are
+    the same, and the next thread that enters the context sets the limit again.
     """
     if not _LIMITED.acquire(blocking=False):
         yield

@@ -92,7 +92,7 @@ def batched(
 def pointwise(
     function: Callable[[FloatArray], Any], rows: FloatArray, progress: Progress | None = None
 ) -> list[Any]:
-    """Apply a function of one point to every row; progress is told about every hundredth."""
+    """Apply a function of one point to every row, with about 100 calls of `progress`."""
     require_progress(progress)
     step, found = max(1, len(rows) // 100), []
     for number, row in enumerate(rows, 1):
@@ -122,7 +122,7 @@ def coordinate_labels(
 ) -> list[str]:
     """``theta[0]``, ``theta[1]``, ... in the order of a flattened array; ``mu`` for a scalar.
 
-    `labels` are those of each axis, in the place of numbers.
+    `labels` are those of each axis, instead of numbers.
     """
     if len(shape) == 0:
         return [name]

@@ -14,6 +14,7 @@ import numpy as np
 from polystein._lib.arguments import path_of
 from polystein._lib.notes import warn_caller
 from polystein.adapters.assemble import assemble, stan_names
+from polystein.adapters.csv_table import is_number
 from polystein.data.foreign import type_name
 from polystein.data.sample import Sample
 from polystein.data.selection import Selection
@@ -25,6 +26,8 @@ _MOMENTUM, _GRADIENT = "p_", "g_"
 _SETTING = re.compile(r"#\s*(\w+)\s*=\s*(\S+)")
 #: With fewer digits than this in every cell, rounding is noticed.
 _ENOUGH_DIGITS = 12
+#: Digits are counted in this many rows, the last ones: all rows are written in one format.
+_ROWS_FOR_DIGITS = 20
 _HOW_TO_SAVE = (
     "Sample with `output diagnostic_file=diagnostic.csv sig_figs=18`, in CmdStanPy "
     "`model.sample(..., save_latent_dynamics=True, sig_figs=18)`"
@@ -121,47 +124,49 @@ def read_diagnostics(path: Path) -> DiagnosticFile:
     settings: dict[str, str] = {}
     columns: list[str] = []
     rows: list[list[str]] = []
-    for number, line in enumerate(text.split("\n"), 1):
+    *lines, unfinished = text.split("\n")
+    for number, line in enumerate(lines, 1):
         if line.startswith("#"):
             if not rows and (found := _SETTING.match(line)):
                 settings.setdefault(found[1], found[2])
         elif not columns:
             columns = line.strip().split(",")
-        elif _is_row(line):
-            rows.append(_cells(line, len(columns), number, path))
+        elif _is_row(line, len(columns)):
+            cells = line.strip().split(",")
+            if len(cells) != len(columns):
+                raise InputError(
+                    f"`files`, line {number} of {path}: expected {len(columns)} numbers, as the "
+                    f"header has names; got {len(cells)}. Is the file complete?"
+                )
+            rows.append(cells)
+    # CmdStan ends every line with a line break: without it the last number may lack digits.
+    if _is_row(unfinished, len(columns)):
+        raise InputError(
+            f"`files`, line {len(lines) + 1} of {path}: expected a line break at the end; got the "
+            "end of the file. Is the file complete?"
+        )
     if not rows:
         raise InputError(f"`files` must hold draws; got {path} without any")
     try:
         values = np.array(rows, dtype=np.float64)
     except ValueError as error:
         raise InputError(f"`files` must hold numbers; got {path}: {error}") from error
-    digits = max(_digits(cell) for row in rows[-20:] for cell in row)
+    digits = max(_digits(cell) for row in rows[-_ROWS_FOR_DIGITS:] for cell in row)
     return DiagnosticFile(settings, columns, values, digits)
 
 
-def _is_row(line: str) -> bool:
-    """Whether a line holds numbers; Stan writes messages of the model between them."""
-    try:
-        float(line.partition(",")[0])
-    except ValueError:
-        return False
-    return True
+def _is_row(line: str, columns: int) -> bool:
+    """Whether a line is a row, perhaps a damaged one, and no message of the model.
 
-
-def _cells(line: str, expected: int, number: int, path: Path) -> list[str]:
-    cells = line.strip().split(",")
-    if len(cells) != expected:
-        raise InputError(
-            f"`files`, line {number} of {path}: expected {expected} numbers, as the header has "
-            f"names; got {len(cells)}. Is the file complete?"
-        )
-    return cells
+    A row begins with a number, or has one cell for each column and a number among them.
+    """
+    cells = line.split(",")
+    return any(map(is_number, cells if len(cells) == columns else cells[:1]))
 
 
 def _digits(cell: str) -> int:
     """Significant digits of a number as it is written."""
-    mantissa = re.split("[eE]", cell)[0].lstrip("+-").replace(".", "").lstrip("0")
-    return len(mantissa)
+    return len(re.split("[eE]", cell)[0].lstrip("+-").replace(".", "").lstrip("0"))
 
 
 def _parameters(columns: list[str]) -> list[str]:

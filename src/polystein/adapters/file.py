@@ -5,10 +5,7 @@ Tables of numbers are .npy, .npz, .csv and .parquet files. A pickle is never rea
 
 from __future__ import annotations
 
-import csv
-import io
 import os
-import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,9 +14,9 @@ import numpy as np
 
 from polystein._lib.arguments import path_of
 from polystein._lib.files import fault_of_numpy_file
-from polystein._lib.imports import imported
 from polystein.adapters.arviz import from_arviz
 from polystein.adapters.cmdstan import from_cmdstan, is_stan_csv
+from polystein.adapters.csv_table import read_csv
 from polystein.data.guard.pairing import require_same_names
 from polystein.data.parquet import ParquetFile
 from polystein.data.sample import Sample
@@ -33,8 +30,8 @@ _PICKLES = (".pkl", ".pickle", ".pt", ".pth", ".joblib", ".dill")
 #: Keys of an .npz file with a value for each row, and all keys: any other would go unused.
 _ROWS = ("draws", "scores", "log_weights")
 _KEYS = {*_ROWS, "names"}
-#: What may stand between the numbers of a CSV file; one with semicolons may have commas in numbers.
-_DELIMITERS = (";", ",", "\t")
+#: Columns that Stan's programs write beside the parameters, which have no scores.
+_OF_STAN = {"lp__", "accept_stat__", "divergent__", "energy__", "chain__", "iter__", "draw__"}
 
 
 class Table(NamedTuple):
@@ -106,9 +103,14 @@ def from_file(
         table = load_table(place, "draws")
         _refuse_own_scores(table, place)
         sample = Sample(table.values, scores, names=table.names, log_weights=table.log_weights)
-    if var_names is None and thin == 1 and drop_first == 0:
-        return sample
-    return sample.select(var_names=var_names, thin=thin, drop_first=drop_first)
+    if not (var_names is None and thin == 1 and drop_first == 0):
+        sample = sample.select(var_names=var_names, thin=thin, drop_first=drop_first)
+    if isinstance(scores, str | os.PathLike) and np.array_equal(sample.draws, sample.scores):
+        raise InputError(
+            "`scores` must be gradients of the log-density at the draws; got the draws themselves: "
+            f"{scores} holds the same numbers as {place}"
+        )
+    return sample
 
 
 def _scores_of_arviz(
@@ -154,10 +156,11 @@ def _refuse_own_scores(table: Table, path: Path) -> None:
 def _load_scores(path: Path) -> Table:
     """Read scores from a file of their own, which belong to the draws of another file."""
     table = load_table(path, "scores")
-    if table.beside:
+    beside = table.beside or tuple(name for name in table.names or () if name in _OF_STAN)
+    if beside:
         raise InputError(
             f"`scores` must be a file of scores alone; got {path}, which holds "
-            f"{' and '.join(table.beside)} of its own. Pass a complete run as the only file, or "
+            f"{' and '.join(beside)} of its own. Pass a complete run as the only file, or "
             "save its scores in a file of their own."
         )
     return table
@@ -240,110 +243,13 @@ def _of_archive(archive: Any, path: Path, argument: str) -> Table:
 
 
 def _read_csv(path: Path, argument: str) -> Table:
-    """Read numbers between commas, semicolons or tabs, below an optional line of names."""
+    """Read a table of numbers below an optional line of names."""
     if is_stan_csv(path):
         raise InputError(
             f"`{argument}` must be a table of numbers; got {path}, a file of CmdStan. Pass its "
             "diagnostic files alone, which hold draws and gradients (`--cmdstan`, `from_cmdstan`)."
         )
-    data = path.read_bytes().rstrip()
-    try:
-        top = _lines(data).readline()
-        # Delimiters in quotes are part of a name.
-        bare = re.sub(r'"[^"]*"', "", top.strip())
-        delimiter = next((one for one in _DELIMITERS if one in bare), ",")
-        first = _cells(top, delimiter)
-        names = _header(first, path, argument)
-        try:
-            table = _csv_table(data, max(1, len(first)), delimiter, has_header=names is not None)
-        except ValueError as error:  # PyArrow's, for cells that are no numbers
-            fault = _csv_fault(data, delimiter, names, path, argument, str(error))
-            raise InputError(fault) from error
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise InputError(
-            f"`{argument}` must be UTF-8 text with commas between numbers; got {path}: {error}"
-        ) from error
-    return Table(np.column_stack([column.to_numpy() for column in table.columns]), names)
-
-
-def _lines(data: bytes) -> io.TextIOWrapper:
-    return io.TextIOWrapper(io.BytesIO(data), encoding="utf-8-sig", newline="")
-
-
-def _cells(line: str, delimiter: str) -> list[str]:
-    """The cells of a line, which are none on a blank one."""
-    return [cell.strip() for cell in next(csv.reader([line.strip()], delimiter=delimiter), [])]
-
-
-def _header(cells: list[str], path: Path, argument: str) -> tuple[str, ...] | None:
-    """Return the names on the first line, or None if it holds numbers."""
-    if cells and cells == [str(index) for index in range(len(cells))]:
-        raise InputError(
-            f"`{argument}`, line 1 of {path}, counts 0, 1, ...: column numbers or a draw? Give "
-            "the columns names, or leave the line out"
-        )
-    if all(_is_number(cell) for cell in cells):
-        return None
-    if "" in cells:
-        raise InputError(
-            f"`{argument}` must have a name for every column; got line 1 of {path} with column "
-            f"{cells.index('') + 1} unnamed. Is it a row number? Write the file without it "
-            "(pandas: index=False)"
-        )
-    return tuple(cells)
-
-
-def _csv_table(data: bytes, columns: int, delimiter: str, *, has_header: bool) -> Any:
-    """Read every cell as a number, of which `nan` and `inf` are two; a blank line is an error."""
-    arrow, reader = (imported(f"pyarrow{part}", "cli", "reading .csv") for part in ("", ".csv"))
-    labels = [str(number) for number in range(1, columns + 1)]
-    types = dict.fromkeys(labels, arrow.float64())
-    # PyArrow refuses a line longer than two of the blocks that it parses at once.
-    rows = reader.ReadOptions(column_names=labels, skip_rows=int(has_header), block_size=1 << 26)
-    return reader.read_csv(
-        arrow.BufferReader(data),
-        rows,
-        reader.ParseOptions(delimiter=delimiter, ignore_empty_lines=False),
-        reader.ConvertOptions(column_types=types, null_values=[]),
-    )
-
-
-def _csv_fault(
-    data: bytes,
-    delimiter: str,
-    names: tuple[str, ...] | None,
-    path: Path,
-    argument: str,
-    otherwise: str,
-) -> str:
-    """Find the first line at fault, whose number PyArrow does not tell."""
-    rows = [_cells(line, delimiter) for line in _lines(data)]
-    start = 1 if names else 0
-    if not rows[start:]:
-        return f"`{argument}` must hold at least one line of numbers; got {path}"
-    if names and rows[1] and len(rows[1]) != len(names):
-        return (
-            f"`{argument}` must have a name for each of {len(rows[1])} columns; got "
-            f"{len(names)} names in {path}"
-        )
-    for number, cells in enumerate(rows[start:], start + 1):
-        where = f"`{argument}`, line {number} of {path}"
-        if not cells:
-            return f"{where}: expected numbers; got nothing"
-        if len(cells) != len(rows[0]):
-            return f"{where}: expected {len(rows[0])} numbers, as on line 1; got {len(cells)}"
-        for column, cell in enumerate(cells, 1):
-            if not _is_number(cell):
-                return f"{where}, column {column}: expected a number; got {cell!r}"
-    return f"`{argument}` must be numbers separated by commas; got {path}: {otherwise}"
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
+    return Table(*read_csv(path, argument))
 
 
 def _read_parquet(path: Path, argument: str) -> Table:

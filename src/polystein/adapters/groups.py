@@ -92,7 +92,7 @@ class Groups:
 
 @contextmanager
 def opened(data: ArvizData) -> Iterator[Groups]:
-    """The groups of an object, or of a file that stays open meanwhile."""
+    """The groups of an object, or of a file, which stays open within this context."""
     if isinstance(data, str | os.PathLike):
         with _file(Path(data)) as tree:
             yield Groups(_of_tree(tree), str(data))

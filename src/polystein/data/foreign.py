@@ -161,9 +161,12 @@ def _is_blocks(draws: Any, scores: Any) -> bool:
     if isinstance(draws, str | bytes | Mapping) or draws is None:
         return False
     if isinstance(draws, list | tuple):
-        return scores is None and bool(draws) and all(_is_pair(block) for block in draws)
+        return (
+            scores is None
+            and bool(draws)
+            and all(
+                isinstance(block, tuple) and len(block) == 2 and all(map(is_array, block))
+                for block in draws
+            )
+        )
     return isinstance(draws, Iterable) or callable(draws)
-
-
-def _is_pair(block: Any) -> bool:
-    return isinstance(block, tuple) and len(block) == 2 and all(map(is_array, block))

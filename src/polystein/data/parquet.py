@@ -81,7 +81,7 @@ def _mark(path: Path) -> tuple[int, int, int] | None:
 def _opened(path: Path, argument: str, extra: str) -> Any:
     parquet = imported("pyarrow.parquet", extra, "reading .parquet")
     try:
-        if not path.is_file():  # a pipe would keep us waiting
+        if not path.is_file():  # a pipe might never be written to
             raise InputError(f"`{argument}` must be made of regular files; got {path}")
         _refuse_extension_types(path, argument)
         return parquet.ParquetFile(path, page_checksum_verification=True)

@@ -116,28 +116,24 @@ def spellings(name: str) -> set[str]:
 
 
 def _matching(wanted: Sequence[str], names: Sequence[str]) -> set[int]:
+    """The places of the coordinates that the patterns match; each must match at least one."""
     found: set[int] = set()
     for one in wanted:
-        pattern = _pattern(one_line(one))
+        # `*` and `?` stand for other characters; brackets stand for themselves.
+        escaped = re.escape(one_line(one)).replace(r"\*", ".*").replace(r"\?", ".")
+        pattern = re.compile(escaped)
         places = {
             place
             for place, name in enumerate(names)
             if any(pattern.fullmatch(spelling) for spelling in spellings(name))
         }
         if not places:
-            raise InputError(_nothing_matches(one, names))
+            known = list(dict.fromkeys(variable(name) for name in names))
+            close = difflib.get_close_matches(one, known, n=1)
+            hint = f" Did you mean {close[0]!r}?" if close else ""
+            raise InputError(
+                f"`var_names` must name coordinates; got {one!r}, but there are "
+                f"{first_of(known, 12)}.{hint}"
+            )
         found |= places
     return found
-
-
-def _pattern(wanted: str) -> re.Pattern[str]:
-    """``*`` and ``?`` stand for other characters; brackets stand for themselves."""
-    return re.compile(re.escape(wanted).replace(r"\*", ".*").replace(r"\?", "."))
-
-
-def _nothing_matches(wanted: str, names: Sequence[str]) -> str:
-    known = list(dict.fromkeys(variable(name) for name in names))
-    close = difflib.get_close_matches(wanted, known, n=1)
-    hint = f" Did you mean {close[0]!r}?" if close else ""
-    shown = first_of(known, 12)
-    return f"`var_names` must name coordinates; got {wanted!r}, but there are {shown}.{hint}"

@@ -17,16 +17,16 @@ from polystein.errors import InputError, PolysteinError
 from polystein.scale.sources import EvaluatedScores, evaluation, require_finite
 from polystein.types import FloatArray, Progress, ScoreFunction
 
-#: Words of 8 bytes that a block is folded into: whole lines of the cache, and no multiple of many
-#: dimensions, so that rows that change places change the sum.
-_FOLDED = 8 * 127
+#: Words of 8 bytes that are combined at a time for a checksum: whole lines of the cache, and a
+#: multiple of few dimensions, so that rows that change places change the checksum.
+_DIGEST_WORDS = 8 * 127
 
 
 class BlockSource(Source):
     """Blocks (draws, scores), or blocks of draws with a score function: one chain, in order.
 
     The blocks are walked once to count their rows, unless they say by a ``shape`` how many rows
-    and columns there are. Every walk must give the same blocks, which a checksum of each finds out.
+    and columns there are. Every walk must give the same blocks; a checksum of each is compared.
     """
 
     validated, sequential = True, True
@@ -72,8 +72,12 @@ class BlockSource(Source):
             part = slice(position - start, end - start)
             self._walk.copy(position, end, draws[part], scores[part], self._score)
             position = end
-        if stop == self.layout.total:
-            self._require_end()
+        last = self._walk.number
+        if stop == self.layout.total and self._walk.has_more(stop):
+            raise InputError(
+                f"`draws` must give the same blocks in every pass; there were {stop} rows before, "
+                f"and there are more after block {last} now"
+            )
         return Block(draws, scores, None, chain, start)
 
     def _forward(self, row: int) -> None:
@@ -90,14 +94,6 @@ class BlockSource(Source):
                     f"`draws` must have {self.layout.dimension} columns; got {self._walk.width} in "
                     f"block {self._walk.number}"
                 )
-
-    def _require_end(self) -> None:
-        last = self._walk.number
-        if self._walk.has_more(self.layout.total):
-            raise InputError(
-                f"`draws` must give the same blocks in every pass; there were {self.layout.total} "
-                f"rows before, and there are more after block {last} now"
-            )
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.layout}{evaluation(self._score)})"
@@ -231,15 +227,15 @@ class _Walk:
 def _digest(array: NDArray[Any]) -> int:
     """A checksum of the numbers in their order; Python objects are refused when they are read.
 
-    A checksum of all bytes would take as long as `psd` takes for them. They are folded first, by an
-    exclusive or of `_FOLDED` words at a time, which takes no longer than reading them.
+    A checksum of all bytes would take as long as `psd` takes for them. They are combined first,
+    by an exclusive or of `_DIGEST_WORDS` words at a time, which takes no longer than reading them.
     """
     if array.dtype.hasobject:
         return 0
     data = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-    whole = data.size - data.size % (8 * _FOLDED)
-    folded = np.bitwise_xor.reduce(data[:whole].view(np.uint64).reshape(-1, _FOLDED), axis=0)
-    return zlib.crc32(data[whole:].tobytes(), zlib.crc32(folded.tobytes()))
+    whole = data.size - data.size % (8 * _DIGEST_WORDS)
+    words = np.bitwise_xor.reduce(data[:whole].view(np.uint64).reshape(-1, _DIGEST_WORDS), axis=0)
+    return zlib.crc32(data[whole:].tobytes(), zlib.crc32(words.tobytes()))
 
 
 def _maker(blocks: Any) -> Callable[[], Iterable[Any]]:

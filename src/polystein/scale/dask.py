@@ -33,8 +33,8 @@ from polystein.scale.dask_graph import Reading, readings
 from polystein.scale.stores import layout_of
 from polystein.types import FloatArray, ScoreFunction
 
-#: How many accumulators one task merges.
-FAN_IN = 8
+#: Accumulators that one task merges: few levels of tasks, each of which holds few sums at once.
+MERGED_AT_ONCE = 8
 
 
 class Extent(NamedTuple):
@@ -135,7 +135,7 @@ class _Work:
     size: int
     reading: Reading
 
-    def fold(self, empty: list[Accumulator], *inputs: Any) -> list[Accumulator]:
+    def summed(self, empty: list[Accumulator], *inputs: Any) -> list[Accumulator]:
         """Accumulators of the chosen rows of the chunk."""
         held: Any = _Chunk(self.layout, self.extent, *self._arrays(inputs))
         chunk = CheckedSource(held)
@@ -218,12 +218,12 @@ def pass_graph(
     level: list[Hashable] = []
     for number, (index, reading) in enumerate(zip(wanted, found, strict=True)):
         work = _Work(source.layout, extents[index], tuple(parts[index]), size, reading)
-        level.append((f"{name}-fold", number))
-        tasks[level[-1]] = (_fold, _Opaque(work), f"{name}-empty", list(reading.inputs))
+        level.append((f"{name}-sums", number))
+        tasks[level[-1]] = (_summed, _Opaque(work), f"{name}-empty", list(reading.inputs))
     for depth in range(64):
         if len(level) <= 1:
             break
-        groups = [level[low : low + FAN_IN] for low in range(0, len(level), FAN_IN)]
+        groups = [level[low : low + MERGED_AT_ONCE] for low in range(0, len(level), MERGED_AT_ONCE)]
         level = [(f"{name}-merge-{depth}", number) for number in range(len(groups))]
         tasks.update({key: (_merged, group) for key, group in zip(level, groups, strict=True)})
     return tasks, level[0] if level else None
@@ -236,9 +236,9 @@ class _Opaque:
     value: Any
 
 
-def _fold(work: _Opaque, empty: _Opaque, inputs: list[Any]) -> list[Accumulator]:
-    folded: list[Accumulator] = work.value.fold(empty.value, *inputs)
-    return folded
+def _summed(work: _Opaque, empty: _Opaque, inputs: list[Any]) -> list[Accumulator]:
+    found: list[Accumulator] = work.value.summed(empty.value, *inputs)
+    return found
 
 
 def assigned(
@@ -287,7 +287,7 @@ def _computed(compute: Callable[[], Any]) -> Any:
 def from_dask(draws: Any, scores: Any = None, names: Sequence[str] | None = None) -> DaskSource:
     """The source of Dask arrays of draws and scores, or of draws and a score function.
 
-    One of them may be another array, which is cut as the Dask array is.
+    One of them may be another array, which gets the chunks of the Dask array.
     """
     array = importlib.import_module("dask.array")
     if not isinstance(draws, array.Array):

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-#: Most bytes of shared data that go along with every task.
+#: Most bytes of shared data that are copied into every task, and are no task of their own.
 _SMALL = 2**16
 
 Graph = Mapping[Hashable, Any]
@@ -32,7 +32,7 @@ class Reading:
     inputs: tuple[Hashable, ...]
 
     def arrays(self, values: Iterable[Any]) -> list[Any]:
-        """Run the tasks here and now."""
+        """The arrays of the chunk, by running its tasks in this thread."""
         run = importlib.import_module("dask.local").get_sync
         known = dict(zip(self.inputs, values, strict=True))
         found = run({**self.graph, **known}, [key for key in self.keys if key not in known])

@@ -37,8 +37,8 @@ def from_store(
 ) -> Source:
     """Draws and scores that are read in blocks when they are needed, and never all at once.
 
-    Every function that takes draws takes these directly, too, as in ``check(draws, scores)``.
-    This function has two options more.
+    Every function that takes draws also takes these directly, as in ``check(draws, scores)``.
+    This function adds options for names, a cache and progress.
 
     Parameters
     ----------
@@ -55,9 +55,9 @@ def from_store(
         One name for each coordinate. Columns of Parquet files and variables of a Dataset
         have their own.
     cache : str or path, optional
-        A folder for a scratch file of 8 bytes a number, in which the values of a score
-        function are kept: it is then evaluated once for a row, and otherwise in every pass.
-        The file has no name, and is gone when the source is.
+        A folder for a scratch file, 8 bytes for each number, that keeps the values of a score
+        function: it is then evaluated once for each row, and otherwise in every pass. The file
+        has no name and is deleted with the source.
     progress : callable, optional
         Called as ``progress(rows, 0)`` while blocks that do not say their ``shape`` are
         walked to count their rows.
@@ -130,6 +130,13 @@ def _tables(draws: Any, scores: Any) -> tuple[Table, Any]:
         return left, _table(beside, "scores")[0]
     if callable(scores) and not hasattr(scores, "dtype"):
         return left, scores
+    if all(isinstance(one, str | os.PathLike) for one in (draws, scores)) and (
+        os.path.exists(scores) and os.path.samefile(draws, scores)
+    ):
+        raise InputError(
+            f"`scores` must be gradients of the log-density at the draws; got {scores}, the file "
+            "of the draws themselves"
+        )
     return left, _table(scores, "scores")[0]
 
 
@@ -149,7 +156,7 @@ def _table(value: Any, argument: str) -> tuple[Table, Any]:
 
 def _opened(path: Path, argument: str) -> tuple[Table, Any]:
     suffix = path.suffix.lower()
-    if not (path.is_file() or path.is_dir()):  # a pipe would keep us waiting
+    if not (path.is_file() or path.is_dir()):  # a pipe might never be written to
         raise InputError(f"`{argument}` must be a file or folder that exists; got {path}")
     try:
         if suffix == ".npy":

@@ -10,17 +10,18 @@ from __future__ import annotations
 import os
 import tempfile
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import accumulate, pairwise
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from polystein._lib.arrays import in_double
 from polystein.data.guard.pairing import require_same_names
-from polystein.data.source import Block, Layout, Source, checked_names
+from polystein.data.source import Block, Layout, Rows, Source, checked_names
 from polystein.errors import InputError, PolysteinError
 from polystein.scale.stores import ChunkError, Table
 from polystein.types import FloatArray, ScoreFunction
@@ -47,60 +48,62 @@ class StoredSource(Source):
 
     def read(self, chain: int, start: int, stop: int) -> Block:
         """Rows ``start:stop`` of a chain, in NumPy and double precision."""
-        many, shape = len(self.layout.lengths) > 1, (stop - start, self.layout.dimension)
-        where = _Where(chain, start, stop, self._draws.grain, many=many)
-        draws = where.valid("draws", lambda: self._draws.read(chain, start, stop), shape)
-        if isinstance(self._scores, Table):
-            table = self._scores
-            where = _Where(chain, start, stop, table.grain, many=many)
-            scores = where.valid("scores", lambda: table.read(chain, start, stop), shape)
+        rows = Rows(chain, start, stop)
+        table, given = self._draws, self._scores
+        draws = self._valid("draws", rows, table.grain, lambda: table.read(chain, start, stop))
+        if isinstance(given, Table):
+            scores = self._valid(
+                "scores", rows, given.grain, lambda: given.read(chain, start, stop)
+            )
         else:
-            evaluated = self._scores
-            scores = where.valid("scores", lambda: evaluated.of(draws, chain, start), shape)
+            scores = self._valid("scores", rows, table.grain, lambda: given.of(draws, chain, start))
         return Block(draws, scores, None, chain, start)
+
+    def _valid(
+        self, argument: str, rows: Rows, grain: int, read: Callable[[], NDArray[Any]]
+    ) -> FloatArray:
+        """What is read, in double precision; an error names the stored blocks, of `grain` rows."""
+        chain, start, stop, _ = rows
+        of_chain = f" of chain {chain}" if len(self.layout.lengths) > 1 else ""
+        place = f"rows {start}:{stop}{of_chain}"
+        if grain > 1:
+            first, last = start // grain, (stop - 1) // grain
+            blocks = f"block {first}" if first == last else f"blocks {first} to {last}"
+            place = f"{blocks}{of_chain} (rows {start}:{stop})"
+        try:
+            found = in_double(read())
+        except (PolysteinError, MemoryError):
+            raise
+        except Exception as error:
+            if isinstance(error, ChunkError):
+                place = f"block {error.chunk}{of_chain}"
+            reason = str(error) or type(error).__name__
+            raise InputError(f"`{argument}` could not be read at {place}: {reason}") from error
+        shape = (stop - start, self.layout.dimension)
+        if found.shape != shape:
+            raise InputError(
+                f"`{argument}` at {place} must have the shape {shape}; got {found.shape}. "
+                "Did the source change while it was read?"
+            )
+
+        def named(row: int) -> str:
+            row += start
+            return (
+                f"row {row}{of_chain}"
+                if grain == 1
+                else f"block {row // grain}{of_chain}, row {row}"
+            )
+
+        require_finite(found, argument, named)
+        return found
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.layout}{evaluation(self._scores)})"
 
 
-class _Where:
-    """Rows of a table in words, by the blocks that hold them, and what is wrong with them."""
-
-    def __init__(self, chain: int, start: int, stop: int, grain: int, *, many: bool) -> None:
-        self._start, self._grain = start, grain
-        self._of = f" of chain {chain}" if many else ""
-        first, last = start // max(grain, 1), (stop - 1) // max(grain, 1)
-        blocks = f"block {first}" if first == last else f"blocks {first} to {last}"
-        rows = f"rows {start}:{stop}{self._of}"
-        self.words = rows if grain == 1 else f"{blocks}{self._of} (rows {start}:{stop})"
-
-    def valid(self, argument: str, read: Any, shape: tuple[int, int]) -> FloatArray:
-        """What is read, in double precision; an error that names the block if it is not valid."""
-        try:
-            rows = in_double(read())
-        except (PolysteinError, MemoryError):
-            raise
-        except Exception as error:
-            reason, place = str(error) or type(error).__name__, self.words
-            if isinstance(error, ChunkError):
-                place = f"block {error.chunk}{self._of}"
-            raise InputError(f"`{argument}` could not be read at {place}: {reason}") from error
-        if rows.shape != shape:
-            raise InputError(
-                f"`{argument}` at {self.words} must have the shape {shape}; got {rows.shape}. "
-                "Did the source change while it was read?"
-            )
-        require_finite(rows, argument, self._named_row)
-        return rows
-
-    def _named_row(self, row: int) -> str:
-        row += self._start
-        block = "" if self._grain == 1 else f"block {row // self._grain}{self._of}, "
-        return f"{block}row {row}{'' if block else self._of}"
-
-
-def require_finite(rows: FloatArray, argument: str, place: Any) -> None:
-    """A sum is finite only if every term is; look closer only when it is not."""
+def require_finite(rows: FloatArray, argument: str, named: Callable[[int], str]) -> None:
+    """Raise an error that names the first row with NaN or infinity, if there is one."""
+    # A sum is finite only if every term is.
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(rows.sum()):
             return
@@ -108,7 +111,7 @@ def require_finite(rows: FloatArray, argument: str, place: Any) -> None:
     if bad.any():
         row, column = np.unravel_index(int(np.argmax(bad)), rows.shape)
         raise InputError(
-            f"`{argument}` must be finite; got {rows[row, column]} in {place(int(row))}, "
+            f"`{argument}` must be finite; got {rows[row, column]} in {named(int(row))}, "
             f"coordinate {int(column)}"
         )
 
@@ -116,21 +119,17 @@ def require_finite(rows: FloatArray, argument: str, place: Any) -> None:
 def _require_same(draws: Table, scores: Table) -> None:
     """Scores must belong to the draws: the same shape, and columns in the same order."""
     if draws.layout != scores.layout:
-        raise InputError(
-            f"`scores` must have the shape of `draws`, {_words(draws)}; got {_words(scores)}"
-        )
+        shapes = []
+        for lengths, dimension, in_chains in (draws.layout, scores.layout):
+            rows = f"{len(lengths)}, {lengths[0]}" if in_chains else f"{lengths[0]}"
+            shapes.append(f"({rows}, {dimension})")
+        raise InputError(f"`scores` must have the shape of `draws`, {shapes[0]}; got {shapes[1]}")
     if draws.names and scores.names:
         require_same_names(draws.names, scores.names)
 
 
-def _words(table: Table) -> str:
-    lengths, dimension, chains = table.layout
-    rows = f"{len(lengths)}, {lengths[0]}" if chains else f"{lengths[0]}"
-    return f"({rows}, {dimension})"
-
-
 def evaluation(scores: object) -> str:
-    """How often a score function is evaluated, in words; nothing without one."""
+    """A phrase that says how often a score function is evaluated; empty if there is none."""
     if not isinstance(scores, EvaluatedScores):
         return ""
     return f", scores evaluated once in {'all' if scores.once else 'every pass'}"
@@ -190,7 +189,7 @@ class Spill:
             raise InputError(f"`cache` must be a folder that exists; got {folder}")
         self._folder, self._width = folder, layout.dimension
         self._first = [0, *accumulate(layout.lengths)]
-        #: Which rows of each chain were evaluated, one byte a row.
+        #: Which rows of each chain were evaluated, in one byte each.
         self._known = [np.zeros(length, dtype=bool) for length in layout.lengths]
         try:
             file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - closed with the source

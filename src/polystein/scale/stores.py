@@ -110,7 +110,7 @@ class Table(ABC):
 class ArrayTable(Table):
     """An array of shape (n, d) or (chain, draw, d) in a file: a memmap, Zarr, HDF5 or netCDF.
 
-    Anything with a shape, a dtype and slices will do.
+    Any object with a shape, a dtype and slices is accepted.
     """
 
     def __init__(self, array: Array, argument: str) -> None:
@@ -169,7 +169,7 @@ class ArrayTable(Table):
             raise ValueError(f"it had {before} rows before and has {rows} now")
 
     def _require_stored(self, rows: NDArray[Any]) -> None:
-        """HDF5 reads what would lie beyond the end of its file as zeros without a word."""
+        """HDF5 silently reads zeros where its file has become too short."""
         if self._file is None or len(rows) == 0 or rows[-1].any():
             return
         path, before = self._file
@@ -178,7 +178,7 @@ class ArrayTable(Table):
             raise ValueError(f"the file had {before} bytes before and has {held} now")
 
     def _require_written(self, rows: NDArray[Any], chunk: int) -> None:
-        """Chunks that were never written read as the fill value without a word."""
+        """Chunks that were never written are silently read as the fill value."""
         fill = getattr(self._array, "fill_value", getattr(self._array, "fillvalue", None))
         if fill is None or len(rows) == 0 or not np.any(rows[0] == fill):
             return
@@ -211,7 +211,7 @@ def _mapped(array: Array) -> np.memmap[Any, Any] | None:
 
 
 def _has_missing_chunks(array: Array) -> bool:
-    """Whether the store has fewer chunks than the array has, as far as it says."""
+    """Whether the store lacks chunks of the array; True if it does not say."""
     if hasattr(array, "nchunks_initialized"):  # Zarr
         return int(array.nchunks_initialized) < int(array.nchunks)
     if hasattr(array, "id") and hasattr(array.id, "get_num_chunks"):  # h5py

@@ -16,8 +16,10 @@ from polystein.types import Verdict
 
 #: Batches of all chains together, by which a look estimates its variance.
 BATCHES = 32
-#: The most rows of a block. The last block before a look gives the features' scale.
+#: Most rows of a block. The last block before a look gives the features' scale.
 BLOCK_ROWS = 256
+#: Most chains: a monitor holds a block of every chain, 4 KiB for each coordinate.
+MOST_CHAINS = 100_000
 
 
 @dataclass(frozen=True)
@@ -120,11 +122,11 @@ class Plan:
     def batches(self, look: int, columns: int) -> LugsailBatches:
         """Sums over batches of the rows that a look tests."""
         start, stop = self.tested[look]
-        stretches = {
+        halves = {
             chain: ChainHalves(start, stop, self.halves, chain * self.halves)
             for chain in range(self.chains)
         }
-        return LugsailBatches(stretches, columns, halved=True)
+        return LugsailBatches(halves, columns, halved=True)
 
     def block_of(self, row: int) -> PlannedBlock:
         """The block that a row belongs to.
@@ -146,7 +148,8 @@ class Plan:
 
 def plan_of(looks: Sequence[int], chains: int, alpha: float, gap: int | None) -> Plan:
     """The plan of these options, or an error that names the one to change."""
-    integer(chains, "chains", least=1)
+    if integer(chains, "chains", least=1) > MOST_CHAINS:
+        raise InputError(f"`chains` must be at most {MOST_CHAINS:,}; got {chains!r}")
     times = tuple(looks) if isinstance(looks, Iterable) else ()
     if not times or not all(is_integer(time, least=2) for time in times):
         raise InputError(

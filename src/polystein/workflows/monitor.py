@@ -16,7 +16,7 @@ from polystein.types import Array, ScoreFunction, Structure
 from polystein.workflows.looks import Look, Plan, plan_of
 from polystein.workflows.watch import Watch
 
-_VERSION = 2
+_VERSION = 3
 #: What a state holds besides its version. There is no watch before the first draw.
 _PARTS: dict[str, Any] = {"plan": Plan, "moments": SteinMoments, "watch": Watch | None}
 
@@ -128,13 +128,13 @@ class Monitor:
     def update(
         self, draws: Array, scores: Array | None = None, /, *, chain: int | None = None
     ) -> tuple[Look, ...]:
-        """Take further draws, and look where it is time to.
+        """Take further draws, and take the looks that are due by then.
 
         Parameters
         ----------
         draws : array
             Of shape (chain, n, d), the next n draws of every chain; or, with `chain`, of shape
-            (n, d). With one chain (n, d) will do. A single draw is ``draw[None]``.
+            (n, d). A single chain may have the shape (n, d). A single draw is ``draw[None]``.
         scores : array, optional
             Their scores. Not needed if the monitor has a score function.
         chain : int, optional
@@ -168,7 +168,10 @@ class Monitor:
         """The draws of all these chains as one sample, and the numbers of the chains."""
         if scores is None and self._score is None:
             raise InputError("`scores` must be given, as the monitor has no score function")
-        numbers = self._numbers(chain)
+        count = self._plan.chains
+        if chain is not None and (not is_integer(chain, least=0) or chain >= count):
+            raise InputError(f"`chain` must be an integer from 0 to {count - 1}; got {chain!r}")
+        numbers = range(count) if chain is None else range(int(chain), int(chain) + 1)
         x = _of_chains(draws, "draws", len(numbers))
         if x.ndim != 3 or x.shape[0] != len(numbers):
             expected = "(n, d)" if len(numbers) == 1 else f"({len(numbers)}, n, d)"
@@ -189,14 +192,6 @@ class Monitor:
             )
         require_same_labels(draws, scores)
         return Sample(_one_chain(x), _one_chain(s)), numbers
-
-    def _numbers(self, chain: int | None) -> range:
-        count = self._plan.chains
-        if chain is None:
-            return range(count)
-        if not is_integer(chain, least=0) or chain >= count:
-            raise InputError(f"`chain` must be an integer from 0 to {count - 1}; got {chain!r}")
-        return range(int(chain), int(chain) + 1)
 
     def state_dict(self) -> dict[str, Any]:
         """All that the monitor needs to go on after a restart, but for the score function.
@@ -245,7 +240,7 @@ def _require_state(state: Mapping[str, Any]) -> None:
             "polystein that stored it, or start a new monitor."
         )
     for name, kind in _PARTS.items():
-        if not isinstance(state.get(name), kind):
+        if name not in state or not isinstance(state[name], kind):
             got = type(state[name]).__name__ if name in state else "nothing"
             raise InputError(f"{expected}; got {got} for its {name!r}")
 

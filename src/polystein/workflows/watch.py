@@ -77,7 +77,7 @@ class Chain:
         self.waiting = np.empty((2, BLOCK_ROWS, dimension))
         self.recent = recent
         #: The last block before the last boundary.
-        self.window: Block | None = None
+        self.last_block: Block | None = None
         #: Fixed when the first tested row after a boundary comes; a reason if that is impossible.
         self.tester: Tester | str | None = None
 
@@ -109,7 +109,7 @@ class Watch:
         return [chain.rows for chain in self._chains]
 
     def feed(self, numbers: Sequence[int], draws: FloatArray, scores: FloatArray) -> list[Look]:
-        """Take draws and scores, (chain, n, d), of these chains, and look where it is time.
+        """Take draws and scores, (chain, n, d), of these chains; the looks that are due by then.
 
         The chains advance side by side, from block to block.
         """
@@ -126,8 +126,11 @@ class Watch:
                     stop = min(stop, place + planned.stop - chain.rows)
                 for index, number in enumerate(numbers):
                     self._extend(number, draws[index, place:stop], scores[index, place:stop])
-                place = stop
-                self._look_where_due()
+                place, rows = stop, min(self.rows)
+                while (taken := len(self.looks)) < len(self.plan.looks) and (
+                    rows >= self.plan.looks[taken]
+                ):
+                    self.looks.append(self._look(taken))
         except BaseException:  # Ctrl-C, or no memory, anywhere between the sums
             self._stopped = INTERRUPTED
             raise
@@ -150,7 +153,7 @@ class Watch:
             if planned.stop in self.plan.boundaries:
                 self._done.merge(chain.recent)
                 self._merged += 1
-                chain.recent, chain.window, chain.tester = self._done.zero(), block, None
+                chain.recent, chain.last_block, chain.tester = self._done.zero(), block, None
         except ScaleError:
             self._stopped = OVERFLOW
 
@@ -187,8 +190,8 @@ class Watch:
         frame, moments = self._done.draws.standard_frame(), self._done.moments
         mean = moments.mean_in(frame)
         witness = maximiser(mean, moments.basis, moments.structure, frame)
-        windows = [chain.window for chain in self._chains if chain.window is not None]
-        features = np.concatenate([project(witness, window) for window in windows])
+        blocks = [chain.last_block for chain in self._chains if chain.last_block is not None]
+        features = np.concatenate([project(witness, block) for block in blocks])
         with np.errstate(over="ignore", invalid="ignore"):
             centre, spread = features.mean(axis=0), features.std(axis=0)
         if not (np.isfinite(centre).all() and np.isfinite(spread).all()):
@@ -212,11 +215,6 @@ class Watch:
             return merge_all([self._done.moments, *recent, waiting]).finalise().norm()
         except ScaleError as error:
             raise ScaleError(OVERFLOW) from error
-
-    def _look_where_due(self) -> None:
-        rows = min(self.rows)
-        while len(self.looks) < len(self.plan.looks) and rows >= self.plan.looks[len(self.looks)]:
-            self.looks.append(self._look(len(self.looks)))
 
     def _look(self, number: int) -> Look:
         """Judge a look: by its own rows, and by those of all looks that have a p-value."""
@@ -269,6 +267,11 @@ class Watch:
 
     def _inconclusive(self, number: int, reason: str, ess: float = 0.0) -> Look:
         """A look without a p-value."""
+        # A discrepancy beyond the range of a float64 must not stop the sampler.
+        try:
+            found = math.nan if self._stopped == INTERRUPTED else self.discrepancy()
+        except ScaleError:
+            found = math.inf
         return Look(
             number=number + 1,
             draws=self.plan.looks[number],
@@ -278,18 +281,9 @@ class Watch:
             pvalue_so_far=math.nan,
             level=self.plan.levels[number],
             verdict="inconclusive",
-            discrepancy=self._discrepancy_or_infinity(),
+            discrepancy=found,
             ess=ess,
             n_gap=self.plan.chains * self.plan.gap,
             n_test=self.plan.rows_tested[number],
             reason=reason,
         )
-
-    def _discrepancy_or_infinity(self) -> float:
-        """A discrepancy beyond the range of a float64 must not stop the sampler."""
-        if self._stopped == INTERRUPTED:
-            return math.nan
-        try:
-            return self.discrepancy()
-        except ScaleError:
-            return float("inf")

@@ -19,9 +19,8 @@ import pytest
 import polystein as ps
 from polystein.data.passes import every_row, run_pass
 from polystein.data.source import Block
-from polystein.scale import forks
-from polystein.scale.forks import can_fork
-from polystein.scale.threads import Threads
+from polystein.scale import threads
+from polystein.scale.threads import Threads, can_fork
 from tests.scale.test_threads import CALLS
 from tests.sources import CountingSample
 
@@ -33,7 +32,7 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no for
 def draws(monkeypatch: pytest.MonkeyPatch) -> Iterator[np.ndarray]:
     """Rows in many small blocks, which are worth a fork; no process is left behind."""
     monkeypatch.setattr("polystein.data.passes.BLOCK_ELEMENTS", 300)
-    monkeypatch.setattr("polystein.scale.threads.FEWEST_NUMBERS", 0)
+    monkeypatch.setattr("polystein.scale.threads.FEWEST_FORKED_NUMBERS", 0)
     monkeypatch.setattr("polystein.scale.threads.can_fork", lambda source: True)
     children, fork = list[int](), os.fork
 
@@ -152,7 +151,7 @@ def test_an_interrupt_ends_the_processes(draws: np.ndarray) -> None:
 def test_a_process_that_is_killed_while_it_sends_is_an_error_here(
     draws: np.ndarray, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = forks._outcome
+    made = threads._outcome
 
     def half_sent(fold: Any, part: Any) -> Any:
         found = made(fold, part)
@@ -166,7 +165,7 @@ def test_a_process_that_is_killed_while_it_sends_is_an_error_here(
         writing.append(ends[1])
         return ends
 
-    monkeypatch.setattr(forks, "_outcome", half_sent)
+    monkeypatch.setattr(threads, "_outcome", half_sent)
     monkeypatch.setattr(os, "pipe", remembered)
     with pytest.raises(ps.ClusterError, match=r"`n_jobs=1`, or `--jobs 1` on the command line"):
         passed(draws, Large())
@@ -190,7 +189,7 @@ import numpy as np
 import polystein as ps
 from polystein.scale import threads
 
-threads.FEWEST_NUMBERS, fork, first = 0, os.fork, os.getpid()
+threads.FEWEST_FORKED_NUMBERS, fork, first = 0, os.fork, os.getpid()
 threads.can_fork = lambda source: True
 # A shell lets what it runs in the background ignore interrupts.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -266,22 +265,22 @@ def test_only_arrays_of_few_columns_without_other_threads_are_forked(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     narrow, wide = np.ones((30, 2)), np.ones((30, 65))
-    monkeypatch.setattr("polystein.scale.forks.sys.platform", "linux")
-    monkeypatch.setattr("polystein.scale.forks._FORBIDDING", ())
+    monkeypatch.setattr("polystein.scale.threads.sys.platform", "linux")
+    monkeypatch.setattr("polystein.scale.threads._FORBIDDING", ())
     monkeypatch.setattr(threading, "active_count", lambda: 1)
     assert can_fork(ps.Sample(narrow, narrow))
     assert not can_fork(ps.Sample(wide, wide))
     assert not can_fork(CountingSample(narrow, narrow))
-    monkeypatch.setattr("polystein.scale.forks._FORBIDDING", ("numpy",))
+    monkeypatch.setattr("polystein.scale.threads._FORBIDDING", ("numpy",))
     assert not can_fork(ps.Sample(narrow, narrow))
-    monkeypatch.setattr("polystein.scale.forks._FORBIDDING", ())
+    monkeypatch.setattr("polystein.scale.threads._FORBIDDING", ())
     monkeypatch.setattr(threading, "active_count", lambda: 2)
     assert not can_fork(ps.Sample(narrow, narrow))
     monkeypatch.setattr(threading, "active_count", lambda: 1)
     monkeypatch.setattr(
-        "polystein.scale.forks.current_process", lambda: SimpleNamespace(daemon=True)
+        "polystein.scale.threads.current_process", lambda: SimpleNamespace(daemon=True)
     )
     assert not can_fork(ps.Sample(narrow, narrow))
     monkeypatch.undo()
-    monkeypatch.setattr("polystein.scale.forks.sys.platform", "win32")
+    monkeypatch.setattr("polystein.scale.threads.sys.platform", "win32")
     assert not can_fork(ps.Sample(narrow, narrow))
