@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import errno
-import os
 import sys
 import traceback
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from enum import IntEnum
 from typing import TextIO
 
@@ -16,6 +15,7 @@ import typer
 from rich.console import Console
 from rich.progress import Progress as Bar
 
+from polystein.cli import NOBODY_READS, ClosedPipe, forget_output
 from polystein.errors import PolysteinError, PolysteinWarning, StudyError, TaskError, printable
 from polystein.types import Progress, ToleranceVerdict, Verdict
 
@@ -35,7 +35,7 @@ class ExitCode(IntEnum):
     BEYOND_TOLERANCE = 5
     UNDECIDED = 6
     INTERRUPTED = 130
-    CLOSED_PIPE = 141
+    CLOSED_PIPE = NOBODY_READS
 
     @classmethod
     def of(cls, verdict: Verdict, tolerance: ToleranceVerdict | None = None) -> ExitCode:
@@ -65,14 +65,10 @@ EXIT_CODES = "Exit codes: " + ", ".join(f"{code.value} {code.words}" for code in
 def session(debug: bool) -> Iterator[None]:
     """Turn everything that can go wrong into a line on stderr and an exit code."""
     try:
-        with _plain_warnings(), _flushed():
+        with _plain_warnings():
             yield
-    except typer.Exit:
+    except (typer.Exit, ClosedPipe):
         raise
-    except BrokenPipeError:
-        # Whoever read the output has read enough, as `head` does.
-        _forget_output()
-        raise typer.Exit(int(ExitCode.CLOSED_PIPE)) from None
     except KeyboardInterrupt:
         raise _failure("interrupted", ExitCode.INTERRUPTED, debug=False) from None
     except TaskError as error:
@@ -91,28 +87,11 @@ def session(debug: bool) -> Iterator[None]:
         raise _failure(_fault(error), ExitCode.INTERNAL_ERROR, debug) from None
 
 
-@contextmanager
-def _flushed() -> Iterator[None]:
-    """Write what is printed before the session ends: a closed pipe shows here, not at exit."""
-    try:
-        yield
-    except typer.Exit:
-        sys.stdout.flush()
-        raise
-    sys.stdout.flush()
-
-
-def _forget_output() -> None:
-    """Send what is still to be flushed to nowhere: the interpreter flushes again when it ends."""
-    with suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
 def _unwritten(error: OSError, debug: bool) -> typer.Exit:
     """An output without room is the user's to mend; anything else is a fault of ours."""
     if error.errno not in UNWRITABLE:
         return _failure(_fault(error), ExitCode.INTERNAL_ERROR, debug)
-    _forget_output()
+    forget_output()
     message = f"error: the output could not be written: {error.strerror}"
     return _failure(message, ExitCode.BAD_INPUT, debug)
 

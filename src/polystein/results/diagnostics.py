@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from polystein._lib.arrays import to_numpy
+from polystein._lib.records import listed
 from polystein.data.passes import every_row, run_pass
 from polystein.data.sample import Sample
 from polystein.data.sampler_statistics import known_statistics, smallest_bfmi
@@ -257,8 +258,8 @@ class Convergence:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Convergence:
         """The convergence that `to_dict` was called on, without its rows."""
-        rhat, ess = (tuple(map(_number, values[name])) for name in _OF_MEANS)
-        made = cls(tuple(values["names"]), rhat, ess)
+        rhat, ess = (tuple(map(_number, listed(values[name], name))) for name in _OF_MEANS)
+        made = cls(listed(values["names"], "names"), rhat, ess)
         if not len(made.names) == len(rhat) == len(ess):
             raise ValueError("names and numbers of coordinates differ")
         columns = [values[name] for name in _BY_RANKS]

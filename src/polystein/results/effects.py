@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from polystein._lib.imports import imported
-from polystein._lib.records import require_types, stored
+from polystein._lib.records import listed, require_types, stored
 from polystein.errors import InputError
 from polystein.results.effect_rows import EffectRow, ExpectationRow
 from polystein.results.tolerance import Tolerance, checked_bound, judged
@@ -107,9 +107,9 @@ class EffectTable:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> EffectTable:
         """The table that `to_dict` was called on."""
-        with stored(values):
-            rows = tuple(EffectRow(**_unbounded(row)) for row in values["rows"])
-            made = cls(rows, values["looks"], values["hint"], values["complete"])
+        with stored(values) as content:
+            rows = tuple(EffectRow(**_unbounded(row)) for row in listed(content["rows"], "rows"))
+            made = cls(rows, content["looks"], content["hint"], content["complete"])
             require_types(made)
         return made
 
@@ -180,7 +180,7 @@ def _unbounded(values: Mapping[str, Any]) -> dict[str, Any]:
     """None as what it stood for: the bounds of an interval without bounds."""
     missing = {"lower": -math.inf, "upper": math.inf, "error": math.inf, "df": math.inf}
     found = {key: missing.get(key) if value is None else value for key, value in values.items()}
-    return {**found, "direction": tuple(values.get("direction", ()))}
+    return {**found, "direction": listed(values.get("direction", ()), "direction")}
 
 
 def _dataframe(rows: Sequence[Any]) -> Any:
