@@ -16,9 +16,7 @@ from polystein.cli.app import app
 from polystein.cli.session import ExitCode, progress_bar
 from polystein.errors import StudyError, TaskError
 from polystein.experiments.engine.cells import Row
-from polystein.experiments.paper import (
-    reproduce,
-)
+from polystein.experiments.paper import reproduction
 from polystein.types import ToleranceVerdict, Verdict
 from tests.cli.files import Run, exit_codes, save_csv, save_pair
 
@@ -108,7 +106,7 @@ def test_want_of_memory_is_no_internal_error(
     def fails(*_: object, **__: object) -> list[Row]:
         raise error
 
-    monkeypatch.setattr(reproduce, "run", fails)
+    monkeypatch.setattr(reproduction, "run", fails)
     done = CliRunner().invoke(app, ["reproduce", "snr", "--out", str(tmp_path)])
     assert done.exit_code == 3
     assert said in done.output

@@ -13,13 +13,8 @@ from polystein._lib.files import writing
 from polystein.cli.outputs import Force
 from polystein.cli.session import progress_bar, session
 from polystein.errors import InputError, printable
-from polystein.experiments.paper.reproduce import (
-    PAGE,
-    STUDIES,
-    Options,
-    holds_reproduction,
-    reproduce,
-)
+from polystein.experiments.paper.reproduce import PAGE, STUDIES, holds_reproduction, reproduce
+from polystein.experiments.paper.reproduction import Options
 from polystein.experiments.paper.verdict import known_causes
 
 OUT = Path("reproduction")
