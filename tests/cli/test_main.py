@@ -80,7 +80,7 @@ BEGIN = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_han
 @pytest.mark.parametrize(
     ("start", "quiet"),
     [
-        ("import runpy; sys.argv = ['-m']; sys.orig_argv = ['python', '-m', 'polystein']", True),
+        ("sys.argv = ['-m']; sys.orig_argv = ['python', '-m', 'polystein']", True),
         ("sys.argv = ['/usr/local/bin/polystein', '--help']", True),
         ("sys.argv = ['fit.py']", False),
     ],

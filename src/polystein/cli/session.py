@@ -1,23 +1,39 @@
-"""What all commands share: exit codes, warnings as plain lines, progress bars."""
+"""What all commands share: options, exit codes, progress bars, and care for files."""
 
 from __future__ import annotations
 
 import errno
+import os
 import sys
 import traceback
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from enum import IntEnum
-from typing import TextIO
+from pathlib import Path
+from typing import Annotated, TextIO
 
 import typer
 from rich.console import Console
 from rich.progress import Progress as Bar
 
+from polystein._lib.files import is_replaceable, writing
 from polystein.cli import NOBODY_READS, ClosedPipe, forget_output
-from polystein.errors import PolysteinError, PolysteinWarning, StudyError, TaskError, printable
+from polystein.errors import (
+    InputError,
+    PolysteinError,
+    PolysteinWarning,
+    StudyError,
+    TaskError,
+    printable,
+)
 from polystein.types import Progress, ToleranceVerdict, Verdict
+
+Force = Annotated[
+    bool, typer.Option("--force", help="Also replace files that polystein did not write.")
+]
+Seed = Annotated[int, typer.Option(help="Random seed. The same seed gives the same result.")]
+Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback if there is an error.")]
 
 #: What a disk without room, a quota, a limit on the size of files, or an output that is open only
 #: for reading answers.
@@ -148,3 +164,38 @@ def _plain_warnings() -> Iterator[None]:
         warnings.showwarning = show
         warnings.simplefilter("always", PolysteinWarning)
         yield
+
+
+def require_free(option: str, path: Path, inputs: Sequence[Path] = (), force: bool = False) -> None:
+    """Refuse, before the work begins, an output that would cost the user a file."""
+    with writing(option, path):
+        for file in inputs:
+            if _is_part(path, file):
+                raise InputError(
+                    f"`{option}` must not be an input, which is never replaced; got {path}, and "
+                    f"{file} is read"
+                )
+        if not force and not is_replaceable(path):
+            raise InputError(
+                f"`{option}` must be a new file or one that polystein wrote; got {path}, which is "
+                "neither. Choose another name, or replace the file with --force"
+            )
+
+
+def require_other_output(inputs: Sequence[Path]) -> None:
+    """Refuse to print into an input, as in ``polystein check draws.npz >> draws.npz``."""
+    try:
+        output = os.fstat(sys.stdout.fileno())
+    except (OSError, ValueError):
+        return
+    for file in inputs:
+        if file.is_file() and os.path.samestat(output, file.stat()):
+            raise InputError(f"standard output must not be an input; got {file}")
+
+
+def _is_part(path: Path, file: Path) -> bool:
+    """Whether a path leads to an input, or to a file of others within a folder that is one."""
+    if not path.exists():
+        return False
+    inside = file.is_dir() and path.resolve().is_relative_to(file.resolve())
+    return path.samefile(file) or (inside and not is_replaceable(path))

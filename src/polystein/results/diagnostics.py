@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
@@ -185,20 +185,25 @@ class Convergence:
     @property
     def rhat(self) -> float | None:
         """The largest rank-normalised split R-hat; NaN if no coordinate varies."""
-        rows = self.by_coordinate()
-        return None if rows is None else _most([row.rhat for row in rows])
+        return self._extreme("rhat", max)
 
     @property
     def ess_bulk(self) -> float | None:
         """The smallest bulk ESS."""
-        rows = self.by_coordinate()
-        return None if rows is None else _least([row.ess_bulk for row in rows])
+        return self._extreme("ess_bulk", min)
 
     @property
     def ess_tail(self) -> float | None:
         """The smallest tail ESS, of the 5 % and 95 % quantiles."""
+        return self._extreme("ess_tail", min)
+
+    def _extreme(self, name: str, pick: Callable[..., float]) -> float | None:
+        """The largest or smallest over the coordinates that vary; NaN if none does."""
         rows = self.by_coordinate()
-        return None if rows is None else _least([row.ess_tail for row in rows])
+        if rows is None:
+            return None
+        numbers = [getattr(row, name) for row in rows]
+        return pick((value for value in numbers if not math.isnan(value)), default=math.nan)
 
     def by_coordinate(self) -> list[CoordinateConvergence] | None:
         """The rank-normalised diagnostics of every coordinate; None without the rows."""
@@ -376,16 +381,6 @@ def sampler_words(sampler: SamplerDiagnostics) -> str:
     if sampler.bfmi is not None:
         parts.append(f"BFMI {sampler.bfmi:.2f}")
     return "; ".join(parts)
-
-
-def _most(values: Sequence[float]) -> float:
-    """The largest that is not NaN; NaN if all are."""
-    return max((value for value in values if not math.isnan(value)), default=math.nan)
-
-
-def _least(values: Sequence[float]) -> float:
-    """The smallest that is not NaN; NaN if all are."""
-    return min((value for value in values if not math.isnan(value)), default=math.nan)
 
 
 def _plain(value: float) -> float | str | None:
