@@ -10,8 +10,7 @@ from scipy.stats import binomtest
 from polystein.experiments.engine.cells import Cell, Replicate, Row, number
 from polystein.experiments.engine.store import read_csv
 from polystein.experiments.engine.summary import decisions, markdown_table, summarise
-from polystein.experiments.paper import reproduction
-from polystein.experiments.paper.experiment1 import task as test_sampler
+from polystein.experiments.paper import experiment1, reproduction
 from polystein.experiments.paper.methods import Method
 
 STUDY = "sizes"
@@ -19,7 +18,7 @@ ORDERS = (2, 4, 6, 8)
 DRAWS, DIMENSION = 1000, 16
 REPLICATES, QUICK_REPLICATES = 2000, 200
 METHODS = tuple(Method("lambda_psd", order) for order in ORDERS)
-BY = ("sampler", "n", "d", "method", "order")
+BY = experiment1.BY
 
 
 def cells(replicates: int) -> list[Cell]:
@@ -33,7 +32,7 @@ def cells(replicates: int) -> list[Cell]:
 
 def task(replicate: Replicate) -> list[Row]:
     """Draw from the target, and ask lambda-PSD of every order."""
-    return test_sampler(replicate, METHODS)
+    return experiment1.task(replicate, METHODS)
 
 
 def sizes_lambda_psd(summary: Sequence[Row]) -> str:

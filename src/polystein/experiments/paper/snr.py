@@ -166,6 +166,12 @@ def snr_figure(summary: Sequence[Row]) -> Figure:
         fontsize=11,
     )
     left, right = figure.subplots(1, 2)
+    for axes, field, label in (
+        (left, "psd_u_exact", "exact (Theorem 3.5)"),
+        (right, "psd_z_exact", "PSD, exact (Remark 3.8)"),
+    ):
+        orders, values = column(summary, "order"), column(summary, field)
+        axes.plot(orders, values, color="black", marker="o", markersize=4, label=label)
     _draw_u_statistic(left, summary)
     _draw_per_draw(right, summary)
     for axes in (left, right):
@@ -178,16 +184,7 @@ def snr_figure(summary: Sequence[Row]) -> Figure:
 
 
 def _draw_u_statistic(axes: Axes, summary: Sequence[Row]) -> None:
-    """Theorem 3.5, exact and simulated."""
-    orders = column(summary, "order")
-    axes.plot(
-        orders,
-        column(summary, "psd_u_exact"),
-        color="black",
-        marker="o",
-        markersize=4,
-        label="exact (Theorem 3.5)",
-    )
+    """The simulation beside Theorem 3.5."""
     seen = [row for row in summary if row["psd_u_simulated"] is not None]
     values = column(seen, "psd_u_simulated")
     errors = column(seen, "psd_u_simulated_log10_se")
@@ -211,19 +208,9 @@ def _draw_u_statistic(axes: Axes, summary: Sequence[Row]) -> None:
 
 
 def _draw_per_draw(axes: Axes, summary: Sequence[Row]) -> None:
-    """Remark 3.8 with both laws, Proposition 4.3 and the bound of Theorem 4.4."""
-    orders = column(summary, "order")
-    by_order = {row["order"]: row for row in summary}
-    anchor = by_order[SLOPE[0]]
+    """Both laws beside Remark 3.8, Proposition 4.3 and the bound of Theorem 4.4."""
+    anchor = next(row for row in summary if row["order"] == SLOPE[0])
     odd = [row for row in summary if number(row, "order") % 2]
-    axes.plot(
-        orders,
-        column(summary, "psd_z_exact"),
-        color="black",
-        marker="o",
-        markersize=4,
-        label="PSD, exact (Remark 3.8)",
-    )
     laws = (
         ("printed_law", "((Q+1)!!)²/(2Q+1)!!, as printed", "#cc79a7", ":"),
         ("corrected_law", "(Q!!)²/(2Q+1)!!, corrected", "#009e73", "--"),
@@ -239,7 +226,7 @@ def _draw_per_draw(axes: Axes, summary: Sequence[Row]) -> None:
             label=f"{label} (odd Q, scaled at Q = {SLOPE[0]})",
         )
     axes.plot(
-        orders,
+        column(summary, "order"),
         column(summary, "lambda_psd_exact"),
         color="#0072b2",
         linestyle="--",
