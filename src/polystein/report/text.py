@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from polystein.report.effects import PLACE, effect_facts, label_of_parts
 from polystein.results.diagnostics import sampler_words
@@ -136,6 +136,27 @@ def chains_words(result: GofResult, letters: int = 20) -> str:
     return text if found.sampler is None else f"{text}; {sampler_words(found.sampler)}"
 
 
+def facts_of_test(
+    result: GofResult,
+    alpha: float,
+    effects: Sequence[tuple[str, str]],
+    shown: Iterable[str],
+    letters: int = 20,
+) -> list[tuple[str, str]]:
+    """What there is to know about the test itself, label by label.
+
+    ``effects`` are those told before, ``shown`` the reasons. Names have at most ``letters``.
+    """
+    facts = [
+        ("Statistic", statistic_words(result)),
+        (label_of_parts(effects), found_words(result, alpha)),
+        ("Chains", chains_words(result, letters)),
+        ("Abstained", abstentions_beside(result, shown)),
+        ("Draws", draws_words(result)),
+    ]
+    return [(label, words) for label, words in facts if words]
+
+
 def _or_less(value: float, otherwise: float) -> float:
     return otherwise if math.isnan(value) else value
 
@@ -230,15 +251,12 @@ def _facts(result: GofResult, alpha: float, place: str) -> Iterator[str]:
         yield from reasons
     else:
         yield from _labelled("Meaning", meaning(result, alpha))
-    yield from _labelled("Statistic", statistic_words(result))
-    if found := found_words(result, alpha):
-        yield from _labelled(label_of_parts(effects), found)
-    if chains := chains_words(result):
-        yield from _labelled("Chains", chains)
-    if abstained := abstentions_beside(result, reasons):
-        lines = _labelled("Abstained", abstained)
-        yield from _cut(lines, _MOST_ABSTENTION_LINES, place.format("evidence.abstained"), _LABEL)
-    yield from _labelled("Draws", draws_words(result))
+    for label, text in facts_of_test(result, alpha, effects, reasons):
+        lines = _labelled(label, text)
+        if label == "Abstained":
+            full = place.format("evidence.abstained")
+            lines = _cut(lines, _MOST_ABSTENTION_LINES, full, _LABEL)
+        yield from lines
 
 
 def _reason_lines(reasons: tuple[str, ...], place: str) -> list[str]:

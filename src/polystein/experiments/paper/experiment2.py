@@ -10,7 +10,6 @@ from polystein.experiments.engine.cells import Cell, Replicate, Row, Scalar, num
 from polystein.experiments.engine.store import read_csv
 from polystein.experiments.engine.summary import decisions, markdown_table, summarise
 from polystein.experiments.paper import published, reproduction, verdict
-from polystein.experiments.paper.boltzmann import BoltzmannMachine
 from polystein.experiments.paper.methods import (
     LEVEL,
     Method,
@@ -19,6 +18,7 @@ from polystein.experiments.paper.methods import (
     published_as,
     size_table,
 )
+from polystein.experiments.paper.samplers import BoltzmannMachine
 
 STUDY = "experiment2"
 #: Standard deviations of the noise on B, though the heading of Table 1 says sigma^2.
