@@ -11,7 +11,7 @@ from typing import Any, TextIO, cast
 
 from polystein._lib.interrupts import raise_again
 
-#: Exit code where nobody reads the output any more: 128 + SIGPIPE, as that of other programs.
+#: Exit code if the reader of the output closed its pipe: 128 + SIGPIPE, as for other programs.
 NOBODY_READS = 141
 
 
@@ -19,7 +19,7 @@ def main() -> None:
     """Run ``polystein``; without the extra, say in one line how to get it."""
     _open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
-        # Names that the terminal cannot show cost nobody the answer.
+        # A name that the terminal cannot show must not lose the result.
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     sys.stdout = cast(TextIO, _Output(sys.stdout))
@@ -46,7 +46,7 @@ def main() -> None:
         forget_output()
         sys.exit(NOBODY_READS)
     except OSError as error:
-        # Commands see to their own errors; this is the help on a disk without room.
+        # Commands report their own errors. This is a help text on a full disk.
         forget_output()
         print(
             f"polystein: error: the output could not be written: {error.strerror}", file=sys.stderr
@@ -60,15 +60,14 @@ def main() -> None:
 
 
 class ClosedPipe(Exception):
-    """Whoever read the output has read enough, as ``head`` does.
+    """The reader of the output closed its pipe, as ``head`` does.
 
-    It is no `BrokenPipeError`, which Typer and Rich take for themselves and turn into the exit
-    code 1: that would say that draws are rejected.
+    Not a `BrokenPipeError`: Typer and Rich catch that and exit with 1, the code of rejected draws.
     """
 
 
 class _Output:
-    """Standard output, which raises `ClosedPipe` where nobody reads it any more."""
+    """Standard output; it raises `ClosedPipe` once its reader has closed the pipe."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -98,7 +97,7 @@ def forget_output() -> None:
 
 
 class _LastWords:
-    """Standard error, which may be on a full disk: exit codes do not depend on what it takes."""
+    """Standard error; what a full disk does not take is dropped, and the exit code stays."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream

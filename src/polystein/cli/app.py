@@ -262,8 +262,7 @@ def _conclude(
 ) -> None:
     """Print the result, write the page, and exit with the verdict.
 
-    A page that cannot be written, or a pipe that nobody reads, costs nobody the answer. Neither
-    does an output that cannot be written cost anybody the page.
+    The result is printed before the page is written. A failure of one does not prevent the other.
     """
     place = "{} of --json"  # where a reader of the terminal finds what the text leaves out
     text = _as_json(result, alpha, seed) if as_json else render(result, alpha, place=place)

@@ -41,7 +41,7 @@ UNWRITABLE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EBADF}
 
 
 class ExitCode(IntEnum):
-    """What the shell gets to see."""
+    """The exit codes of the command."""
 
     NOT_REJECTED = 0
     REJECTED = 1
@@ -194,7 +194,7 @@ def require_other_output(inputs: Sequence[Path]) -> None:
 
 
 def _is_part(path: Path, file: Path) -> bool:
-    """Whether a path leads to an input, or to a file of others within a folder that is one."""
+    """Whether a path is an input, or a file not of polystein within a folder that is one."""
     if not path.exists():
         return False
     inside = file.is_dir() and path.resolve().is_relative_to(file.resolve())

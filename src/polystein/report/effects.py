@@ -116,7 +116,7 @@ def _effects_to_tell(result: GofResult, alpha: float) -> tuple[EffectTable | Non
     try:
         return result.effects, ""
     except Exception as error:
-        # The verdict stands, also where its size cannot be told, whatever the cause.
+        # The verdict stands even if the effects cannot be computed.
         own = isinstance(error, PolysteinError)
         return None, str(error) if own else f"{type(error).__name__}: {error}"
 

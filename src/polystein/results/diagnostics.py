@@ -104,7 +104,7 @@ class _Chosen(NamedTuple):
 class Ranked:
     """Rank-normalised diagnostics, coordinate by coordinate, each computed when first asked for.
 
-    They need the rows, which are kept for it. A pickle has no rows: whatever is in memory is
+    They need the rows, which are kept for this. A pickle has no rows: what is in memory is
     ranked first.
     """
 

@@ -113,7 +113,7 @@ class BoltzmannMachine:
         d, m = self.coupling.shape
         forth, back = 0.5 * self.coupling, 0.5 * self.coupling.T
         draws = rng.standard_normal((chains, d))
-        # Every array is made once: thousands of sweeps would else spend their time on new pages.
+        # Every array is made once: allocation would take most of the time of a sweep.
         chance, threshold, signs = (np.empty((chains, m)) for _ in range(3))
         mean = np.empty((chains, d))
         for _ in range(sweeps):
