@@ -23,6 +23,11 @@ def on_page(text: str, page: Path, tables: Mapping[str, Lines]) -> str:
     return text
 
 
+def parts_of(*modules: ModuleType) -> dict[str, ModuleType]:
+    """The parts of a study, in this order, by the names of their modules."""
+    return {module.__name__.rpartition(".")[2]: module for module in modules}
+
+
 def tables_of(parts: Mapping[str, ModuleType]) -> dict[str, Lines]:
     """The table of each part of a study."""
     return {name: module.markdown() for name, module in parts.items()}

@@ -47,6 +47,8 @@ PUBLISHED = {
     "results",
 }
 PUBLISHED |= {"corrections", "explain", "methods", "rivals", "workflows"}
+#: What the package imports first: Ctrl-C while the command line is imported.
+FIRST = "polystein._lib.interrupts"
 CORE_DEPENDENCIES = {"numpy", "scipy", "threadpoolctl"}
 CLI_ROOMS = {"report", "experiments", "cli"}
 CLI_DEPENDENCIES = {"typer", "rich", "matplotlib", "pyarrow"}
@@ -116,7 +118,7 @@ def against_the_arrows(name: str, found: list[Import]) -> set[str]:
         room = room_of(target)
         if room is None or room == own or (lazy and (name, room) in LAZY):
             continue
-        allowed = room in PUBLISHED if not name else RANK[room] < RANK[own]
+        allowed = (room in PUBLISHED or target == FIRST) if not name else RANK[room] < RANK[own]
         if not allowed:
             wrong.add(target)
     return wrong

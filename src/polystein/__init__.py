@@ -3,6 +3,9 @@
 The public names, and nothing else.
 """
 
+from polystein._lib import interrupts as _interrupts  # noqa: F401  (before all that takes time)
+
+# isort: split
 from polystein import theory
 from polystein._version import __version__
 from polystein.adapters.arviz import from_arviz, to_arviz

@@ -8,7 +8,7 @@ tables, with any number of processes. Lines that are there stay as they are: rem
 
 from pathlib import Path
 
-from studies._command import ended, run_parts
+from studies._command import ended, parts_of, run_parts
 from studies.check import (
     beyond,
     correlated,
@@ -19,15 +19,7 @@ from studies.check import (
     size,
 )
 
-PARTS = {
-    "paper": paper,
-    "beyond": beyond,
-    "size": size,
-    "correlated": correlated,
-    "correlated_size": correlated_size,
-    "posteriors": posteriors,
-    "rows_needed": rows_needed,
-}
+PARTS = parts_of(paper, beyond, size, correlated, correlated_size, posteriors, rows_needed)
 PAGE = Path(__file__).parents[2] / "docs" / "check.md"
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ from studies.check.alternatives import Generator, Pair
 from studies.check.correlated_targets import Axes
 
 POWER = 0.8
-#: `check` may need so many times the rows of the likelihood-ratio test for `PROMISED`.
+#: `check` may need this many times the rows of the likelihood-ratio test for `PROMISED`.
 MOST_TIMES, PROMISED = 2.5, "narrow"
 #: Sets of draws of the target that give a critical value.
 NULL_SETS = 4000
@@ -178,7 +178,7 @@ def places_of(key: str, method: str) -> range:
 
 
 def cell_of(key: str, method: str, rows: int) -> Cell:
-    """One method on so many rows of one fault."""
+    """One method on a number of rows of one fault."""
     how = METHODS[method]
     cost = how.cost * rows + how.pairs * rows**2
     if method == "check":

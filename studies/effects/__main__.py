@@ -8,10 +8,10 @@ tables, with any number of processes. Lines that are there stay as they are: rem
 
 from pathlib import Path
 
-from studies._command import ended, run_parts
+from studies._command import ended, parts_of, run_parts
 from studies.effects import corrected, planted, tolerance
 
-PARTS = {"planted": planted, "tolerance": tolerance, "corrected": corrected}
+PARTS = parts_of(planted, tolerance, corrected)
 PAGE = Path(__file__).parents[2] / "docs" / "effects.md"
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ remove them, or say --anew, after a change of the code.
 
 from pathlib import Path
 
-from studies._command import ended, run_parts
+from studies._command import ended, parts_of, run_parts
 from studies.extensions import (
     chains,
     methods,
@@ -21,17 +21,7 @@ from studies.extensions import (
     training,
 )
 
-PARTS = {
-    "resolutions": resolutions,
-    "structures": structures,
-    "training": training,
-    "sides": sides,
-    "chains": chains,
-    "rules": rules,
-    "search": search,
-    "methods": methods,
-    "runtime": runtime,
-}
+PARTS = parts_of(resolutions, structures, training, sides, chains, rules, search, methods, runtime)
 PAGE = Path(__file__).parents[2] / "docs" / "extensions.md"
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ from studies._table import lines_by
 from studies.extensions import SEED, methods, search
 from studies.extensions.comparison import sample
 
-#: A group takes about so many minutes.
+#: A group takes about this many minutes.
 MINUTES = 0.5
 SEARCHED = "Laplace, d=16"
 

@@ -29,7 +29,12 @@ for line in sys.argv[1:]:
     child = os.fork()
     if not child:
         for number, path in enumerate((out, err), 1):
-            os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT), number)
+            if path == "closed-pipe":
+                reader, opened = os.pipe()
+                os.close(reader)
+            else:
+                opened = os.open(path, os.O_WRONLY | os.O_CREAT)
+            os.dup2(opened, number)
         sys.argv = ["polystein", *arguments]
         main()
     print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
@@ -39,7 +44,8 @@ for line in sys.argv[1:]:
 def exit_codes(folder: Path, *commands: str) -> list[int]:
     """Exit codes of commands in this folder.
 
-    A command is the files that standard output and standard error go to, and the arguments.
+    A command is the files that standard output and standard error go to, and the arguments. A file
+    ``closed-pipe`` is a pipe that nobody reads.
     """
     done = subprocess.run(
         [sys.executable, "-c", FORKS, *commands],

@@ -1,8 +1,10 @@
 """The entry point without the packages that it needs, and without the streams."""
 
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -66,3 +68,45 @@ def test_names_that_the_terminal_cannot_show_are_written_out(
     )
     assert done.returncode == 1
     assert r"`\u03b1`" in done.stdout
+
+
+#: In the place of a library that polystein imports: it says so, and then takes its time.
+SLOW = "import pathlib, time; pathlib.Path('begun').touch(); time.sleep(60)"
+#: A shell lets what it runs in the background ignore interrupts.
+BEGIN = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize(
+    ("start", "quiet"),
+    [
+        ("sys.argv = ['-m']; sys.orig_argv = ['python', '-m', 'polystein']", True),
+        ("sys.argv = ['/usr/local/bin/polystein', '--help']", True),
+        ("sys.argv = ['fit.py']", False),
+    ],
+)
+def test_ctrl_c_during_the_imports_shows_no_traceback(
+    start: str, quiet: bool, tmp_path: Path
+) -> None:
+    """The command ends by the signal, which shells show as 130; other programs are left alone."""
+    (tmp_path / "threadpoolctl.py").write_text(SLOW)
+    code = f"{BEGIN}{start}; import polystein.cli; polystein.cli.main()"
+    process = subprocess.Popen(
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        deadline = time.monotonic() + 60.0
+        while not (tmp_path / "begun").exists():
+            assert time.monotonic() < deadline, "the imports did not begin"
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == -signal.SIGINT
+    assert ("KeyboardInterrupt" in errors) is not quiet
+    assert bool(errors) is not quiet

@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import subprocess
 import sys
 import warnings
 from pathlib import Path
@@ -17,11 +16,9 @@ from polystein.cli.app import app
 from polystein.cli.session import ExitCode, progress_bar
 from polystein.errors import StudyError, TaskError
 from polystein.experiments.engine.cells import Row
-from polystein.experiments.paper import (
-    reproduce,
-)
+from polystein.experiments.paper import reproduction
 from polystein.types import ToleranceVerdict, Verdict
-from tests.cli.files import Run, save_csv, save_pair
+from tests.cli.files import Run, exit_codes, save_csv, save_pair
 
 
 def test_0_where_the_draws_are_not_rejected(run: Run, good: np.ndarray) -> None:
@@ -109,7 +106,7 @@ def test_want_of_memory_is_no_internal_error(
     def fails(*_: object, **__: object) -> list[Row]:
         raise error
 
-    monkeypatch.setattr(reproduce, "run", fails)
+    monkeypatch.setattr(reproduction, "run", fails)
     done = CliRunner().invoke(app, ["reproduce", "snr", "--out", str(tmp_path)])
     assert done.exit_code == 3
     assert said in done.output
@@ -174,20 +171,17 @@ def test_a_tolerance_comes_before_a_verdict_that_decides(
     assert ExitCode.of(verdict, tolerance) == code
 
 
+@pytest.mark.processes
 def test_a_reader_that_has_read_enough_is_no_fault(good: np.ndarray, tmp_path: Path) -> None:
-    """As in `polystein check ... | head -1`: the pipe is closed before anything is printed."""
-    draws, scores = tmp_path / "draws.npy", tmp_path / "scores.npy"
-    np.save(draws, good)
-    np.save(scores, -good)
-    command = [sys.executable, "-m", "polystein", "check", str(draws), str(scores), "--iid"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    assert process.stdout is not None
-    process.stdout.close()
-    assert process.stderr is not None
-    errors = process.stderr.read()
-    process.stderr.close()
-    assert process.wait() == ExitCode.CLOSED_PIPE
-    assert errors == b""
+    """As in `polystein check ... | head -1`: the pipe is closed before anything is printed.
+
+    The exit code is that of other programs, and none that speaks of draws.
+    """
+    np.savez(tmp_path / "good.npz", draws=good, scores=-good)
+    commands = ["check good.npz --iid", "--help", "--version", "demo --draws 200"]
+    lines = [f"closed-pipe said{number} {line}" for number, line in enumerate(commands)]
+    assert exit_codes(tmp_path, *lines) == [ExitCode.CLOSED_PIPE] * 4
+    assert [(tmp_path / f"said{number}").read_text() for number in range(4)] == [""] * 4
 
 
 def test_the_command_line_prints_no_escapes(run: Run, bad: np.ndarray) -> None:

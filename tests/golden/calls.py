@@ -65,6 +65,11 @@ def on(data: str | None = None, **options: Any) -> tuple[str | None, Options]:
     return data, options
 
 
+def each(*data: str, **options: Any) -> dict[str, tuple[str | None, Options]]:
+    """Lines of the table that have the name of their input, with the same options."""
+    return {name: on(name, **options) for name in data}
+
+
 def calls(
     function: Callable[..., Any],
     shared: Options,

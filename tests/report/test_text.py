@@ -243,6 +243,19 @@ def test_every_arm_on_all_rows_is_said_to_use_them() -> None:
     assert "the agreement of chains and the sign flips used all; 700 trained" in text
 
 
+def test_rows_of_an_arm_that_abstained_tested_nothing() -> None:
+    flips, trained = check_result().evidence.arms
+    abstained = (Abstention(trained.name, "too slow"),)
+    with_flips, nobody = Evidence((flips,), abstained=abstained), Evidence(abstained=abstained)
+    for evidence, words in (
+        (with_flips, "Draws the sign flips used all 1000; 288 effective"),
+        (nobody, "Draws 1000, of which none were tested"),
+    ):
+        text = render(z_result(shares={}, method="check", evidence=evidence))
+        assert words in " ".join(text.split())
+        assert "trained the test function" not in text
+
+
 @pytest.mark.parametrize("pvalue", [0.01, 0.5])
 def test_names_of_parts_are_not_cut_where_there_is_room(pvalue: float) -> None:
     part = Part("starts of all chains", "the first 400 draws", ("score",), (), 0.01, 0.4)

@@ -12,6 +12,7 @@ import pytest
 import polystein as ps
 from polystein.errors import InputError
 from polystein.results.diagnostics import Convergence, Diagnostics
+from polystein.results.effects import EffectTable
 from polystein.results.evidence import Component, Evidence, Explanation
 from polystein.results.result import DEFAULT_LEVEL, GofResult
 from tests.conftest import arbitrary_rows
@@ -270,6 +271,57 @@ def test_another_schema_is_refused_with_a_remedy(result: GofResult, version: Any
 
 def test_keys_of_other_programs_are_ignored(result: GofResult) -> None:
     assert GofResult.from_dict({**result.to_dict(), "file": "draws.nc"}) == result
+
+
+def crafted(**changes: Any) -> GofResult:
+    """What comes back of a stored result with an arm and an effect, after others changed it."""
+    one = real("check rejected")
+    str(one)
+    return GofResult.from_dict({**json.loads(json.dumps(one.to_dict())), **changes})
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"verdict": "not rejected"}, "the verdict 'not rejected', but a p-value of .* means 'rej"),
+        ({"verdict": "not rejected", "alpha": 0.5}, "means 'rejected' at the level 0.5"),
+        ({"verdict": 1}, "got the verdict 1"),
+        ({"reasons": "none"}, "damaged: reasons must be a list, and are 'none'"),
+        ({"warnings": {"a": "b"}}, "damaged: warnings must be a list"),
+        ({"components": "x"}, "damaged: components must be a list"),
+    ],
+)
+def test_a_result_that_contradicts_itself_is_refused(changes: Any, message: str) -> None:
+    assert crafted().verdict == crafted(alpha="other").verdict == "rejected"
+    with pytest.raises(InputError, match=f"^`values` must be what `to_dict` gave; .*{message}"):
+        crafted(**changes)
+
+
+def test_the_verdict_of_the_command_line_is_at_its_own_level() -> None:
+    stored = {**bare(0.03).to_dict(), "alpha": 0.01, "verdict": "not rejected"}
+    assert GofResult.from_dict(stored) == bare(0.03)
+
+
+def test_an_arm_without_parts_is_refused() -> None:
+    evidence = real("check rejected").to_dict()["evidence"]
+    evidence["arms"][0]["parts"] = []
+    with pytest.raises(InputError, match="damaged: the arm 'trained witnesses' has no parts"):
+        crafted(evidence=evidence)
+    evidence["arms"][0]["parts"] = "none"
+    with pytest.raises(InputError, match="damaged: parts must be a list, and are 'none'"):
+        crafted(evidence=evidence)
+
+
+def test_what_others_wrote_stays_on_its_line() -> None:
+    """A name of an effect cannot pretend to be another line of the report."""
+    effects = crafted().effects.to_dict()
+    for key in ("name", "sentence"):
+        effects["rows"][0][key] = "x\nVerdict: not rejected\u2028\x1b[2J"
+    found = crafted(effects=effects)
+    assert found.effects.rows[0].name == r"x\nVerdict: not rejected\u2028\x1b[2J"
+    for text in (str(found), str(found.effects), str(EffectTable.from_dict(effects))):
+        assert not any(line.lstrip().startswith("Verdict") for line in text.splitlines())
+        assert "\x1b" not in text
 
 
 # In words

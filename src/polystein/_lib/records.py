@@ -9,18 +9,23 @@ from contextlib import contextmanager
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from polystein._lib.arguments import is_finite_number, is_integer
+from polystein._lib.notes import one_line
 from polystein.errors import InputError, PolysteinError
 
 
 @contextmanager
-def stored(values: object) -> Iterator[None]:
-    """A context that reads what `to_dict` gave: what is missing or of another kind is an error."""
+def stored(values: object) -> Iterator[dict[str, Any]]:
+    """A context that reads what `to_dict` gave: what is missing or of another kind is an error.
+
+    It yields the content with every string on one line and fit to be printed: others may have
+    written it.
+    """
     expected = "`values` must be what `to_dict` gave"
     if not isinstance(values, Mapping):
         raise InputError(f"{expected}; got a {type(values).__name__}")
     require_plain(values)
     try:
-        yield
+        yield _escaped(values)
     except PolysteinError:
         raise
     except KeyError as error:
@@ -45,6 +50,13 @@ def require_plain(values: object) -> None:
         )
 
 
+def listed(values: Any, name: str) -> tuple[Any, ...]:
+    """The items of a list; a string or a mapping, whose items are something else, is an error."""
+    if not isinstance(values, list | tuple):
+        raise TypeError(f"{name} must be a list, and are {values!r}")
+    return tuple(values)
+
+
 def require_types(record: Any) -> None:
     """Raise an error if a part of a dataclass or named tuple is not what it is annotated as.
 
@@ -59,6 +71,15 @@ def require_types(record: Any) -> None:
             )
         if name == "pvalue" and not 0.0 <= value <= 1.0:
             raise InputError(f"`pvalue` must be between 0 and 1; got {value!r}")
+
+
+def _escaped(value: Any) -> Any:
+    """The value with all strings in it on one line and fit to be printed."""
+    if isinstance(value, Mapping):
+        return {one_line(key): _escaped(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_escaped(item) for item in value]
+    return one_line(value) if isinstance(value, str) else value
 
 
 def _fits(value: Any, kind: Any) -> bool:

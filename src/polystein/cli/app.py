@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.box import SIMPLE_HEAD
@@ -15,17 +15,25 @@ from rich.table import Table
 import polystein
 from polystein._lib.files import writing
 from polystein.cli.inputs import Input
-from polystein.cli.outputs import Force, require_free, require_other_output
 from polystein.cli.reproduce import run_reproduce
-from polystein.cli.session import EXIT_CODES, ExitCode, progress_bar, session
-from polystein.data.source import Source
+from polystein.cli.session import (
+    EXIT_CODES,
+    Debug,
+    ExitCode,
+    Force,
+    Seed,
+    progress_bar,
+    require_free,
+    require_other_output,
+    session,
+)
 from polystein.errors import InputError, printable
 from polystein.experiments import demo as demonstration
 from polystein.explain.tolerance import checked_tolerance
 from polystein.report import plots
 from polystein.report.effects import effect_facts
 from polystein.report.html import write_page
-from polystein.report.text import p_words, render
+from polystein.report.text import p_number, render
 from polystein.results.result import DEFAULT_LEVEL, GofResult
 
 app = typer.Typer(
@@ -90,8 +98,6 @@ DropFirst = Annotated[int, typer.Option(help="Drop this many draws at the start 
 Alpha = Annotated[float, typer.Option(help="Level of the test.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 Html = Annotated[Path | None, typer.Option(help="Also write an HTML page to this file.")]
-Seed = Annotated[int, typer.Option(help="Random seed. The same seed gives the same result.")]
-Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback if there is an error.")]
 
 
 def _print_version(wanted: bool) -> None:
@@ -141,12 +147,30 @@ def run_test(
     """
     with session(debug):
         _check_level_and_seed(alpha, seed)
-        _check_options(method, alternative, standardise)
+        bootstrap = method is Method.PSD_BOOTSTRAP
+        if bootstrap and standardise:
+            raise InputError(f"`--standardise` needs training draws, which {method} does not have")
+        if bootstrap and alternative is Alternative.TWO_SIDED:
+            raise InputError(f"`--alternative` must be 'greater' for {method}; got '{alternative}'")
         names = tuple(var_names or ())
         chosen = Input(draws, scores, var_names=names, thin=thin, drop_first=drop_first)
         _check_outputs(chosen, html, force)
         sample = chosen.load()
-        result = _run(sample, method, order, alternative, standardise, seed)
+        with progress_bar("Bootstrap" if bootstrap else "Testing") as progress:
+            if bootstrap:
+                result = polystein.psd_bootstrap_test(
+                    sample, order=order, rng=seed, progress=progress
+                )
+            else:
+                test = polystein.psd_test if method is Method.PSD else polystein.lambda_psd_test
+                result = test(
+                    sample,
+                    order=order,
+                    alternative="greater" if alternative is Alternative.GREATER else "two-sided",
+                    standardise=standardise,
+                    rng=seed,
+                    progress=progress,
+                )
         _conclude(result, alpha, seed, as_json, html, force)
 
 
@@ -220,7 +244,13 @@ def run_demo(
             f"in about 1 run of {1 / DEFAULT_LEVEL:.0f}."
         )
         figure = plots.plot_results({case.name: case.result for case in cases})
-        _save_plot(figure, plot, out)
+        with writing("--out", out):
+            if plot != out:
+                out.mkdir(parents=True, exist_ok=True)
+            try:
+                plots.save(figure, plot)
+            except ValueError as error:
+                raise InputError(f"`--out` must name a picture; got {plot}: {error}") from error
         print(f"Plot: {printable(str(plot))}")
 
 
@@ -232,8 +262,7 @@ def _conclude(
 ) -> None:
     """Print the result, write the page, and exit with the verdict.
 
-    A page that cannot be written, or a pipe that nobody reads, costs nobody the answer. Neither
-    does an output that cannot be written cost anybody the page.
+    The result is printed before the page is written. A failure of one does not prevent the other.
     """
     place = "{} of --json"  # where a reader of the terminal finds what the text leaves out
     text = _as_json(result, alpha, seed) if as_json else render(result, alpha, place=place)
@@ -260,37 +289,6 @@ def _check_outputs(chosen: Input, html: Path | None, force: bool) -> None:
     require_other_output(inputs)
     if html is not None:
         require_free("--html", html, inputs, force)
-
-
-def _check_options(method: Method, alternative: Alternative | None, standardise: bool) -> None:
-    """Refuse before files are read what cannot go together."""
-    if method is Method.PSD_BOOTSTRAP and standardise:
-        raise InputError("`--standardise` needs training draws, which psd-bootstrap does not have")
-    if method is Method.PSD_BOOTSTRAP and alternative is Alternative.TWO_SIDED:
-        raise InputError(f"`--alternative` must be 'greater' for {method}; got '{alternative}'")
-
-
-def _run(
-    sample: Source,
-    method: Method,
-    order: int,
-    alternative: Alternative | None,
-    standardise: bool,
-    seed: int,
-) -> GofResult:
-    if method is Method.PSD_BOOTSTRAP:
-        with progress_bar("Bootstrap") as progress:
-            return polystein.psd_bootstrap_test(sample, order=order, rng=seed, progress=progress)
-    test = polystein.psd_test if method is Method.PSD else polystein.lambda_psd_test
-    with progress_bar("Testing") as progress:
-        return test(
-            sample,
-            order=order,
-            alternative="greater" if alternative is Alternative.GREATER else "two-sided",
-            standardise=standardise,
-            rng=seed,
-            progress=progress,
-        )
 
 
 def _as_json(result: GofResult, alpha: float, seed: int) -> str:
@@ -323,19 +321,8 @@ def _demo_table(cases: list[demonstration.Case], draws: int) -> Table:
         table.add_row(
             name,
             description,
-            p_words(result.pvalue).removeprefix("p ").removeprefix("= "),
+            p_number(result.pvalue),
             "[bold red]evidence against[/]" if against else "no evidence",
             result.explain()[0].words if against else "",
         )
     return table
-
-
-def _save_plot(figure: Any, plot: Path, out: Path) -> None:
-    """Write the file, and its directory if that is what the user named."""
-    with writing("--out", out):
-        if plot != out:
-            out.mkdir(parents=True, exist_ok=True)
-        try:
-            plots.save(figure, plot)
-        except ValueError as error:
-            raise InputError(f"`--out` must name a picture; got {plot}: {error}") from error

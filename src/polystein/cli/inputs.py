@@ -146,7 +146,7 @@ def score_function(target: str) -> Callable[[Any], Any]:
 
 @contextmanager
 def _own_code(target: str, part: str) -> Iterator[None]:
-    """Whatever the user's own code raises is theirs to mend. Ctrl-C and want of memory pass."""
+    """Turn errors of the user's code into errors of the input; not Ctrl-C or lack of memory."""
     try:
         yield
     except (KeyboardInterrupt, MemoryError, InputError):

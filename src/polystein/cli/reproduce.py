@@ -10,16 +10,10 @@ from typing import Annotated
 import typer
 
 from polystein._lib.files import writing
-from polystein.cli.outputs import Force
-from polystein.cli.session import progress_bar, session
+from polystein.cli.session import Debug, Force, Seed, progress_bar, session
 from polystein.errors import InputError, printable
-from polystein.experiments.paper.reproduce import (
-    PAGE,
-    STUDIES,
-    Options,
-    holds_reproduction,
-    reproduce,
-)
+from polystein.experiments.paper.reproduce import PAGE, STUDIES, holds_reproduction, reproduce
+from polystein.experiments.paper.reproduction import Options
 from polystein.experiments.paper.verdict import known_causes
 
 OUT = Path("reproduction")
@@ -52,9 +46,7 @@ def run_reproduce(
     out: Annotated[
         Path, typer.Option(help="Directory for the results. A stopped run continues from there.")
     ] = OUT,
-    seed: Annotated[
-        int, typer.Option(help="Random seed. The same seed gives the same tables.")
-    ] = 0,
+    seed: Seed = 0,
     method: Annotated[
         list[str] | None,
         typer.Option(
@@ -63,9 +55,7 @@ def run_reproduce(
         ),
     ] = None,
     force: Force = False,
-    debug: Annotated[
-        bool, typer.Option("--debug", help="Show the traceback if there is an error.")
-    ] = False,
+    debug: Debug = False,
 ) -> None:
     """Reproduce the paper's experiments and compare them with what was published.
 

@@ -1,4 +1,4 @@
-"""What all commands share: exit codes, warnings as plain lines, progress bars."""
+"""What all commands share: options, exit codes, progress bars, and care for files."""
 
 from __future__ import annotations
 
@@ -7,17 +7,33 @@ import os
 import sys
 import traceback
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from enum import IntEnum
-from typing import TextIO
+from pathlib import Path
+from typing import Annotated, TextIO
 
 import typer
 from rich.console import Console
 from rich.progress import Progress as Bar
 
-from polystein.errors import PolysteinError, PolysteinWarning, StudyError, TaskError, printable
+from polystein._lib.files import is_replaceable, writing
+from polystein.cli import NOBODY_READS, ClosedPipe, forget_output
+from polystein.errors import (
+    InputError,
+    PolysteinError,
+    PolysteinWarning,
+    StudyError,
+    TaskError,
+    printable,
+)
 from polystein.types import Progress, ToleranceVerdict, Verdict
+
+Force = Annotated[
+    bool, typer.Option("--force", help="Also replace files that polystein did not write.")
+]
+Seed = Annotated[int, typer.Option(help="Random seed. The same seed gives the same result.")]
+Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback if there is an error.")]
 
 #: What a disk without room, a quota, a limit on the size of files, or an output that is open only
 #: for reading answers.
@@ -25,7 +41,7 @@ UNWRITABLE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EBADF}
 
 
 class ExitCode(IntEnum):
-    """What the shell gets to see."""
+    """The exit codes of the command."""
 
     NOT_REJECTED = 0
     REJECTED = 1
@@ -35,7 +51,7 @@ class ExitCode(IntEnum):
     BEYOND_TOLERANCE = 5
     UNDECIDED = 6
     INTERRUPTED = 130
-    CLOSED_PIPE = 141
+    CLOSED_PIPE = NOBODY_READS
 
     @classmethod
     def of(cls, verdict: Verdict, tolerance: ToleranceVerdict | None = None) -> ExitCode:
@@ -65,14 +81,10 @@ EXIT_CODES = "Exit codes: " + ", ".join(f"{code.value} {code.words}" for code in
 def session(debug: bool) -> Iterator[None]:
     """Turn everything that can go wrong into a line on stderr and an exit code."""
     try:
-        with _plain_warnings(), _flushed():
+        with _plain_warnings():
             yield
-    except typer.Exit:
+    except (typer.Exit, ClosedPipe):
         raise
-    except BrokenPipeError:
-        # Whoever read the output has read enough, as `head` does.
-        _forget_output()
-        raise typer.Exit(int(ExitCode.CLOSED_PIPE)) from None
     except KeyboardInterrupt:
         raise _failure("interrupted", ExitCode.INTERRUPTED, debug=False) from None
     except TaskError as error:
@@ -91,28 +103,11 @@ def session(debug: bool) -> Iterator[None]:
         raise _failure(_fault(error), ExitCode.INTERNAL_ERROR, debug) from None
 
 
-@contextmanager
-def _flushed() -> Iterator[None]:
-    """Write what is printed before the session ends: a closed pipe shows here, not at exit."""
-    try:
-        yield
-    except typer.Exit:
-        sys.stdout.flush()
-        raise
-    sys.stdout.flush()
-
-
-def _forget_output() -> None:
-    """Send what is still to be flushed to nowhere: the interpreter flushes again when it ends."""
-    with suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
 def _unwritten(error: OSError, debug: bool) -> typer.Exit:
     """An output without room is the user's to mend; anything else is a fault of ours."""
     if error.errno not in UNWRITABLE:
         return _failure(_fault(error), ExitCode.INTERNAL_ERROR, debug)
-    _forget_output()
+    forget_output()
     message = f"error: the output could not be written: {error.strerror}"
     return _failure(message, ExitCode.BAD_INPUT, debug)
 
@@ -169,3 +164,38 @@ def _plain_warnings() -> Iterator[None]:
         warnings.showwarning = show
         warnings.simplefilter("always", PolysteinWarning)
         yield
+
+
+def require_free(option: str, path: Path, inputs: Sequence[Path] = (), force: bool = False) -> None:
+    """Refuse, before the work begins, an output that would cost the user a file."""
+    with writing(option, path):
+        for file in inputs:
+            if _is_part(path, file):
+                raise InputError(
+                    f"`{option}` must not be an input, which is never replaced; got {path}, and "
+                    f"{file} is read"
+                )
+        if not force and not is_replaceable(path):
+            raise InputError(
+                f"`{option}` must be a new file or one that polystein wrote; got {path}, which is "
+                "neither. Choose another name, or replace the file with --force"
+            )
+
+
+def require_other_output(inputs: Sequence[Path]) -> None:
+    """Refuse to print into an input, as in ``polystein check draws.npz >> draws.npz``."""
+    try:
+        output = os.fstat(sys.stdout.fileno())
+    except (OSError, ValueError):
+        return
+    for file in inputs:
+        if file.is_file() and os.path.samestat(output, file.stat()):
+            raise InputError(f"standard output must not be an input; got {file}")
+
+
+def _is_part(path: Path, file: Path) -> bool:
+    """Whether a path is an input, or a file not of polystein within a folder that is one."""
+    if not path.exists():
+        return False
+    inside = file.is_dir() and path.resolve().is_relative_to(file.resolve())
+    return path.samefile(file) or (inside and not is_replaceable(path))

@@ -11,11 +11,11 @@ from polystein.results.effects import EffectTable, ExpectationTable
 from polystein.results.result import GofResult
 from polystein.results.tolerance import Tolerance
 
-#: Rows that a table shows; the others are in `rows`.
+#: Rows that a table shows: those of two screens. The others are in `rows`.
 MOST_ROWS = 40
-#: Sentences below the line.
+#: Rows below the line, which may be chance: enough to see what was looked at.
 MOST_BELOW = 5
-#: Sentences in the report of a result.
+#: Sentences in the report of a result, which has 24 lines for everything.
 MOST_SENTENCES = 3
 #: Where a reader finds a field of a result in full.
 PLACE = "`result.{}`"
@@ -116,7 +116,7 @@ def _effects_to_tell(result: GofResult, alpha: float) -> tuple[EffectTable | Non
     try:
         return result.effects, ""
     except Exception as error:
-        # The verdict stands, also where its size cannot be told, whatever the cause.
+        # The verdict stands even if the effects cannot be computed.
         own = isinstance(error, PolysteinError)
         return None, str(error) if own else f"{type(error).__name__}: {error}"
 
@@ -140,7 +140,7 @@ def tolerance_words(tolerance: Tolerance, left_open: str = "") -> str:
         return f"within {bound}: all {scope} ({rests})"
     sentence = "" if tolerance.row is None else tolerance.row.sentence
     if tolerance.verdict == "beyond":
-        return f"beyond {bound}: {sentence} (R2 {reliability_words(tolerance.reliability)})"
+        return f"beyond {bound}: {sentence}; R2 {reliability_words(tolerance.reliability)}"
     if tolerance.reliability < RELIABLE:
         reason = f"R2 is {reliability_words(tolerance.reliability)}, and {RELIABLE:g} is needed"
     elif tolerance.unexplained:

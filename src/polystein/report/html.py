@@ -12,19 +12,15 @@ from polystein._lib.arguments import boolean, path_of
 from polystein._lib.files import MARK, is_replaceable, write_whole
 from polystein._version import __version__
 from polystein.errors import InputError
-from polystein.report.effects import effect_facts, label_of_parts
+from polystein.report.effects import effect_facts
 from polystein.report.text import (
-    abstentions_beside,
-    chains_words,
-    draws_words,
-    found_words,
+    facts_of_test,
     headings,
     headline,
     meaning,
     name_of_test,
     number_of,
     percent,
-    statistic_words,
 )
 from polystein.results.evidence import Explanation
 from polystein.results.result import DEFAULT_LEVEL, GofResult
@@ -74,7 +70,9 @@ def _body(result: GofResult, alpha: float, heading: str) -> str:
     """The verdict in an element of this kind, and everything else below it."""
     verdict, rest = headline(result, alpha)
     name = result.verdict_at(alpha).replace(" ", "-")
-    inconclusive = name == "inconclusive"
+    reasons = result.reasons if name == "inconclusive" else ()
+    effects = effect_facts(result, alpha, MOST_SENTENCES)
+    test = facts_of_test(result, alpha, effects, reasons, MOST_LETTERS)
     return "\n".join(
         part
         for part in (
@@ -83,30 +81,14 @@ def _body(result: GofResult, alpha: float, heading: str) -> str:
             f'<{heading} class="verdict {name}"><strong>{verdict}</strong> {escape(rest)}'
             f"</{heading}>",
             f"<p>Do these draws come from the target? {escape(meaning(result, alpha))}</p>",
-            _listed("Reasons", result.reasons) if inconclusive else "",
+            _listed("Reasons", reasons),
             _listed("Warnings", result.warnings),
-            _pairs(_facts(result, alpha)),
+            _pairs([*effects, ("Test", name_of_test(result)), *test]),
             _table(result, alpha),
             "</div>",
         )
         if part
     )
-
-
-def _facts(result: GofResult, alpha: float) -> list[tuple[str, str]]:
-    """What there is to know about the test, label by label."""
-    reasons = result.reasons if result.verdict_at(alpha) == "inconclusive" else ()
-    effects = effect_facts(result, alpha, MOST_SENTENCES)
-    facts = [
-        *effects,
-        ("Test", name_of_test(result)),
-        ("Statistic", statistic_words(result)),
-        (label_of_parts(effects), found_words(result, alpha)),
-        ("Chains", chains_words(result, MOST_LETTERS)),
-        ("Abstained", abstentions_beside(result, reasons)),
-        ("Draws", draws_words(result)),
-    ]
-    return [(label, words) for label, words in facts if words]
 
 
 def write_page(

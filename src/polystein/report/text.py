@@ -4,30 +4,36 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from polystein.report.effects import PLACE, effect_facts, label_of_parts
 from polystein.results.diagnostics import sampler_words
 from polystein.results.evidence import Explanation
 from polystein.results.result import DEFAULT_LEVEL, GofResult
 
+#: A report fits on a terminal of 24 lines, and into a page of documentation.
 WIDTH, HEIGHT = 88, 24
-
-_QUESTION = "Do these draws come from the target?"
+# Of 24 lines: the verdict comes first, then what to do about it; a table shows its largest rows.
 _MOST_ROWS = 7
 _MOST_WARNING_LINES = 4
 _MOST_REASON_LINES = 8
 _MOST_ABSTENTION_LINES = 2
+#: Columns of the longest label, "Statistic" and "Tolerance", with two spaces.
 _LABEL = 11
+#: The bar of a share of 100 %.
 _BAR = 22
+#: From this p-value down, evidence is called strong.
+_STRONG = 0.001
+#: Smaller p-values are shown as a bound: digits beyond it say nothing about the draws.
+_LEAST_SHOWN = 1e-4
+
+_QUESTION = "Do these draws come from the target?"
 _TESTS = {
     "psd": "PSD z-test",
     "lambda-psd": "lambda-PSD z-test",
     "psd-bootstrap": "PSD wild-bootstrap test",
     "check": "check",
 }
-#: From this p-value down, evidence is called strong.
-_STRONG = 0.001
 
 
 def render(result: GofResult, alpha: float = DEFAULT_LEVEL, *, place: str = PLACE) -> str:
@@ -76,7 +82,12 @@ def name_of_test(result: GofResult) -> str:
 
 def p_words(pvalue: float) -> str:
     """Return "p = 0.043"; for very small p-values, an upper bound."""
-    return "p < 0.0001" if pvalue < 1e-4 else f"p = {pvalue:.2g}"
+    return f"p {p_number(pvalue)}" if pvalue < _LEAST_SHOWN else f"p = {p_number(pvalue)}"
+
+
+def p_number(pvalue: float) -> str:
+    """Return "0.043", or "< 0.0001"."""
+    return f"< {_LEAST_SHOWN:.4f}" if pvalue < _LEAST_SHOWN else f"{pvalue:.2g}"
 
 
 def statistic_words(result: GofResult) -> str:
@@ -88,13 +99,19 @@ def statistic_words(result: GofResult) -> str:
 
 def draws_words(result: GofResult) -> str:
     """How many draws trained, were left out, and tested."""
+    arms = result.evidence.arms
+    on_all = " and the ".join(sorted(arm.name for arm in arms if arm.rows == "all rows"))
+    total = result.n_train + result.n_gap + result.n_test
+    abstained = bool(result.evidence.abstained) and all(arm.rows == "all rows" for arm in arms)
     if result.n_train == 0:
-        text = f"all {result.n_test} tested, none needed for training"
+        text = f"all {total} tested, none needed for training"
+    elif abstained:
+        # Rows were set apart for an arm that did not judge.
+        text = f"the {on_all} used all {total}" if on_all else f"{total}, of which none were tested"
     else:
         gap = f", {result.n_gap} left out between" if result.n_gap else ""
         text = f"{result.n_train} trained the test function{gap}, {result.n_test} tested it"
-        if arms := sorted(arm.name for arm in result.evidence.arms if arm.rows == "all rows"):
-            text = f"the {' and the '.join(arms)} used all; {text}"
+        text = f"the {on_all} used all; {text}" if on_all else text
     # Chains have the ESS of draws and scores instead, which says more.
     if result.diagnostics is not None or math.isnan(result.ess):
         return text
@@ -117,6 +134,27 @@ def chains_words(result: GofResult, letters: int = 20) -> str:
         f"ESS at least {ess[1].ess:.0f} ({ess[0]} of {_shorten(ess[1].ess_of, letters)})"
     )
     return text if found.sampler is None else f"{text}; {sampler_words(found.sampler)}"
+
+
+def facts_of_test(
+    result: GofResult,
+    alpha: float,
+    effects: Sequence[tuple[str, str]],
+    shown: Iterable[str],
+    letters: int = 20,
+) -> list[tuple[str, str]]:
+    """What there is to know about the test itself, label by label.
+
+    ``effects`` are those told before, ``shown`` the reasons. Names have at most ``letters``.
+    """
+    facts = [
+        ("Statistic", statistic_words(result)),
+        (label_of_parts(effects), found_words(result, alpha)),
+        ("Chains", chains_words(result, letters)),
+        ("Abstained", abstentions_beside(result, shown)),
+        ("Draws", draws_words(result)),
+    ]
+    return [(label, words) for label, words in facts if words]
 
 
 def _or_less(value: float, otherwise: float) -> float:
@@ -213,15 +251,12 @@ def _facts(result: GofResult, alpha: float, place: str) -> Iterator[str]:
         yield from reasons
     else:
         yield from _labelled("Meaning", meaning(result, alpha))
-    yield from _labelled("Statistic", statistic_words(result))
-    if found := found_words(result, alpha):
-        yield from _labelled(label_of_parts(effects), found)
-    if chains := chains_words(result):
-        yield from _labelled("Chains", chains)
-    if abstained := abstentions_beside(result, reasons):
-        lines = _labelled("Abstained", abstained)
-        yield from _cut(lines, _MOST_ABSTENTION_LINES, place.format("evidence.abstained"), _LABEL)
-    yield from _labelled("Draws", draws_words(result))
+    for label, text in facts_of_test(result, alpha, effects, reasons):
+        lines = _labelled(label, text)
+        if label == "Abstained":
+            full = place.format("evidence.abstained")
+            lines = _cut(lines, _MOST_ABSTENTION_LINES, full, _LABEL)
+        yield from lines
 
 
 def _reason_lines(reasons: tuple[str, ...], place: str) -> list[str]:

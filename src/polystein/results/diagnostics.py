@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from polystein._lib.arrays import to_numpy
+from polystein._lib.records import listed
 from polystein.data.passes import every_row, run_pass
 from polystein.data.sample import Sample
 from polystein.data.sampler_statistics import known_statistics, smallest_bfmi
@@ -103,7 +104,7 @@ class _Chosen(NamedTuple):
 class Ranked:
     """Rank-normalised diagnostics, coordinate by coordinate, each computed when first asked for.
 
-    They need the rows, which are kept for it. A pickle has no rows: whatever is in memory is
+    They need the rows, which are kept for this. A pickle has no rows: what is in memory is
     ranked first.
     """
 
@@ -184,20 +185,25 @@ class Convergence:
     @property
     def rhat(self) -> float | None:
         """The largest rank-normalised split R-hat; NaN if no coordinate varies."""
-        rows = self.by_coordinate()
-        return None if rows is None else _most([row.rhat for row in rows])
+        return self._extreme("rhat", max)
 
     @property
     def ess_bulk(self) -> float | None:
         """The smallest bulk ESS."""
-        rows = self.by_coordinate()
-        return None if rows is None else _least([row.ess_bulk for row in rows])
+        return self._extreme("ess_bulk", min)
 
     @property
     def ess_tail(self) -> float | None:
         """The smallest tail ESS, of the 5 % and 95 % quantiles."""
+        return self._extreme("ess_tail", min)
+
+    def _extreme(self, name: str, pick: Callable[..., float]) -> float | None:
+        """The largest or smallest over the coordinates that vary; NaN if none does."""
         rows = self.by_coordinate()
-        return None if rows is None else _least([row.ess_tail for row in rows])
+        if rows is None:
+            return None
+        numbers = [getattr(row, name) for row in rows]
+        return pick((value for value in numbers if not math.isnan(value)), default=math.nan)
 
     def by_coordinate(self) -> list[CoordinateConvergence] | None:
         """The rank-normalised diagnostics of every coordinate; None without the rows."""
@@ -257,8 +263,8 @@ class Convergence:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Convergence:
         """The convergence that `to_dict` was called on, without its rows."""
-        rhat, ess = (tuple(map(_number, values[name])) for name in _OF_MEANS)
-        made = cls(tuple(values["names"]), rhat, ess)
+        rhat, ess = (tuple(map(_number, listed(values[name], name))) for name in _OF_MEANS)
+        made = cls(listed(values["names"], "names"), rhat, ess)
         if not len(made.names) == len(rhat) == len(ess):
             raise ValueError("names and numbers of coordinates differ")
         columns = [values[name] for name in _BY_RANKS]
@@ -375,16 +381,6 @@ def sampler_words(sampler: SamplerDiagnostics) -> str:
     if sampler.bfmi is not None:
         parts.append(f"BFMI {sampler.bfmi:.2f}")
     return "; ".join(parts)
-
-
-def _most(values: Sequence[float]) -> float:
-    """The largest that is not NaN; NaN if all are."""
-    return max((value for value in values if not math.isnan(value)), default=math.nan)
-
-
-def _least(values: Sequence[float]) -> float:
-    """The smallest that is not NaN; NaN if all are."""
-    return min((value for value in values if not math.isnan(value)), default=math.nan)
 
 
 def _plain(value: float) -> float | str | None:

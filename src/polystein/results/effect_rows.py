@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-#: Below this reliability (R^2 out of fold, over the draws) intervals are no promise. Above it they
+#: Below this reliability (R^2 out of fold, over the draws) intervals may not cover. Above it they
 #: cover where the features explain as much under the target.
 RELIABLE = 0.99
 #: Level at which an effect counts as found, and of simultaneous intervals.

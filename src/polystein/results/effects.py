@@ -3,19 +3,48 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from polystein._lib.imports import imported
-from polystein._lib.records import require_types, stored
+from polystein._lib.records import listed, require_types, stored
 from polystein.errors import InputError
 from polystein.results.effect_rows import EffectRow, ExpectationRow
 from polystein.results.tolerance import Tolerance, checked_bound, judged
 
+_Row = TypeVar("_Row", EffectRow, ExpectationRow)
+
+
+class _Table(Generic[_Row]):
+    """Rows that are found by name and property, and shown by `print`."""
+
+    rows: tuple[_Row, ...]
+
+    def __getitem__(self, key: tuple[str, str]) -> _Row:
+        """The row of a name and a property, ``table["tau", "sd"]``."""
+        for row in self.rows:
+            if (row.name, row.what) == tuple(key):
+                return row
+        known = ", ".join(f"({row.name!r}, {row.what!r})" for row in self.rows[:6])
+        raise InputError(
+            f"the key must be the name and property of a row, {known}, ...; got {key!r}"
+        )
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[_Row]:
+        return iter(self.rows)
+
+    def to_dataframe(self) -> Any:
+        """The rows as a pandas DataFrame."""
+        pandas = imported("pandas", None, "`to_dataframe`")
+        return pandas.DataFrame([row._asdict() for row in self.rows])
+
 
 @dataclass(frozen=True)
-class ExpectationTable:
+class ExpectationTable(_Table[ExpectationRow]):
     """Expectations of the target, one row each; `print` shows them.
 
     Attributes
@@ -26,23 +55,9 @@ class ExpectationTable:
 
     rows: tuple[ExpectationRow, ...]
 
-    def __getitem__(self, key: tuple[str, str]) -> ExpectationRow:
-        """The row of a name and a property, ``table["tau", "sd"]``."""
-        return self.rows[_place_of(self.rows, key)]
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def __iter__(self) -> Iterator[ExpectationRow]:
-        return iter(self.rows)
-
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values, ready for JSON: None stands for NaN and infinity."""
         return {"rows": [_finite(row._asdict()) for row in self.rows]}
-
-    def to_dataframe(self) -> Any:
-        """The rows as a pandas DataFrame."""
-        return _dataframe(self.rows)
 
     def __str__(self) -> str:
         from polystein.report.effects import expectation_table
@@ -51,7 +66,7 @@ class ExpectationTable:
 
 
 @dataclass(frozen=True)
-class EffectTable:
+class EffectTable(_Table[EffectRow]):
     """What is wrong with the draws, the most important first; `print` shows it.
 
     Attributes
@@ -71,16 +86,6 @@ class EffectTable:
     looks: int
     hint: str = ""
     complete: bool = True
-
-    def __getitem__(self, key: tuple[str, str]) -> EffectRow:
-        """The row of a name and a property, ``table["tau", "sd"]``."""
-        return self.rows[_place_of(self.rows, key)]
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def __iter__(self) -> Iterator[EffectRow]:
-        return iter(self.rows)
 
     @property
     def found(self) -> tuple[EffectRow, ...]:
@@ -107,15 +112,11 @@ class EffectTable:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> EffectTable:
         """The table that `to_dict` was called on."""
-        with stored(values):
-            rows = tuple(EffectRow(**_unbounded(row)) for row in values["rows"])
-            made = cls(rows, values["looks"], values["hint"], values["complete"])
+        with stored(values) as content:
+            rows = tuple(EffectRow(**_unbounded(row)) for row in listed(content["rows"], "rows"))
+            made = cls(rows, content["looks"], content["hint"], content["complete"])
             require_types(made)
         return made
-
-    def to_dataframe(self) -> Any:
-        """The rows as a pandas DataFrame."""
-        return _dataframe(self.rows)
 
     def __str__(self) -> str:
         from polystein.report.effects import effect_table
@@ -161,14 +162,6 @@ class WithEffects:
         return {key: value for key, value in self.__dict__.items() if key != "_compute_effects"}
 
 
-def _place_of(rows: Sequence[Any], key: tuple[str, str]) -> int:
-    for place, row in enumerate(rows):
-        if (row.name, row.what) == tuple(key):
-            return place
-    known = ", ".join(f"({row.name!r}, {row.what!r})" for row in rows[:6])
-    raise InputError(f"the key must be the name and property of a row, {known}, ...; got {key!r}")
-
-
 def _finite(values: dict[str, Any]) -> dict[str, Any]:
     return {
         key: None if isinstance(value, float) and not math.isfinite(value) else value
@@ -180,9 +173,4 @@ def _unbounded(values: Mapping[str, Any]) -> dict[str, Any]:
     """None as what it stood for: the bounds of an interval without bounds."""
     missing = {"lower": -math.inf, "upper": math.inf, "error": math.inf, "df": math.inf}
     found = {key: missing.get(key) if value is None else value for key, value in values.items()}
-    return {**found, "direction": tuple(values.get("direction", ()))}
-
-
-def _dataframe(rows: Sequence[Any]) -> Any:
-    pandas = imported("pandas", None, "`to_dataframe`")
-    return pandas.DataFrame([row._asdict() for row in rows])
+    return {**found, "direction": listed(values.get("direction", ()), "direction")}

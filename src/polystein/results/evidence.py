@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from polystein._lib.numerics import TINY
+from polystein._lib.records import listed
 from polystein.inference.pvalues import upper_normal
 
 
@@ -157,26 +158,28 @@ class Evidence:
     def from_dict(cls, values: Mapping[str, Any]) -> Evidence:
         """The evidence that `to_dict` was called on."""
         return cls(
-            arms=tuple(_arm(arm) for arm in values["arms"]),
-            coordinates=tuple(Contribution(**one) for one in values["coordinates"]),
-            entries=tuple(Contribution(**one) for one in values["entries"]),
-            split_pvalues=tuple(values["split_pvalues"]),
+            arms=tuple(_arm(arm) for arm in listed(values["arms"], "arms")),
+            coordinates=_contributions(values, "coordinates"),
+            entries=_contributions(values, "entries"),
+            split_pvalues=listed(values["split_pvalues"], "split_pvalues"),
             estimates=dict(values["estimates"]),
-            abstained=tuple(Abstention(**one) for one in values.get("abstained", ())),
+            abstained=tuple(
+                Abstention(**one) for one in listed(values.get("abstained", ()), "abstained")
+            ),
         )
+
+
+def _contributions(values: Mapping[str, Any], name: str) -> tuple[Contribution, ...]:
+    return tuple(Contribution(**one) for one in listed(values[name], name))
 
 
 def _arm(values: Mapping[str, Any]) -> Arm:
     parts = tuple(
-        Part(
-            **{
-                **part,
-                "orders": tuple(part["orders"]),
-                "coordinates": tuple(part["coordinates"]),
-            }
-        )
-        for part in values["parts"]
+        Part(**{**part, **{name: listed(part[name], name) for name in ("orders", "coordinates")}})
+        for part in listed(values["parts"], "parts")
     )
+    if not parts:
+        raise ValueError(f"the arm {values['name']!r} has no parts")
     return Arm(**{**values, "parts": parts})
 
 

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from polystein._lib.arguments import integer, is_finite_number, one_of
-from polystein._lib.records import require_types, stored
-from polystein.errors import InputError, printable
+from polystein._lib.records import listed, require_types, stored
+from polystein.errors import InputError
 from polystein.results.diagnostics import Diagnostics
 from polystein.results.effects import EffectTable, WithEffects
 from polystein.results.evidence import Component, Evidence, Explanation, evidence_shares
@@ -175,9 +175,10 @@ class GofResult(WithEffects):
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> GofResult:
         """The result that `to_dict` was called on; unknown keys are ignored."""
-        with stored(values):
-            made = cls._from_stored(values)
+        with stored(values) as content:
+            made = cls._from_stored(content)
             require_types(made)
+            made._require_verdict(content)
         return made
 
     @classmethod
@@ -189,13 +190,15 @@ class GofResult(WithEffects):
                 f"{_READABLE[0]}; got schema_version {version!r}. Run the test again with this "
                 "version."
             )
-        values = _printable({**_LATER, **values})
+        values = {**_LATER, **values}
         known = {one.name: values[one.name] for one in fields(cls) if one.name != "effect_table"}
         table = values["effects"]
         known["effect_table"] = None if table is None else EffectTable.from_dict(table)
-        known["components"] = tuple(Component(**one) for one in values["components"])
+        components = listed(values["components"], "components")
+        known["components"] = tuple(Component(**one) for one in components)
         known["evidence"] = Evidence.from_dict(values["evidence"])
-        known["warnings"], known["reasons"] = tuple(values["warnings"]), tuple(values["reasons"])
+        for name in ("warnings", "reasons"):
+            known[name] = listed(values[name], name)
         for name in ("statistic", "ess"):
             known[name] = math.nan if values[name] is None else float(values[name])
         if values["tolerance"] is not None and not is_finite_number(
@@ -205,6 +208,20 @@ class GofResult(WithEffects):
         if values["diagnostics"] is not None:
             known["diagnostics"] = Diagnostics.from_dict(values["diagnostics"])
         return cls(**known)
+
+    def _require_verdict(self, values: Mapping[str, Any]) -> None:
+        """Refuse a stored verdict that the p-value and the reasons do not give.
+
+        The command line stores the verdict at the level ``alpha``, which it stores, too.
+        """
+        alpha: Any = values.get("alpha")
+        level = alpha if is_finite_number(alpha) and 0.0 < alpha < 1.0 else DEFAULT_LEVEL
+        expected = {self.verdict, self.verdict_at(level)}
+        if (found := values.get("verdict", self.verdict)) not in expected:
+            raise InputError(
+                f"`values` must be what `to_dict` gave; got the verdict {found!r}, but a p-value "
+                f"of {self.pvalue:g} means {self.verdict_at(level)!r} at the level {level:g}"
+            )
 
     def to_html(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write a self-contained HTML page.
@@ -230,15 +247,6 @@ class GofResult(WithEffects):
         from polystein.report.html import fragment
 
         return fragment(self)
-
-
-def _printable(value: Any) -> Any:
-    """The value with all strings in it, which others may have written, fit to be printed."""
-    if isinstance(value, Mapping):
-        return {_printable(key): _printable(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_printable(item) for item in value]
-    return printable(value) if isinstance(value, str) else value
 
 
 def _plain(value: Any) -> Any:

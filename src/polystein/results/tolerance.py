@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Literal, NamedTuple, TypeAlias
 
 from scipy.special import ndtri, stdtrit
 
@@ -13,6 +13,8 @@ from polystein.errors import InputError
 from polystein.results.effect_rows import LEVEL, EffectRow
 from polystein.types import ToleranceVerdict
 
+#: Where an interval lies beside the tolerance; open if it crosses a bound or is unreliable.
+Place: TypeAlias = Literal["inside", "outside", "open"]
 #: Variances under the target of the functions behind a mean, in sds, and behind a log sd, the
 #: latter as for a Gaussian law. Reliabilities have the same units.
 UNIT_VARIANCE = {"mean": 1.0, "sd": 0.5}
@@ -51,33 +53,40 @@ def judged(rows: Sequence[EffectRow], tolerance: float, *, complete: bool) -> To
     that are not `complete` are never "within".
     """
     deciding = [row for row in rows if row.what in UNIT_VARIANCE]
-    found = _judged(deciding, tolerance, complete, _unexplained)
-    if found.verdict != "undecided":
-        return found
-    but_for_that = _judged(deciding, tolerance, complete, lambda row: 0.0).verdict
-    return found._replace(unexplained=but_for_that != "undecided")
-
-
-def _judged(
-    rows: Sequence[EffectRow],
-    tolerance: float,
-    complete: bool,
-    margin: Callable[[EffectRow], float],
-) -> Tolerance:
-    """The verdict with intervals that are wider by a margin of their own."""
-    if not rows:
+    if not deciding:
         return Tolerance("undecided", tolerance, 0.0, None)
-    level = LEVEL / len(rows)
-    ends = {row: _interval(row, level, margin(row)) for row in rows if row.reliable}
-    beyond = [row for row, interval in ends.items() if _outside(row, interval, tolerance)]
-    if beyond:
-        row = max(beyond, key=lambda row: _distance(row, tolerance))
-        return Tolerance("beyond", tolerance, row.reliability, row)
-    farthest = max(rows, key=lambda row: _distance(row, tolerance))
-    lowest = min(row.reliability for row in rows)
-    inside = all(row in ends and _inside(row, ends[row], tolerance) for row in rows)
-    verdict: ToleranceVerdict = "within" if inside and complete else "undecided"
-    return Tolerance(verdict, tolerance, lowest, farthest)
+
+    def bounds(row: EffectRow) -> tuple[float, float]:
+        """The tolerance on the scale of the interval."""
+        if row.what == "mean":
+            return -tolerance, tolerance
+        return math.log1p(-tolerance), math.log1p(tolerance)
+
+    def distance(row: EffectRow) -> float:
+        """How far out the estimate is, in units of the bound on its side."""
+        least, most = bounds(row)
+        return row.estimate / (most if row.estimate >= 0.0 else least)
+
+    def place(row: EffectRow, margin: float) -> Place:
+        if not row.reliable:
+            return "open"
+        reach = quantile(LEVEL / len(deciding), row.df) * row.error + margin
+        (least, most), low, high = bounds(row), row.estimate - reach, row.estimate + reach
+        if high < least or low > most:
+            return "outside"
+        return "inside" if least <= low and high <= most else "open"
+
+    places = [place(row, _unexplained(row)) for row in deciding]
+    if "outside" in places:
+        beyond = (row for row, where in zip(deciding, places, strict=True) if where == "outside")
+        worst = max(beyond, key=distance)
+        return Tolerance("beyond", tolerance, worst.reliability, worst)
+    farthest, lowest = max(deciding, key=distance), min(row.reliability for row in deciding)
+    if complete and set(places) == {"inside"}:
+        return Tolerance("within", tolerance, lowest, farthest)
+    explained = {place(row, 0.0) for row in deciding}
+    decided = "outside" in explained or (complete and explained == {"inside"})
+    return Tolerance("undecided", tolerance, lowest, farthest, unexplained=decided)
 
 
 def _unexplained(row: EffectRow) -> float:
@@ -93,31 +102,3 @@ def quantile(level: float, df: float) -> float:
     """The two-sided critical value of a t distribution; of the normal one for infinite df."""
     upper = 1.0 - 0.5 * level
     return float(ndtri(upper) if math.isinf(df) else stdtrit(df, upper))
-
-
-def _bounds(row: EffectRow, tolerance: float) -> tuple[float, float]:
-    """The tolerance on the scale of the interval."""
-    if row.what == "mean":
-        return -tolerance, tolerance
-    return math.log1p(-tolerance), math.log1p(tolerance)
-
-
-def _interval(row: EffectRow, level: float, margin: float) -> tuple[float, float]:
-    reach = quantile(level, row.df) * row.error + margin
-    return row.estimate - reach, row.estimate + reach
-
-
-def _inside(row: EffectRow, interval: tuple[float, float], tolerance: float) -> bool:
-    (low, high), (least, most) = interval, _bounds(row, tolerance)
-    return least <= low and high <= most
-
-
-def _outside(row: EffectRow, interval: tuple[float, float], tolerance: float) -> bool:
-    (low, high), (least, most) = interval, _bounds(row, tolerance)
-    return high < least or low > most
-
-
-def _distance(row: EffectRow, tolerance: float) -> float:
-    """How far out the estimate is, in units of the bound on its side."""
-    least, most = _bounds(row, tolerance)
-    return row.estimate / (most if row.estimate >= 0.0 else least)

@@ -36,10 +36,10 @@ WIDTH_BOUNDS = (1e-1, 1e4)
 REACH = 10.0
 # Share of their mean added to the variances of the Gaussian that locations are drawn from.
 RIDGE = 1e-6
-# The fewest training rows: RandomSplit cuts them in two, at two thirds here, which FSSD joins.
+# The fewest training rows: `RandomSplit` divides them in two, and FSSD uses both parts.
 LEAST_TRAINING = 3
-# Normal draws that are simulated at once.
-PORTION = 2**18
+# Normal draws that are simulated together, 2 MiB.
+TOGETHER = 2**18
 
 
 def fssd_test(
@@ -303,8 +303,8 @@ def exceedances(
     statistic: float, spectrum: FloatArray, count: int, rng: np.random.Generator
 ) -> int:
     """How many draws of sum_i omega_i (Z_i^2 - 1) are at least as large as the statistic."""
-    larger, portion = 0, max(1, PORTION // len(spectrum))
-    for low in range(0, count, portion):
-        normals = rng.standard_normal((min(portion, count - low), len(spectrum)))
+    larger, together = 0, max(1, TOGETHER // len(spectrum))
+    for low in range(0, count, together):
+        normals = rng.standard_normal((min(together, count - low), len(spectrum)))
         larger += int(np.count_nonzero((normals**2 - 1.0) @ spectrum >= statistic))
     return larger

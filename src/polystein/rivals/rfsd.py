@@ -301,7 +301,7 @@ def draw_locations(
         - 0.5 * dimension * math.log(math.pi)
     )  # fmt: skip
     log_weights = 0.5 * (df + dimension) * np.log1p(squares) - math.log(count)
-    # In units of the largest feature of a draw at the mean, which else may underflow.
+    # In units of the largest feature of a draw at the mean, which may otherwise underflow.
     largest = float(np.max(beta * np.log1p(squares) + log_weights))
     log_unit = 2.0 * (largest - log_mode)
     return Locations(moments.mean + steps, c, beta, log_weights - largest, log_unit)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from polystein.experiments.paper.boltzmann import BoltzmannMachine
+from polystein.experiments.paper.samplers import BoltzmannMachine
 
 
 @pytest.fixture

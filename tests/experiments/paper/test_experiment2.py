@@ -5,8 +5,8 @@ import pytest
 import polystein
 from polystein.experiments.engine.cells import Cell, Replicate
 from polystein.experiments.paper import experiment2, published
-from polystein.experiments.paper.boltzmann import BoltzmannMachine
 from polystein.experiments.paper.methods import Method, published_as
+from polystein.experiments.paper.samplers import BoltzmannMachine
 
 # On purpose, draws are tested here that a warning is in place for.
 pytestmark = pytest.mark.filterwarnings("ignore::polystein.PolysteinWarning")

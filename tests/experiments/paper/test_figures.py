@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from polystein.experiments.engine.cells import Row
-from polystein.experiments.paper import figures
+from polystein.experiments.paper import figures, runtime
 from polystein.experiments.paper.methods import ALL_METHODS
 
 
@@ -40,7 +40,7 @@ def test_runtime_figures(tmp_path: Path) -> None:
         for rule in ("CrossEntropy", "ClosedForm")
     ]  # fmt: skip
     for sweep, label in (("vary_n", "n"), ("vary_d", "d")):
-        figure = figures.runtime_figure(summary, sweep)
+        figure = runtime.runtime_figure(summary, sweep)
         assert [axes.get_xlabel() for axes in figure.axes] == [label] * 3
         fixed = "; d = 16" if label == "n" else "; n = 1000"
         assert all(axes.get_title().endswith(fixed) for axes in figure.axes)

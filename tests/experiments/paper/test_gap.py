@@ -9,7 +9,7 @@ import pytest
 from polystein.experiments.engine.cells import Replicate, Row, number
 from polystein.experiments.engine.store import write_text
 from polystein.experiments.paper import gap, reproduce
-from polystein.experiments.paper.reproduce import Options
+from polystein.experiments.paper.reproduction import Options
 from polystein.theory import GaussianPair
 
 COMMITTED = Path(__file__).parents[3] / "docs" / "reproduction"
@@ -79,8 +79,8 @@ def test_a_section_has_figure_table_and_sentence(
     rows = [{**row, "replicate": 0} for row in reversed(committed())]
     for row in rows:
         del row["psd_share"], row["lambda_psd_share"]
-    monkeypatch.setattr(reproduce.Options, "run", lambda *_: rows)
-    monkeypatch.setattr(reproduce.Options, "note", _pretend)
+    monkeypatch.setattr(Options, "run", lambda *_: rows)
+    monkeypatch.setattr(Options, "note", _pretend)
     section = reproduce.reproduce("gap", Options(tmp_path, 0, lambda _: nullcontext()))
     assert "λ-PSD levels off](gap.png)" in section
     assert "| N(0.5·1, 0.7 I) | 2 | 0.334 / 0.516 |" in section

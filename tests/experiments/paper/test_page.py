@@ -4,8 +4,8 @@ from pathlib import Path
 
 from polystein.experiments.engine.cells import Row
 from polystein.experiments.engine.store import read_csv
-from polystein.experiments.paper.page import SECTIONS, page, table1
-from polystein.experiments.paper.reproduce import PAGE, STUDIES
+from polystein.experiments.paper.experiment2 import table1
+from polystein.experiments.paper.reproduce import PAGE, STUDIES, page
 
 FOLDER = Path(__file__).parents[3] / "docs" / "reproduction"
 
@@ -15,7 +15,6 @@ def test_the_committed_page_is_made_from_the_committed_tables() -> None:
 
 
 def test_every_study_has_a_section_in_the_committed_page() -> None:
-    assert list(SECTIONS) == list(STUDIES)
     assert all((FOLDER / f"{study}.json").exists() for study in STUDIES)
 
 

@@ -12,7 +12,7 @@ from polystein.errors import InputError
 from polystein.experiments.engine.cells import Cell, Row
 from polystein.experiments.engine.store import METADATA, write_json
 from polystein.experiments.paper import figures, methods, reproduce
-from polystein.experiments.paper.reproduce import Options
+from polystein.experiments.paper.reproduction import Options
 
 
 def rows_of(path: Path) -> list[dict[str, str]]:
@@ -38,7 +38,7 @@ def test_snr_and_appendix_share_a_page(tmp_path: Path) -> None:
 
 
 def test_experiment2_shows_table_1(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reproduce.Options, "run", _pretend)
+    monkeypatch.setattr(Options, "run", _pretend)
     section = reproduce.reproduce("experiment2", Options(tmp_path, 0, lambda _: nullcontext()))
     assert "200 replicates, seed 0, commit pretended; 0.0 minutes" in section
     for name in ("RFSD (published calibration)", "RFSD (wild bootstrap)"):
@@ -57,11 +57,11 @@ def test_experiment2_shows_table_1(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_chosen_methods_replace_their_rows_and_no_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reproduce.Options, "run", _pretend)
+    monkeypatch.setattr(Options, "run", _pretend)
     names = ("experiment2.csv", "experiment2-decisions.csv", "experiment2-verdict.csv")
     reproduce.reproduce("experiment2", Options(tmp_path, 0, lambda _: nullcontext()))
     before = {name: rows_of(tmp_path / name) for name in names}
-    monkeypatch.setattr(reproduce.Options, "run", partialmethod(_pretend, commit="later", odd=0))
+    monkeypatch.setattr(Options, "run", partialmethod(_pretend, commit="later", odd=0))
     chosen = Options(
         tmp_path, 0, lambda _: nullcontext(), replicates=100, methods=("lambda_psd",)
     )  # fmt: skip
@@ -81,10 +81,10 @@ def test_chosen_methods_replace_their_rows_and_no_others(
 def test_the_quick_grid_has_all_replicates_of_the_z_tests(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reproduce.Options, "run", _pretend)
+    monkeypatch.setattr(Options, "run", _pretend)
     monkeypatch.setattr(figures, "figure1", lambda _: None)
     monkeypatch.setattr(figures, "figure2", lambda _: None)
-    monkeypatch.setattr(reproduce.Options, "draw", lambda *_: None)
+    monkeypatch.setattr(Options, "draw", lambda *_: None)
     options = Options(tmp_path, 0, lambda _: nullcontext(), quick=True)
     section = reproduce.reproduce("experiment1", options)
     counts = {(row["method"], row["replicates"]) for row in rows_of(tmp_path / "experiment1.csv")}

@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from polystein.data.sample import Sample
-from polystein.experiments.engine.cells import Cell, Replicate, Row
-from polystein.experiments.paper.boltzmann import BoltzmannMachine
-from polystein.experiments.paper.methods import LEVEL, Method, PublishedRFSD, judge
+from polystein.experiments.engine.cells import Cell, Replicate, Row, Scalar, number
+from polystein.experiments.engine.store import read_csv
+from polystein.experiments.engine.summary import decisions, markdown_table, summarise
+from polystein.experiments.paper import published, reproduction, verdict
+from polystein.experiments.paper.methods import (
+    LEVEL,
+    Method,
+    PublishedRFSD,
+    judge,
+    published_as,
+    size_table,
+)
+from polystein.experiments.paper.samplers import BoltzmannMachine
 
 STUDY = "experiment2"
 #: Standard deviations of the noise on B, though the heading of Table 1 says sigma^2.
@@ -53,3 +64,70 @@ def sample(replicate: Replicate) -> Sample:
 def task(replicate: Replicate, methods: Sequence[Method] = METHODS) -> list[Row]:
     """Draw from the perturbed machine, and ask every method."""
     return judge(sample(replicate), methods, replicate)
+
+
+def run(options: reproduction.Options) -> None:
+    """Table 1: the methods share the draws, which take most of the time."""
+    grid = cells(options.count(REPLICATES, QUICK_REPLICATES))
+    rows, names = options.run_methods(lambda _: grid, task, {"": METHODS})
+    summary = options.keep("experiment2.csv", summarise(rows, BY), METHODS)
+    options.keep("experiment2-decisions.csv", decisions(rows, BY), METHODS)
+    comparisons = verdict.compare_experiment2(summary)
+    options.keep("experiment2-verdict.csv", verdict.comparison_rows(comparisons))
+    options.note(STUDY, names)
+
+
+def section(out: Path) -> str:
+    """Table 1."""
+    summary = read_csv(out / "experiment2.csv")
+    comparisons = verdict.compare_experiment2(summary)
+    return reproduction.section(
+        "Experiment 2: a Gaussian–Bernoulli restricted Boltzmann machine",
+        reproduction.how(out, "experiment2"),
+        f"n = {CHAINS}, d = {DIMENSION}. A dash means that nothing was "
+        "measured. *Replicates* counts the measured ones, and has one count for each standard "
+        "deviation where they differ. The rows of a set are the last states of "
+        f"{CHAINS} parallel Gibbs chains after {SWEEPS} sweeps. Chains do "
+        "not influence each other, so the rows are independent, and tests for independent draws "
+        "apply.",
+        table1(summary),
+        verdict.agreement_section(comparisons),
+        verdict.pooled_section(comparisons),
+        sizes_of_rfsd(summary),
+    )
+
+
+def table1(summary: Sequence[Row]) -> str:
+    """Table 1 in Markdown, published / measured, with a dash where nothing was measured.
+
+    Replicates that differ between the columns are listed in the order of the columns.
+    """
+    known = {(one.perturbation, one.method, one.order): one for one in published.experiment2()}
+    measured: dict[tuple[Scalar, ...], Row] = {
+        (row["perturbation"], row["method"], row["order"]): row for row in summary
+    }
+    rows = []
+    for method in METHODS:
+        column = published_as(method.name)
+        rates, counts = [], []
+        for perturbation in PERTURBATIONS:
+            row = measured.get((perturbation, method.name, method.order))
+            found = "–" if row is None else f"{number(row, 'rejection_rate'):.2f}"
+            rate = known[perturbation, column, method.order].rejection_rate
+            rates.append(f"{rate:.2f} / {found}")
+            counts.append("–" if row is None else f"{row['replicates']}")
+        replicates = counts[0] if len(set(counts)) == 1 else ", ".join(counts)
+        rows.append([method.label, *rates, replicates])
+    heads = ["Standard deviation", *(f"{p:.2f}" for p in PERTURBATIONS), "Replicates"]
+    return "\n".join(["Rejection rates, published / measured:", "", *markdown_table(heads, rows)])
+
+
+def sizes_of_rfsd(summary: Sequence[Row]) -> str:
+    """Sizes of RFSD on the machine without noise, which is the target."""
+    null = [row for row in summary if row["perturbation"] == 0.0]
+    (rate,) = (
+        cell.rejection_rate
+        for cell in published.experiment2()
+        if (cell.perturbation, cell.method) == (0.0, "rfsd")
+    )
+    return size_table(null, METHODS, {int(number(row, "d")): rate for row in null})

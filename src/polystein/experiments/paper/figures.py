@@ -1,4 +1,4 @@
-"""The paper's figures, in its line styles, with Matplotlib (extra ``cli``)."""
+"""Figures 1 and 2 and that of the appendix, with Matplotlib (extra ``cli``)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from polystein.experiments.engine.cells import Row, number
 from polystein.experiments.engine.summary import PUBLISHED_LINE, TEXT_LINE
 from polystein.experiments.paper.methods import LABELS, LEVEL, Method
-from polystein.experiments.paper.snr import PAIR, SLOPE
 from polystein.report.plots import new_figure
 
 if TYPE_CHECKING:
@@ -120,134 +119,6 @@ def _curves(rows: Sequence[Row], x: str) -> Iterable[tuple[str, Method, list[Row
             yield method.label, method, _of(rows, method)
 
 
-def runtime_figure(summary: Sequence[Row], sweep: str) -> Figure:
-    """Figures 3 ("vary_d") and 4 ("vary_n"): runtime of lambda-PSD, beside the published one."""
-    x = "d" if sweep == "vary_d" else "n"
-    rows = [row for row in summary if row["sweep"] == sweep]
-    figure = new_figure(11.0, 4.2)
-    panels = figure.subplots(1, 3, sharey=True)
-    fixed = "n = 1000" if x == "d" else "d = 16"
-    drawn = (
-        ("published, other hardware", "published_median_seconds", "CrossEntropy"),
-        ("CrossEntropy", "median_seconds", "CrossEntropy"),
-        ("ClosedForm", "median_seconds", "ClosedForm"),
-    )
-    for axes, (title, column, weights) in zip(panels, drawn, strict=True):
-        chosen = [row for row in rows if row["weights"] == weights and row[column] is not None]
-        for order in sorted({int(number(row, "order")) for row in chosen}):
-            points = [row for row in chosen if row["order"] == order]
-            axes.plot(
-                _column(points, x),
-                _column(points, column),
-                marker="^",
-                markersize=5,
-                linestyle="--",
-                color=_order_colour(order),
-                label=f"Q = {order}",
-            )
-        axes.set_xscale("log", base=2 if x == "d" else 10)
-        axes.set_yscale("log")
-        axes.set_xlabel(x)
-        axes.set_title(f"{title}; {fixed}", fontsize=11)
-        _clean(axes)
-    panels[0].set_ylabel("median seconds of one λ-PSD test")
-    panels[-1].legend(frameon=False, fontsize=9, loc="upper left", bbox_to_anchor=(1.0, 1.0))
-    return figure
-
-
-def snr_figure(summary: Sequence[Row]) -> Figure:
-    """SNR^2 against the order: what PSD loses, and lambda-PSD keeps."""
-    figure = new_figure(11.5, 4.6)
-    figure.suptitle(
-        f"Target N(0, I), sampler N({PAIR.delta:g}, {PAIR.variance:g} I)",
-        fontsize=11,
-    )
-    left, right = figure.subplots(1, 2)
-    _draw_u_statistic(left, summary)
-    _draw_per_draw(right, summary)
-    for axes in (left, right):
-        axes.set_yscale("log")
-        axes.set_xticks(_column(summary, "order"))
-        axes.set_xlabel("order Q")
-        _clean(axes)
-        axes.legend(frameon=False, fontsize=9, loc="lower left")
-    return figure
-
-
-def _draw_u_statistic(axes: Axes, summary: Sequence[Row]) -> None:
-    """Theorem 3.5, exact and simulated."""
-    orders = _column(summary, "order")
-    axes.plot(
-        orders,
-        _column(summary, "psd_u_exact"),
-        color="black",
-        marker="o",
-        markersize=4,
-        label="exact (Theorem 3.5)",
-    )
-    seen = [row for row in summary if row["psd_u_simulated"] is not None]
-    values = _column(seen, "psd_u_simulated")
-    errors = _column(seen, "psd_u_simulated_log10_se")
-    below = [value * (1 - 10 ** (-2 * error)) for value, error in zip(values, errors, strict=True)]
-    above = [value * (10 ** (2 * error) - 1) for value, error in zip(values, errors, strict=True)]
-    axes.errorbar(
-        [order + 0.12 for order in _column(seen, "order")],
-        values,
-        yerr=[below, above],
-        linestyle="none",
-        marker="s",
-        markersize=5,
-        color="#d55e00",
-        capsize=3,
-        label="simulated (± 2 standard errors)",
-    )
-    axes.set_title(
-        f"PSD: SNR² of the U-statistic; n = {summary[0]['n']}, d = {PAIR.dimension}", fontsize=11
-    )
-    axes.set_ylabel("SNR²")
-
-
-def _draw_per_draw(axes: Axes, summary: Sequence[Row]) -> None:
-    """Remark 3.8 with both laws, Proposition 4.3 and the bound of Theorem 4.4."""
-    orders = _column(summary, "order")
-    by_order = {row["order"]: row for row in summary}
-    anchor = by_order[SLOPE[0]]
-    odd = [row for row in summary if number(row, "order") % 2]
-    axes.plot(
-        orders,
-        _column(summary, "psd_z_exact"),
-        color="black",
-        marker="o",
-        markersize=4,
-        label="PSD, exact (Remark 3.8)",
-    )
-    laws = (
-        ("printed_law", "((Q+1)!!)²/(2Q+1)!!, as printed", "#cc79a7", ":"),
-        ("corrected_law", "(Q!!)²/(2Q+1)!!, corrected", "#009e73", "--"),
-    )
-    for column, label, colour, style in laws:
-        factor = number(anchor, "psd_z_exact") / number(anchor, column)
-        axes.plot(
-            _column(odd, "order"),
-            [factor * value for value in _column(odd, column)],
-            color=colour,
-            linestyle=style,
-            linewidth=2,
-            label=f"{label} (odd Q, scaled at Q = {SLOPE[0]})",
-        )
-    axes.plot(
-        orders,
-        _column(summary, "lambda_psd_exact"),
-        color="#0072b2",
-        linestyle="--",
-        marker="^",
-        label="λ-PSD, exact (Proposition 4.3)",
-    )
-    bound = number(summary[0], "chi_square_bound")
-    axes.axhline(bound, color="#0072b2", linestyle=":", label="χ² bound (Theorem 4.4)")
-    axes.set_title(f"SNR² of the z-statistics, per draw; d = {PAIR.dimension}", fontsize=11)
-
-
 def _methods(rows: Iterable[Row]) -> list[Method]:
     found = (
         Method(str(row["method"]), None if row["order"] is None else int(row["order"]))
@@ -271,7 +142,7 @@ def _curve(
 ) -> None:
     """Draw values with their standard errors, a little aside so that none hides another."""
     points = [point(row) for row in rows]
-    at = _column(rows, x)
+    at = column(rows, x)
     axes.errorbar(
         [value * 2**aside for value in at] if x == "d" else [value + aside for value in at],
         [value for value, _ in points],
@@ -289,17 +160,19 @@ def _style(method: Method) -> dict[str, Any]:
     weighted = method.name != "psd"
     return {
         **common,
-        "color": _order_colour(method.order),
+        "color": order_colour(method.order),
         "marker": "^" if weighted else "o",
         "linestyle": "--" if weighted else "-",
     }
 
 
-def _order_colour(order: int) -> str:
+def order_colour(order: int) -> str:
+    """The colour of an order in every figure."""
     return _ORDER_COLOURS[(2 * order) % len(_ORDER_COLOURS)]
 
 
-def _column(rows: Iterable[Row], name: str) -> list[float]:
+def column(rows: Iterable[Row], name: str) -> list[float]:
+    """A field of every row, which must hold numbers."""
     return [number(row, name) for row in rows]
 
 
@@ -330,10 +203,11 @@ def _finish(axes: Axes, x: str, level: float) -> None:
         axes.set_xticks([2**k for k in range(1, 8)], [str(2**k) for k in range(1, 8)])
     else:
         axes.set_xticks(range(9))
-    _clean(axes)
+    clean(axes)
 
 
-def _clean(axes: Axes) -> None:
+def clean(axes: Axes) -> None:
+    """Leave out the upper and the right spine, and draw a pale grid."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(alpha=0.25, linewidth=0.6)
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from polystein.data.sample import Sample
-from polystein.experiments.engine.cells import Replicate, Row
+from polystein.experiments.engine.cells import Replicate, Row, number
+from polystein.experiments.engine.summary import markdown_table
 from polystein.methods.gof import lambda_psd_test, psd_test
 from polystein.results.result import GofResult
 from polystein.weights.rules import CrossEntropy
@@ -154,3 +155,32 @@ def judge(sample: Sample, methods: Sequence[Method], replicate: Replicate) -> li
             }
         )
     return rows
+
+
+def size_table(null: Sequence[Row], methods: Sequence[Method], known: Mapping[int, float]) -> str:
+    """Markdown: a line for each dimension, level and measured size for each RFSD of `methods`.
+
+    Parameters
+    ----------
+    null : sequence of dict
+        Rows of the summary in which the sampler is the target.
+    methods : sequence of Method
+        Those that are not RFSD are left out.
+    known : dict
+        The published size in each dimension.
+    """
+    compared = [method for method in methods if published_as(method.name) == "rfsd"]
+    heads, rows = ["d", "Size published"], []
+    for method in compared:
+        heads += [f"{method.label}: level claimed", "Size measured"]
+    for dimension in sorted({int(number(row, "d")) for row in null}):
+        there = {row["method"]: row for row in null if row["d"] == dimension}
+        line = [str(dimension), f"{known[dimension]:.2f}"]
+        for method in compared:
+            row = there[method.name]
+            rejections, of = int(number(row, "rejections")), int(number(row, "replicates"))
+            line.append(f"{method.level(dimension):.4f}")
+            line.append(f"{rejections / of:.3f} ({rejections} of {of})")
+        rows.append(line)
+    words = "How often RFSD rejects draws from the target, beside the level that it claims:"
+    return "\n".join([words, "", *markdown_table(heads, rows)])

@@ -9,11 +9,10 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import norm
 
-from polystein.experiments.engine.cells import Row, Scalar, number
+from polystein.experiments.engine.cells import Row, number
 from polystein.experiments.engine.summary import markdown_table
-from polystein.experiments.paper import published
-from polystein.experiments.paper.methods import LABELS, LEVEL, Method, published_as
-from polystein.experiments.paper.verdict import holm
+from polystein.experiments.paper.methods import LABELS, LEVEL, Method
+from polystein.experiments.paper.verdict import holm, published_cell
 
 
 class Difference(NamedTuple):
@@ -33,16 +32,10 @@ def compare_msnr(summary: Sequence[Row]) -> list[Difference]:
     The published means come without standard errors. Each is given the measured spread of
     log10 z^2 over its own number of replicates.
     """
-    known: dict[tuple[Scalar, ...], published.RejectionRate] = {
-        (cell.sampler, cell.n, cell.dimension, cell.method, cell.order): cell
-        for cell in published.experiment1()
-        if cell.mean_log10_z2 is not None
-    }
     found = []
     for row in summary:
-        name = published_as(str(row["method"]))
-        cell = known.get((row["sampler"], row["n"], row["d"], name, row["order"]))
-        if cell is None or cell.mean_log10_z2 is None or row["mean_log10_z2_se"] is None:
+        cell = published_cell(row)
+        if cell.mean_log10_z2 is None or row["mean_log10_z2_se"] is None:
             continue
         measured, error = number(row, "mean_log10_z2"), number(row, "mean_log10_z2_se")
         ratio = number(row, "replicates") / cell.replicates

@@ -83,7 +83,7 @@ def pool(cells: Iterable[Counts]) -> Pooled:
 def detectable(rate: float, first: int, second: int) -> float:
     """Smallest difference that Fisher's test at the level 0.05 finds with probability 0.8.
 
-    In steps of 0.005; infinite where so few replicates find nothing at all.
+    In steps of 0.005; infinite where these numbers of replicates find no difference at all.
 
     Parameters
     ----------

@@ -7,15 +7,23 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from statistics import median
+from typing import TYPE_CHECKING
 
 from polystein.experiments.engine.cells import Cell, Replicate, Row, Scalar, number
-from polystein.experiments.engine.summary import grouped
-from polystein.experiments.paper import published
+from polystein.experiments.engine.store import read_csv
+from polystein.experiments.engine.summary import grouped, markdown_table
+from polystein.experiments.paper import published, reproduction
+from polystein.experiments.paper.figures import clean, column, order_colour
 from polystein.experiments.paper.methods import ORDERS
 from polystein.experiments.paper.samplers import gaussian, gaussian_score
 from polystein.methods.gof import lambda_psd_test
+from polystein.report.plots import new_figure
 from polystein.weights.rules import ClosedForm, CrossEntropy, Weights
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 STUDY = "runtime"
 SIZES = (100, 300, 1000, 3000, 10_000)
@@ -82,3 +90,87 @@ def summarise(rows: Sequence[Row]) -> list[Row]:
         }
         for key, group in grouped(rows, BY).items()
     ]
+
+
+def run(options: reproduction.Options) -> None:
+    """Figures 3 and 4; one process, so that timings do not disturb each other."""
+    replicates = options.count(REPLICATES, QUICK_REPLICATES)
+    dimensions = QUICK_DIMENSIONS if options.quick else DIMENSIONS
+    rows = options.run(cells(replicates, dimensions), task, jobs=1)
+    summary = options.keep("runtime.csv", summarise(rows))
+    options.draw(runtime_figure(summary, "vary_d"), "figure3.png")
+    options.draw(runtime_figure(summary, "vary_n"), "figure4.png")
+    options.note(STUDY)
+
+
+def section(out: Path) -> str:
+    """Figures 3 and 4."""
+    return reproduction.section(
+        "Runtime of λ-PSD",
+        reproduction.how(out, "runtime"),
+        "The published times are medians of 20 runs on the authors' machine. They are on other "
+        "hardware, so only their growth with n, d and Q can be compared.",
+        reproduction.figure(
+            "figure3.png",
+            "Median seconds of one λ-PSD test against the dimension up to 1024, published, with "
+            "the cross-entropy search and with closed-form weights: all grow slowly",
+            "Figure 3. Runtime against d; n = 1000.",
+        ),
+        reproduction.figure(
+            "figure4.png",
+            "Median seconds of one λ-PSD test against the number of draws up to 10,000, published, "
+            "with the cross-entropy search and with closed-form weights: all grow slowly",
+            "Figure 4. Runtime against n; d = 16.",
+        ),
+        _speed(read_csv(out / "runtime.csv")),
+    )
+
+
+def runtime_figure(summary: Sequence[Row], sweep: str) -> Figure:
+    """Figures 3 ("vary_d") and 4 ("vary_n"): runtime of lambda-PSD, beside the published one."""
+    x = "d" if sweep == "vary_d" else "n"
+    rows = [row for row in summary if row["sweep"] == sweep]
+    figure = new_figure(11.0, 4.2)
+    panels = figure.subplots(1, 3, sharey=True)
+    fixed = "n = 1000" if x == "d" else "d = 16"
+    drawn = (
+        ("published, other hardware", "published_median_seconds", "CrossEntropy"),
+        ("CrossEntropy", "median_seconds", "CrossEntropy"),
+        ("ClosedForm", "median_seconds", "ClosedForm"),
+    )
+    for axes, (title, field, weights) in zip(panels, drawn, strict=True):
+        chosen = [row for row in rows if row["weights"] == weights and row[field] is not None]
+        for order in sorted({int(number(row, "order")) for row in chosen}):
+            points = [row for row in chosen if row["order"] == order]
+            axes.plot(
+                column(points, x),
+                column(points, field),
+                marker="^",
+                markersize=5,
+                linestyle="--",
+                color=order_colour(order),
+                label=f"Q = {order}",
+            )
+        axes.set_xscale("log", base=2 if x == "d" else 10)
+        axes.set_yscale("log")
+        axes.set_xlabel(x)
+        axes.set_title(f"{title}; {fixed}", fontsize=11)
+        clean(axes)
+    panels[0].set_ylabel("median seconds of one λ-PSD test")
+    panels[-1].legend(frameon=False, fontsize=9, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    return figure
+
+
+def _speed(summary: Sequence[Row]) -> str:
+    """Slowest point of each rule, beside the slowest published one."""
+    point = max(published.runtimes(), key=lambda point: point.median_seconds)
+    rows = [["published", f"{point.median_seconds:.3g}", point.n, point.dimension, point.order]]
+    for rule in RULES:
+        row = max(
+            (row for row in summary if row["weights"] == rule),
+            key=lambda row: number(row, "median_seconds"),
+        )
+        seconds = f"{number(row, 'median_seconds'):.3g}"
+        rows.append([rule, seconds, row["n"], row["d"], row["order"]])
+    heads = ("Weights", "Slowest median, seconds", "n", "d", "Q")
+    return "\n".join(markdown_table(heads, rows))

@@ -8,16 +8,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from polystein.data.sample import Sample
-from polystein.experiments.engine.cells import Cell, Replicate, Row
+from polystein.experiments.engine.cells import Cell, Replicate, Row, number
+from polystein.experiments.paper import reproduction
+from polystein.experiments.paper.figures import clean, column
 from polystein.experiments.paper.samplers import gaussian_score
 from polystein.methods.discrepancy import psd
+from polystein.report.plots import new_figure
 from polystein.theory import GaussianPair, corrected_law, printed_law
 from polystein.types import FloatArray
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 STUDY = "snr"
 PAIR = GaussianPair(dimension=1, delta=0.1, variance=1.2)
@@ -117,3 +125,114 @@ def _simulated(rows: Sequence[Row]) -> Row:
 
 def _snr_squared(values: FloatArray) -> float:
     return float(values.mean() ** 2 / values.var(ddof=1))
+
+
+def run(options: reproduction.Options) -> None:
+    """Show the central claim; `replicates` stands for twenty times as many."""
+    given = None if options.replicates is None else 20 * options.replicates
+    default = QUICK_REPLICATES if options.quick else REPLICATES
+    rows = options.run(cells(given or default), task)
+    summary = options.keep("snr.csv", summarise(rows))
+    options.draw(snr_figure(summary), "snr.png")
+    options.note(STUDY)
+
+
+def section(out: Path) -> str:
+    """Show the central claim."""
+    found = slopes()
+    low, high = SLOPE
+    return reproduction.section(
+        "Signal-to-noise ratio against the order",
+        reproduction.how(out, "snr"),
+        reproduction.figure(
+            "snr.png",
+            "SNR² against the order: that of PSD falls by powers of ten, as exact values and a "
+            "simulation show; that of λ-PSD rises to its bound",
+            f"p = N(0, I), q = N({PAIR.delta:g}, {PAIR.variance:g} I), "
+            f"d = {PAIR.dimension}. Left: the U-statistic of n = {DRAWS} "
+            "draws. Right: per draw.",
+        ),
+        f"Between Q = {low} and {high} log₁₀ of PSD's exact SNR² per draw falls by "
+        f"{-found.exact:.3f} per order, the corrected law by {-found.corrected:.3f}, the "
+        f"printed one by {-found.printed:.3f}. λ-PSD's does not fall and stays below its bound.",
+    )
+
+
+def snr_figure(summary: Sequence[Row]) -> Figure:
+    """SNR^2 against the order: what PSD loses, and lambda-PSD keeps."""
+    figure = new_figure(11.5, 4.6)
+    figure.suptitle(
+        f"Target N(0, I), sampler N({PAIR.delta:g}, {PAIR.variance:g} I)",
+        fontsize=11,
+    )
+    left, right = figure.subplots(1, 2)
+    for axes, field, label in (
+        (left, "psd_u_exact", "exact (Theorem 3.5)"),
+        (right, "psd_z_exact", "PSD, exact (Remark 3.8)"),
+    ):
+        orders, values = column(summary, "order"), column(summary, field)
+        axes.plot(orders, values, color="black", marker="o", markersize=4, label=label)
+    _draw_u_statistic(left, summary)
+    _draw_per_draw(right, summary)
+    for axes in (left, right):
+        axes.set_yscale("log")
+        axes.set_xticks(column(summary, "order"))
+        axes.set_xlabel("order Q")
+        clean(axes)
+        axes.legend(frameon=False, fontsize=9, loc="lower left")
+    return figure
+
+
+def _draw_u_statistic(axes: Axes, summary: Sequence[Row]) -> None:
+    """The simulation beside Theorem 3.5."""
+    seen = [row for row in summary if row["psd_u_simulated"] is not None]
+    values = column(seen, "psd_u_simulated")
+    errors = column(seen, "psd_u_simulated_log10_se")
+    below = [value * (1 - 10 ** (-2 * error)) for value, error in zip(values, errors, strict=True)]
+    above = [value * (10 ** (2 * error) - 1) for value, error in zip(values, errors, strict=True)]
+    axes.errorbar(
+        [order + 0.12 for order in column(seen, "order")],
+        values,
+        yerr=[below, above],
+        linestyle="none",
+        marker="s",
+        markersize=5,
+        color="#d55e00",
+        capsize=3,
+        label="simulated (± 2 standard errors)",
+    )
+    axes.set_title(
+        f"PSD: SNR² of the U-statistic; n = {summary[0]['n']}, d = {PAIR.dimension}", fontsize=11
+    )
+    axes.set_ylabel("SNR²")
+
+
+def _draw_per_draw(axes: Axes, summary: Sequence[Row]) -> None:
+    """Both laws beside Remark 3.8, Proposition 4.3 and the bound of Theorem 4.4."""
+    anchor = next(row for row in summary if row["order"] == SLOPE[0])
+    odd = [row for row in summary if number(row, "order") % 2]
+    laws = (
+        ("printed_law", "((Q+1)!!)²/(2Q+1)!!, as printed", "#cc79a7", ":"),
+        ("corrected_law", "(Q!!)²/(2Q+1)!!, corrected", "#009e73", "--"),
+    )
+    for law, label, colour, style in laws:
+        factor = number(anchor, "psd_z_exact") / number(anchor, law)
+        axes.plot(
+            column(odd, "order"),
+            [factor * value for value in column(odd, law)],
+            color=colour,
+            linestyle=style,
+            linewidth=2,
+            label=f"{label} (odd Q, scaled at Q = {SLOPE[0]})",
+        )
+    axes.plot(
+        column(summary, "order"),
+        column(summary, "lambda_psd_exact"),
+        color="#0072b2",
+        linestyle="--",
+        marker="^",
+        label="λ-PSD, exact (Proposition 4.3)",
+    )
+    bound = number(summary[0], "chi_square_bound")
+    axes.axhline(bound, color="#0072b2", linestyle=":", label="χ² bound (Theorem 4.4)")
+    axes.set_title(f"SNR² of the z-statistics, per draw; d = {PAIR.dimension}", fontsize=11)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -162,18 +163,26 @@ def holm(pvalues: Sequence[float]) -> FloatArray:
 
 def compare_experiment1(summary: Iterable[Row]) -> list[Comparison]:
     """Compare the cells of Experiment 1 that were run."""
-    known: dict[tuple[Scalar, ...], published.RejectionRate] = {
-        (cell.sampler, cell.n, cell.dimension, cell.method, cell.order): cell
-        for cell in published.experiment1()
-    }
     found = []
     for row in summary:
-        cell = known[
-            row["sampler"], row["n"], row["d"], published_as(str(row["method"])), row["order"]
-        ]
+        cell = published_cell(row)
         where = f"{cell.sampler}, d={cell.dimension}"
         found.append(_comparison(where, cell.sampler, row, cell.rejections, cell.replicates))
     return found
+
+
+def published_cell(row: Row) -> published.RejectionRate:
+    """The published cell of Experiment 1 that a row of the summary measures."""
+    key = row["sampler"], row["n"], row["d"], published_as(str(row["method"])), row["order"]
+    return _cells_of_experiment1()[key]
+
+
+@cache
+def _cells_of_experiment1() -> dict[tuple[Scalar, ...], published.RejectionRate]:
+    return {
+        (cell.sampler, cell.n, cell.dimension, cell.method, cell.order): cell
+        for cell in published.experiment1()
+    }
 
 
 def compare_experiment2(summary: Iterable[Row]) -> list[Comparison]:
