@@ -6,9 +6,9 @@ import pytest
 from polystein._lib.columnwise import columnwise
 
 
-@pytest.mark.parametrize("columns", [1, 3, 16, 256, 300, 512, 513])
-@pytest.mark.parametrize("rows", [0, 1, 2, 31, 32, 33, 100, 1025])
-@pytest.mark.parametrize("operation", [np.subtract, np.divide, np.multiply])
+@pytest.mark.parametrize("columns", [1, 3, 512, 513])
+@pytest.mark.parametrize("rows", [0, 1, 31, 32, 33, 1025])
+@pytest.mark.parametrize("operation", [np.subtract, np.divide])
 def test_the_result_is_that_of_numpy(operation: np.ufunc, rows: int, columns: int) -> None:
     rng = np.random.default_rng(0)
     values, numbers = rng.normal(size=(rows, columns)), rng.normal(size=columns)

@@ -127,6 +127,8 @@ def test_a_public_function_warns_at_the_line_of_its_caller() -> None:
     assert line_of(caught[0]) == "ps.psd_test(draws, -draws, order=1, split=split, rng=0)"
 
 
+@pytest.mark.slow
+@pytest.mark.processes
 def test_the_stack_may_end_inside() -> None:
     """As where a module of the package is what was run: there is no caller outside."""
     program = (

@@ -144,6 +144,7 @@ assert blas_threads() == before, blas_threads()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.processes
 def test_a_pool_of_threads_leaves_blas_as_it_was() -> None:
     subprocess.run([sys.executable, "-c", POOL], check=True, timeout=60)

@@ -108,6 +108,7 @@ for typed in sys.argv[1:]:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.processes
 def test_the_shell_completes_commands_and_options() -> None:
     command = [sys.executable, "-c", COMPLETE, "ch", "check --scores-f"]

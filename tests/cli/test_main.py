@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 
+@pytest.mark.slow
 @pytest.mark.processes
 def test_without_the_extra_one_line_names_it() -> None:
     code = "import sys; sys.modules['typer'] = None\nfrom polystein.cli import main; main()"
@@ -29,11 +30,12 @@ CLOSED_STREAMS: list[Any] = [
 # NumPy 2.0 itself cannot be imported by SciPy without standard error.
 if np.lib.NumpyVersion(np.__version__) >= "2.1.0":
     CLOSED_STREAMS += [
-        pytest.param("2>&-", 1, "Rejected at the level 0.05", marks=pytest.mark.slow),
+        ("2>&-", 1, "Rejected at the level 0.05"),
         ("<&- >&- 2>&-", 1, ""),
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.processes
 @pytest.mark.parametrize(("redirection", "code", "words"), CLOSED_STREAMS)
 def test_streams_that_are_closed_are_no_fault(
@@ -53,6 +55,7 @@ def test_streams_that_are_closed_are_no_fault(
     assert (tmp_path / "page.html").read_text("utf-8").endswith("</html>\n")
 
 
+@pytest.mark.slow
 @pytest.mark.processes
 def test_names_that_the_terminal_cannot_show_are_written_out(
     tmp_path: Path, bad: np.ndarray

@@ -33,6 +33,7 @@ class Plain:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="/dev/full is Linux's")
+@pytest.mark.slow
 @pytest.mark.processes
 def test_a_full_standard_error_changes_no_exit_code(good: np.ndarray, tmp_path: Path) -> None:
     np.savez(tmp_path / "good.npz", draws=good, scores=-good)

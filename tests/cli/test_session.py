@@ -171,6 +171,7 @@ def test_a_tolerance_comes_before_a_verdict_that_decides(
     assert ExitCode.of(verdict, tolerance) == code
 
 
+@pytest.mark.slow
 @pytest.mark.processes
 def test_a_reader_that_has_read_enough_is_no_fault(good: np.ndarray, tmp_path: Path) -> None:
     """As in `polystein check ... | head -1`: the pipe is closed before anything is printed.

@@ -33,6 +33,7 @@ def started(*arguments: str, **options: object) -> subprocess.Popen[str]:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="/dev/full is Linux's")
+@pytest.mark.slow
 @pytest.mark.processes
 def test_an_output_without_room_is_an_error_of_one_line(
     bad: np.ndarray, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -154,6 +154,7 @@ def test_values_of_two_kinds_have_no_spread_and_no_tails_to_judge() -> None:
     assert "Rejected" in str(result)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", [0.0, 1e-3])
 def test_chains_that_stand_still_show_nothing(noise: float) -> None:
     """A few points are no sign of what the law of the draws is."""
@@ -166,6 +167,7 @@ def test_chains_that_stand_still_show_nothing(noise: float) -> None:
     assert named <= 1
 
 
+@pytest.mark.slow
 def test_chains_around_different_means_have_no_tight_intervals() -> None:
     rng = np.random.default_rng(3)
     named = 0

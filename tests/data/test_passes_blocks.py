@@ -179,9 +179,13 @@ def test_work_of_many_steps_has_longer_blocks(columns: int, rows: int) -> None:
     blocks = seen(source, every_row(source), many_steps=True)
     assert [block.start for block in blocks] == list(range(0, 70_000, rows))
     assert np.array_equal(joined(blocks), draws)
-    assert max(block.rows for block in seen(source, every_row(source), most=9)) == 9
-    many_but_short = seen(source, every_row(source), most=9, many_steps=True)
-    assert max(block.rows for block in many_but_short) == 9
+
+
+@pytest.mark.parametrize("many_steps", [False, True])
+def test_work_of_any_number_of_steps_keeps_to_the_most_rows(many_steps: bool) -> None:
+    source = ps.Sample(np.zeros((5_000, 4)), np.zeros((5_000, 4)))
+    blocks = seen(source, every_row(source), most=9, many_steps=many_steps)
+    assert max(block.rows for block in blocks) == 9
 
 
 @pytest.mark.parametrize(("rows", "stops"), [(8, [8, 16, 20]), (20, [20])])
@@ -225,9 +229,7 @@ MASKS["last rows"] = np.arange(3000) >= 2900
 
 
 @pytest.mark.parametrize("executor", [SERIAL, Threads(3, 1)], ids=repr)
-@pytest.mark.parametrize(
-    ("size", "grain"), [(1, 64), (7, 1), (7, 500), (128, 1), (128, 64), (10_000, 500)]
-)
+@pytest.mark.parametrize(("size", "grain"), [(1, 64), (7, 1), (128, 64), (10_000, 500)])
 @pytest.mark.parametrize("name", MASKS)
 def test_chosen_rows_come_in_order_and_once(
     name: str, size: int, executor: Any, grain: int
@@ -275,7 +277,7 @@ def assert_groups_are_read_once(source: GrainSource, stretches: list[Rows]) -> N
 
 
 @pytest.mark.parametrize("executor", EXECUTORS, ids=repr)
-@pytest.mark.parametrize("size", [7, 300, 500, 1200, 8192])
+@pytest.mark.parametrize("size", [7, 500, 1200])
 @pytest.mark.parametrize("masked", [False, True])
 def test_groups_are_read_whole_and_once(size: int, executor: Any, masked: bool) -> None:
     """From the first row of a chain or from the middle of a group, all rows or some of them."""

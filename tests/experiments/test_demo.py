@@ -38,6 +38,7 @@ def posterior() -> tuple[np.ndarray, np.ndarray]:
     return mean, (grid - mean).T @ (weights[:, None] * (grid - mean))
 
 
+@pytest.mark.slow
 def test_the_exact_sampler_has_the_moments_of_the_posterior(
     posterior: tuple[np.ndarray, np.ndarray],
 ) -> None:
@@ -53,6 +54,7 @@ def test_the_exact_sampler_has_the_moments_of_the_posterior(
     assert np.all(deviation < 4.0 * products.std(axis=0) / math.sqrt(n))
 
 
+@pytest.mark.slow
 def test_the_wrong_samplers_are_wrong_as_described(
     posterior: tuple[np.ndarray, np.ndarray],
 ) -> None:

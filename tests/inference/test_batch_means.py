@@ -48,7 +48,7 @@ def test_weighted_short_batches_give_the_weighted_batches() -> None:
         np.testing.assert_allclose(found, expected, rtol=1e-9)
 
 
-@pytest.mark.parametrize("memory", [0.0, 0.9])
+@pytest.mark.parametrize("memory", [pytest.param(0.0, marks=pytest.mark.slow), 0.9])
 def test_automatic_batches_of_short_ones_find_the_same_variance(memory: float) -> None:
     """AR(1): the variance of the mean is (1 + rho)/(1 - rho)/n; batches say it within 20 %."""
     chains = [autoregressive(60_000, memory, seed) for seed in (5, 6)]

@@ -49,6 +49,7 @@ def test_a_normal_target_at_low_order_is_not(order: int) -> None:
         assert result.warnings == ()
 
 
+@pytest.mark.slow
 def test_a_normal_target_by_metropolis_is_seldom_warned_about() -> None:
     """Rows repeat and remember; the tail of u is still that of a polynomial."""
     target = correlated_gaussian()

@@ -121,7 +121,7 @@ def test_cross_entropy_reaches_the_supremum_of_alike_features() -> None:
     rng = np.random.default_rng(9)
     orthogonal, _ = np.linalg.qr(np.column_stack([np.ones(50), rng.normal(size=(50, 3))]))
     table = 0.5 + np.sqrt(50) * orthogonal[:, 1:]
-    for seed in range(10):
+    for seed in range(3):
         weights, sign = algorithms.cross_entropy(table, np.random.default_rng(seed))
         first, first_sign = algorithms.cross_entropy(
             table, np.random.default_rng(seed), iterations=1
@@ -140,7 +140,7 @@ def test_cross_entropy_prunes_so_it_need_not_reach_the_closed_form() -> None:
     mean, covariance = stein.mean_and_covariance(table)
     supremum = float(mean @ np.linalg.solve(covariance, mean))
     assert table.std(axis=0).argmax() == 2
-    for seed in range(5):
+    for seed in range(2):
         weights, _ = algorithms.cross_entropy(table, np.random.default_rng(seed))
         kept = np.flatnonzero(weights)
         on_support = float(mean[kept] @ np.linalg.solve(covariance[np.ix_(kept, kept)], mean[kept]))
@@ -152,7 +152,7 @@ def test_cross_entropy_prunes_so_it_need_not_reach_the_closed_form() -> None:
 def test_cross_entropy_with_one_feature_returns_its_sign() -> None:
     table = np.array([[-1.0], [-2.0], [-4.0]])
     signs = set()
-    for seed in range(8):
+    for seed in range(3):
         weights, sign = algorithms.cross_entropy(table, np.random.default_rng(seed))
         folded = algorithms.cross_entropy_solver(np.random.default_rng(seed))(table)
         assert sign * weights[0] == folded[0] == -1.0

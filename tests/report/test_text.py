@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from polystein.report.text import (
@@ -314,6 +314,7 @@ def test_a_long_warning_is_cut_with_a_pointer() -> None:
     reasons=["0"],
     abstained=["a separator of records\x1e"],
 )
+@settings(max_examples=20)
 def test_the_text_fits_one_screen(
     names: list[str],
     warnings: list[str],

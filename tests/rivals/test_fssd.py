@@ -102,6 +102,7 @@ def test_p_values_are_never_zero() -> None:
     assert ps.fssd_test(draws, lambda x: -x, n_simulations=99, rng=0).pvalue == 0.01
 
 
+@pytest.mark.slow
 def test_p_values_without_training_are_uniform_under_the_null() -> None:
     pvalues = []
     for seed in range(200):

@@ -32,8 +32,8 @@ def literal_forms(
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize("seed", range(3))
-def test_the_pvalue_is_the_smallest_level_of_the_bisection(family: Any, seed: int) -> None:
+def test_the_pvalue_is_the_smallest_level_of_the_bisection(family: Any) -> None:
+    seed = 0
     draws, scores = plausible_rows(25, 2, seed)
     bandwidths = [0.5, 1.0, 4.0]
     signs = multipliers(59 + 40, resampling_seed(seed), None).draw(0, 25)

@@ -39,8 +39,8 @@ def draws(monkeypatch: pytest.MonkeyPatch) -> np.ndarray:
 def test_the_answer_does_not_depend_on_the_number_of_threads(name: str, draws: np.ndarray) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ps.PolysteinWarning)
-        found = [CALLS[name](draws, -draws, n_jobs=n_jobs) for n_jobs in (None, 1, 2, 5)]
-    assert found[1] == found[2] == found[3]
+        found = [CALLS[name](draws, -draws, n_jobs=n_jobs) for n_jobs in (None, 1, 3)]
+    assert found[1] == found[2]
     assert found[0] == pytest.approx(found[1], rel=1e-9)
 
 

@@ -48,14 +48,14 @@ def draws(monkeypatch: pytest.MonkeyPatch) -> Iterator[np.ndarray]:
             os.waitpid(child, os.WNOHANG)
 
 
-@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("name", ["psd u", "o_psd", "lambda_psd_test", "check"])
 def test_the_answer_does_not_depend_on_the_number_of_processes(
     name: str, draws: np.ndarray
 ) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ps.PolysteinWarning)
-        one, two, five = (CALLS[name](draws, -draws, n_jobs=n_jobs) for n_jobs in (1, 2, 5))
-    assert one == two == five
+        one, three = (CALLS[name](draws, -draws, n_jobs=n_jobs) for n_jobs in (1, 3))
+    assert one == three
 
 
 class Noted:

@@ -129,7 +129,7 @@ def test_without_a_difference_there_is_no_signal() -> None:
 BOUND_GRID = [
     ((1, 2, 16)[(i + j) % 3], delta, variance)
     for i, delta in enumerate([-0.05, 0.4, 1.5])
-    for j, variance in enumerate([0.55, 0.8, 1.0, 1.2, 3.0])
+    for j, variance in enumerate([0.55, 1.0, 3.0])
 ]
 
 

@@ -85,13 +85,13 @@ def test_chains_may_repeat_rows_as_metropolis_does(test: Any) -> None:
     assert 0.0 < test(np.repeat(draws, 2, axis=0).reshape(2, 60, 2)).pvalue <= 1.0
 
 
-@pytest.mark.parametrize("test", TESTS)
-def test_a_metropolis_chain_posing_as_independent_rows_is_refused(test: Any) -> None:
+def test_a_metropolis_chain_posing_as_independent_rows_is_refused() -> None:
     target = correlated_gaussian()
     rng = np.random.default_rng(1)
     chain = run_sampler(rng, target, metropolis_step(1.0), 1, 6000, thin=1, burn=0)[0]
-    with pytest.raises(InputError, match="rows repeat another row"):
-        test(chain)
+    for test in TESTS:
+        with pytest.raises(InputError, match="rows repeat another row"):
+            test(chain)
     # In its order it is welcome.
     assert 0.0 < ps.check(chain, target.score).pvalue <= 1.0
 

@@ -25,7 +25,7 @@ def rows(n: int = 1000, seed: int = 0) -> tuple[Array, Array]:
     return x, CORRELATED.score(x)
 
 
-@pytest.mark.parametrize("n", [60, 400, 2000])
+@pytest.mark.parametrize("n", [60, 2000])
 @pytest.mark.parametrize("name", TARGETS)
 def test_nothing_is_said_about_correct_draws(name: str, n: int) -> None:
     assert len(TARGETS) == 30

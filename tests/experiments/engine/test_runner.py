@@ -14,6 +14,7 @@ import pytest
 from polystein.errors import InputError, StudyError, TaskError
 from polystein.experiments.engine.cells import Cell
 from polystein.experiments.engine.runner import run
+from tests.conftest import threads
 from tests.experiments.engine import tasks
 
 ROOT = Path(__file__).parents[3]
@@ -50,12 +51,15 @@ def wait_for_a_cell(folder: Path) -> None:
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run that nothing interrupts."""
+    """A run that nothing interrupts, in a thread."""
     folder = tmp_path_factory.mktemp("whole")
-    run(tasks.grid(), tasks.numbers, out=folder, seed=5, jobs=1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("polystein.experiments.engine.runner.workers", threads)
+        run(tasks.grid(), tasks.numbers, out=folder, seed=5, jobs=1)
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.processes
 def test_the_table_is_the_same_for_any_number_of_processes(whole: Path, tmp_path: Path) -> None:
     rows = run(tasks.grid(), tasks.numbers, out=tmp_path, seed=5, jobs=2)
@@ -79,6 +83,7 @@ def test_another_seed_gives_another_table(whole: Path, tmp_path: Path) -> None:
     assert table(tmp_path) != table(whole)
 
 
+@pytest.mark.slow
 @pytest.mark.processes
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT], ids=["kill -9", "Ctrl-C"])
 def test_a_killed_run_goes_on_to_the_same_bytes(

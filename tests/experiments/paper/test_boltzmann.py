@@ -87,6 +87,7 @@ def test_one_sweep_draws_from_the_conditionals() -> None:
     assert np.abs(z).max() < 3.5
 
 
+@pytest.mark.slow
 def test_the_sampler_reaches_the_target() -> None:
     """Exact mean and covariance of x, by summing over all 16 states of h."""
     machine = BoltzmannMachine.random(np.random.default_rng(7), d=3, m=4)

@@ -27,8 +27,9 @@ def held_numbers(sums: BatchSums) -> int:
     return sum(part.sums.size for part in sums._pairs.values())
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("numbers", [1, 200, 700, 10**6])
+@pytest.mark.parametrize(
+    ("numbers", "weighted"), [(1, False), (200, True), (700, False), (10**6, True)]
+)
 def test_pairs_beyond_the_budget_are_the_loops(
     numbers: int, weighted: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -34,9 +34,7 @@ def most_reads(sample: CountingSample) -> int:
     return max(int(reads.max()) for reads in sample.reads)
 
 
-@pytest.mark.parametrize(
-    ("d", "rows", "rho"), [(1, 2000, 0.9), (3, 2000, 0.0), (40, 1500, 0.9), (200, 300, 0.0)]
-)
+@pytest.mark.parametrize(("d", "rows", "rho"), [(1, 2000, 0.9), (3, 2000, 0.0), (200, 300, 0.0)])
 def test_check_reads_each_row_of_a_chain_four_times_at_most(d: int, rows: int, rho: float) -> None:
     """For a first look and for sums, and then to cross-fit or to test, not both."""
     sample = CountingSample(chains(2, rows, d, rho), normal_score)
@@ -48,7 +46,7 @@ def test_check_reads_each_row_of_a_chain_four_times_at_most(d: int, rows: int, r
     assert 2.0 < sample.mean_reads <= 3.1
 
 
-@pytest.mark.parametrize(("d", "rows"), [(1, 4000), (3, 4000), (40, 3000), (200, 600)])
+@pytest.mark.parametrize(("d", "rows"), [(1, 4000), (3, 4000), (200, 600)])
 def test_check_reads_each_independent_row_three_times_or_four(d: int, rows: int) -> None:
     sample = CountingSample(chains(1, rows, d, 0.0)[0], normal_score)
     ps.check(sample, iid=True, rng=0)
@@ -148,9 +146,8 @@ def test_the_result_does_not_depend_on_the_size_of_blocks(
     source, iid = SOURCES[name]()
     expected = ps.check(source, iid=iid, rng=0).to_dict()
     assert 0.0 < expected["pvalue"] <= 1.0
-    for rows in (7, 50):
-        monkeypatch.setattr(passes, "block_rows", lambda dimension, rows=rows: rows)
-        assert_close(ps.check(source, iid=iid, rng=0).to_dict(), expected)
+    monkeypatch.setattr(passes, "block_rows", lambda dimension: 7)
+    assert_close(ps.check(source, iid=iid, rng=0).to_dict(), expected)
 
 
 @pytest.mark.parametrize("iid", [False, True])
