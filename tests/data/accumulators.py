@@ -23,7 +23,8 @@ from polystein.corrections.gram import Folds, GramPass
 from polystein.corrections.influence import Combination, InfluencePass
 from polystein.corrections.products import ProductSums
 from polystein.data.coordinates import RAW, DrawMoments
-from polystein.data.guard.rows import LargestDeviations, PositiveWeights, RowKeys, ScreenedRows
+from polystein.data.guard.repeats import RowKeys
+from polystein.data.guard.rows import LargestDeviations, PositiveWeights, ScreenedRows
 from polystein.data.passes import every_row, run_pass
 from polystein.data.source import Source
 from polystein.data.split import TRAINING, ForRoles, Partition

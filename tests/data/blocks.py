@@ -94,4 +94,4 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch, rows: int) -> None:
     """Let no block have more rows than this."""
     monkeypatch.setattr("polystein.data.passes.block_rows", lambda dimension: rows)
     # The search for repeats has longer blocks.
-    monkeypatch.setattr("polystein.data.guard.rows.rows_of_few_columns", lambda dimension: rows)
+    monkeypatch.setattr("polystein.data.guard.repeats.rows_of_few_columns", lambda dimension: rows)

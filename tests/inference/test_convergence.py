@@ -161,6 +161,18 @@ def test_a_constant_column_has_no_rhat_of_means() -> None:
     assert found.ess[0] == 2400.0
 
 
+def test_batches_without_weight_count_for_nothing() -> None:
+    draws = autoregressive(np.random.default_rng(3), 4, 600, 2, 0.5)
+    sums, rows = draws.reshape(80, 30, 2).sum(axis=1), np.full(80, 30.0)
+    chains, variances = np.repeat(np.arange(4), 20), draws.var(axis=(0, 1))
+    expected = convergence_of_means(sums, rows, chains, variances)
+    places = np.repeat(np.arange(80), 1 + (np.arange(80) % 7 == 0))  # some batches, once more
+    empty = np.append(False, places[1:] == places[:-1])
+    sums, rows = (np.where(empty, 0.0, part[places].T).T for part in (sums, rows))
+    found = convergence_of_means(sums, rows, chains[places], variances)
+    np.testing.assert_array_equal(found, expected)
+
+
 def test_many_short_chains_and_uneven_batches() -> None:
     rng = np.random.default_rng(0)
     chains = np.repeat(np.arange(50), rng.integers(1, 4, 50))

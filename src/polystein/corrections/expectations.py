@@ -27,6 +27,7 @@ from polystein.corrections.refusals import ConstantValuesError
 from polystein.corrections.requests import Asked, Functions, asked
 from polystein.data.coordinates import Frame
 from polystein.data.guard.chains import rows_or_chains
+from polystein.data.guard.repeats import forbid_copies
 from polystein.data.sample import as_source
 from polystein.data.source import Source, is_source
 from polystein.errors import DegenerateError
@@ -111,6 +112,7 @@ def expectations(
     if functions is None and scores is not None and is_source(draws):
         functions, scores = scores, None
     source = rows_or_chains(as_source(draws, scores, model), iid)
+    forbid_copies(source)
     wanted = asked(source, functions, names)
     with one_blas_thread(), _named(wanted):
         rows = Rows.of(source)

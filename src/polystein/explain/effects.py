@@ -23,6 +23,7 @@ from polystein.corrections.estimates import (
 )
 from polystein.corrections.functionals import What
 from polystein.data.guard.chains import rows_or_chains
+from polystein.data.guard.repeats import forbid_copies
 from polystein.data.sample import as_source
 from polystein.data.source import Source, coordinate_names
 from polystein.explain.directions import AlongDirection, along_directions, direction_name
@@ -98,7 +99,9 @@ def effects(
     >>> print(table.rows[0].sentence)
     the sd of `tau` is 43 % too large (37 to 49 %)
     """
-    return effects_of(rows_or_chains(as_source(draws, scores, model), iid))
+    source = rows_or_chains(as_source(draws, scores, model), iid)
+    forbid_copies(source)
+    return effects_of(source)
 
 
 def effects_of(

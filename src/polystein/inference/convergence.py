@@ -296,6 +296,8 @@ def convergence_of_means(
     >>> bool(found.rhat[0] < 1.01), bool(found.ess[0] > 1000)
     (True, True)
     """
+    if not rows.all():  # batches without any importance weight
+        sums, rows, chains = sums[rows > 0.0], rows[rows > 0.0], chains[rows > 0.0]
     still = ~(variances > 0.0)
     total = float(rows.sum())
     centred = sums - np.multiply.outer(rows, sums.sum(axis=0) / total)

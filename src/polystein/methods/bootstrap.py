@@ -6,7 +6,8 @@ import numpy as np
 
 from polystein._lib.arguments import replicates_of
 from polystein._lib.numerics import finite
-from polystein.data.guard.rows import forbid_duplicates, require_shared_weight
+from polystein.data.guard.repeats import forbid_duplicates
+from polystein.data.guard.rows import require_shared_weight
 from polystein.data.passes import every_row, visit_blocks
 from polystein.data.sample import as_source
 from polystein.data.source import Block, Source

@@ -14,7 +14,14 @@ from polystein._lib.numerics import finite, is_constant, kish_size
 from polystein._lib.random import Streams, seed_sequence
 from polystein.data.coordinates import RAW, DrawMoments, Frame
 from polystein.data.guard.chains import require_time_along_chains
-from polystein.data.guard.rows import PositiveWeights, RowKeys, refuse_repeats
+from polystein.data.guard.repeats import (
+    RowKeys,
+    keyed_rows,
+    keys_of_chains,
+    refuse_copies,
+    refuse_repeats,
+)
+from polystein.data.guard.rows import PositiveWeights
 from polystein.data.passes import (
     Accumulator,
     every_row,
@@ -123,21 +130,25 @@ def split_rows(
         streams, frame, estimates = Streams.of(child), RAW, {}
         partition = split.partition(source.layout, streams.split)
 
-        # What the first look is for. Rows that are all independent must not repeat.
+        # What the first look is for. Rows that are independent must not repeat, and rows of chains
+        # only their neighbours.
         keys = moments = positive = weights = None
-        if number == 0 and not split.respects_time:
-            keys = RowKeys()
         if standardise is not False:
             moments = RoleMoments(dimension, partition, joint=standardise == "whiten")
         if source.weighted:
             positive, weights = PositiveWeights(partition), WeightSums()
-        looks: list[Accumulator | None] = [*beside, moments, keys, positive, weights]
+        looks: list[Accumulator | None] = [*beside, moments, positive, weights]
         wanted = [look for look in looks if look is not None]
+        alone, looked_at = not wanted, list(every_row(source))
+        if number == 0:
+            chains = split.respects_time
+            keys = keys_of_chains(source, alone=alone) if chains else RowKeys()
+            looked_at = keyed_rows(source, keys) if alone else looked_at
+            wanted.append(keys)
         if wanted:
-            alone = wanted == [keys]
             run_pass(
                 source,
-                every_row(source),
+                looked_at,
                 *wanted,
                 most=None if alone else rows_of_many_arrays(dimension),
                 least=rows_of_few_columns(dimension) if alone else 1,
@@ -145,7 +156,8 @@ def split_rows(
             )
 
         if keys is not None:
-            refuse_repeats(source, keys)
+            refuse = refuse_copies if split.respects_time else refuse_repeats
+            refuse(source, keys)
         if positive is not None and weights is not None:
             positive.require_enough()
             estimates = {"weights_ess": kish_size(weights.total, weights.squares)}

@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 from polystein._lib.arguments import boolean, replicates_of
 from polystein._lib.numerics import finite
 from polystein._lib.random import Streams
-from polystein.data.guard.rows import forbid_duplicates
+from polystein.data.guard.repeats import forbid_duplicates
 from polystein.data.passes import every_row, gathered, visit_blocks
 from polystein.data.sample import as_source
 from polystein.data.source import Block, Rows, Source

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from polystein._lib.notes import Notes
-from polystein.data.guard.rows import forbid_duplicates, require_shared_weight
+from polystein.data.guard.repeats import forbid_duplicates
+from polystein.data.guard.rows import require_shared_weight
 from polystein.data.passes import every_row, visit_blocks
 from polystein.data.source import Block, Rows, Source
 from polystein.errors import DependenceWarning, InputError

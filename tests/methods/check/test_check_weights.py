@@ -69,3 +69,20 @@ def test_weights_right_what_they_were_made_to() -> None:
     log_weights = -0.5 * (1.0 - 1.25**-2) * np.sum(draws**2, axis=-1)
     assert ps.check(draws, normal_score, rng=0).pvalue < 1e-2
     assert ps.check(ps.Sample(draws, normal_score, log_weights=log_weights), rng=0).pvalue > 0.05
+
+
+@pytest.mark.parametrize("lost", [[3], [0, 1, 2]])
+def test_chains_without_weight_count_for_nothing(lost: list[int]) -> None:
+    """R-hat and ESS are those of the other chains, and nothing is NaN."""
+    draws, log_weights = chains(memory=0.5), np.zeros((4, 1000))
+    log_weights[lost] = -np.inf
+    found = ps.check(ps.Sample(draws, normal_score, log_weights=log_weights), rng=0)
+    kept = [chain for chain in range(4) if chain not in lost]
+    alone = ps.Sample(draws[kept], normal_score, log_weights=log_weights[kept])
+    expected = ps.check(alone, rng=0)
+    assert 0.0 < found.pvalue <= 1.0
+    assert found.ess > 100.0
+    assert found.diagnostics is not None
+    assert expected.diagnostics is not None
+    own, other = found.diagnostics.draws.worst_known(), expected.diagnostics.draws.worst_known()
+    assert own.rhat == pytest.approx(other.rhat, abs=0.01)

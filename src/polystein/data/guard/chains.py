@@ -56,7 +56,7 @@ MOST_CHAINS, MOST_NUMBERS_AT_ENDS = 256, 2**14
 
 def require_time_along_chains(source: Source) -> None:
     """Raise where time runs along the first or the last axis instead of the second."""
-    chains, draws, dimension = shape = _shape(source.layout)
+    chains, draws, dimension = shape = shape_of(source.layout)
     if source.names is None and draws < 20 and chains * draws < dimension:
         raise InputError(
             f"`draws` must have the shape (chain, draw, d); got {shape}: {_count(draws, 'draw')} "
@@ -82,7 +82,7 @@ def rows_or_chains(source: Source, iid: bool) -> Source:
     if not boolean(iid, "iid"):
         return in_time_order(source)
     if source.layout.time_ordered:
-        chains, draws, dimension = _shape(source.layout)
+        chains, draws, dimension = shape_of(source.layout)
         raise InputError(
             "`iid=True` is for independent rows, (n, d); got chains, (chain, draw, d) = "
             f"({chains}, {draws}, {dimension}). Leave `iid` out: chains are judged in time order. "
@@ -102,8 +102,8 @@ def rearranged(argument: str, shape: tuple[int, ...], expected: tuple[int, ...])
     return ""
 
 
-def _shape(layout: Layout) -> tuple[int, int, int]:
-    """(chain, draw, d); of chains that differ in length the shortest counts."""
+def shape_of(layout: Layout) -> tuple[int, int, int]:
+    """The shape (chain, draw, d); of chains that differ in length the shortest counts."""
     return len(layout.lengths), min(layout.lengths), layout.dimension
 
 
@@ -151,12 +151,12 @@ def _time_runs_along_chains(source: Source) -> bool:
         return False
     draws, _ = corner
     step = -(-draws.size // MOST_NUMBERS)
-    clipped = _clipped(draws[..., ::step], axis=(0, 1))
-    correlation, ratio = _correlations_of_neighbours(clipped)
+    values = clipped(draws[..., ::step], axis=(0, 1))
+    correlation, ratio = _correlations_of_neighbours(values)
     marked = ratio > LARGEST_RATIO
     if not marked.any():
         return False
-    across = _correlation(clipped[..., marked].swapaxes(0, 1))
+    across = _correlation(values[..., marked].swapaxes(0, 1))
     return across < 0.5 * float(correlation[marked].mean())
 
 
@@ -171,9 +171,7 @@ def _time_runs_along_coordinates(source: Source) -> bool:
     if corner is None:
         return False
     first = max(0, source.layout.dimension - MOST_PLACES) // 2
-    draws, scores = (
-        _clipped(values[..., first : first + MOST_PLACES], axis=2) for values in corner
-    )
+    draws, scores = (clipped(values[..., first : first + MOST_PLACES], axis=2) for values in corner)
     # The places are the coordinates; all rows count as one coordinate.
     correlations, ratios = np.hstack(
         [
@@ -203,7 +201,7 @@ def _first_rows(source: Source, chains: range, most: int) -> tuple[FloatArray, F
     return draws.reshape(shape), scores.reshape(shape)
 
 
-def _clipped(values: FloatArray, axis: int | tuple[int, ...]) -> FloatArray:
+def clipped(values: FloatArray, axis: int | tuple[int, ...]) -> FloatArray:
     """Deviations from the median in units of their own median, none of them large."""
     # About 32 of the places are enough for a rough middle and unit.
     part = values[:: max(1, values.shape[0] // 32)]

@@ -1,26 +1,17 @@
-"""What a pass over the rows shows: repeats, lost weights, a draw that outweighs all others.
+"""What a pass over the rows shows: lost weights, a draw that outweighs all others.
 
 `ScreenedRows` keeps the few rows that `scores` and `pairing` look at.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from functools import cached_property, lru_cache
-from typing import Any
+from collections.abc import Iterable, Iterator
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polystein.data.coordinates import Frame
-from polystein.data.passes import (
-    cores,
-    every_row,
-    on_threads,
-    rows_of_few_columns,
-    run_pass,
-    uncounted,
-)
 from polystein.data.source import Block, Layout, Rows, Source, chosen_rows
 from polystein.data.split import LEAST_ROWS, Partition
 from polystein.data.weight_sums import effective_weights
@@ -33,122 +24,6 @@ MOST_ROWS, _CHAINS, _BLOCKS = 4096, 16, 8
 MOST_NUMBERS, _FEWEST_OF_MANY = 2**20, 256
 #: Fewer rows than this are not judged.
 FEWEST_SCREENED = 50
-#: For fewer rows a thread is not worth the time that it takes to start.
-MANY_ROWS = 2**20
-
-
-def forbid_duplicates(source: Source) -> None:
-    """Raise where rows repeat, which independent draws from a density do not."""
-    keys = RowKeys()
-    least = rows_of_few_columns(source.layout.dimension)
-    run_pass(source, every_row(source), keys, least=least)
-    refuse_repeats(source, keys)
-
-
-def refuse_repeats(source: Source, first_coordinates: RowKeys) -> None:
-    """Raise where rows repeat, after a look at their first coordinates."""
-    # Continuous draws repeat only by rounding, mostly in one dimension.
-    allowed = (0.01 if source.layout.dimension > 1 else 0.1) * source.layout.total
-    # Rows that repeat repeat the key of their first coordinate, which is cheaper to look at.
-    if first_coordinates.repeats() <= allowed:
-        return
-    hashes = RowKeys(_hashes)
-    with uncounted():
-        run_pass(source, every_row(source), hashes)
-    repeats = hashes.repeats()
-    if repeats > allowed:
-        raise InputError(
-            f"`draws` must be independent rows; {repeats} of {source.layout.total} rows repeat "
-            "another row, and a test that took them for independent would reject draws from the "
-            "right target. If the draws were resampled, pass the draws before resampling with "
-            "`Sample(..., log_weights=...)`, to a test that takes weights; if they are a Markov "
-            "chain, keep its order and pass (chain, draw, d), to a test with a split together "
-            "with `split=BlockSplit()` and `variance=InitialSequence()`, or use `check`."
-        )
-
-
-def _first_coordinates(block: Block) -> NDArray[np.uint32]:
-    """One 32-bit key for each row, from the bits of its first coordinate.
-
-    These are sorted in half the time of the coordinates themselves. Unequal ones have equal keys
-    with probability 2^-32, far too rarely to matter where one row in a hundred may repeat.
-    """
-    # Zero has two signs, and equal coordinates must have equal keys.
-    bits = (block.draws[:, 0] + 0.0).view(np.uint64)
-    # 2^64 divided by the golden ratio: its multiples are spread evenly.
-    bits *= np.uint64(0x9E3779B97F4A7C15)
-    # Every bit of the coordinate has a part in the upper half.
-    return (bits >> np.uint64(32)).astype(np.uint32)
-
-
-def _hashes(block: Block) -> NDArray[np.uint64]:
-    """One 64-bit key for each row, from the bits of its coordinates.
-
-    Sums modulo 2^64 are exact, so that equal rows have equal keys. Unequal rows have equal keys
-    too rarely to matter: two rows with probability 2^-35 if the draws were once in single
-    precision, else 2^-64.
-    """
-    bits = np.ascontiguousarray(block.draws).view(np.uint64)
-    keys: NDArray[np.uint64] = np.sum(bits * _multipliers(bits.shape[1]), axis=1)
-    return keys
-
-
-@lru_cache(maxsize=64)
-def _multipliers(dimension: int) -> NDArray[np.uint64]:
-    """Odd 64-bit numbers, always the same, one for each coordinate."""
-    rng = np.random.default_rng(dimension)
-    return rng.integers(2**63, size=dimension, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
-
-
-class RowKeys:
-    """One key for each row, by which repeated rows are found: 4 or 8 bytes a row.
-
-    Keys of first coordinates are cheap, and rows that repeat repeat them.
-    """
-
-    def __init__(self, key: Callable[[Block], NDArray[Any]] = _first_coordinates) -> None:
-        self._key = key
-        self._keys: list[NDArray[Any]] = []
-
-    def zero(self) -> RowKeys:
-        """An accumulator of the same kind without rows."""
-        return RowKeys(self._key)
-
-    def update(self, block: Block) -> None:
-        """Take the rows of a block."""
-        self._keys.append(self._key(block))
-
-    def merge(self, other: RowKeys) -> RowKeys:
-        """Add another accumulator's rows."""
-        self._keys += other._keys
-        return self
-
-    def repeats(self) -> int:
-        """How many rows have the key of another row before them."""
-        keys = np.concatenate(self._keys)
-        count = 1 if keys.size < MANY_ROWS else cores()
-        if count == 1:
-            return _repeats(keys)
-        # Equal keys are in one part: nothing has to be merged.
-        return sum(on_threads(lambda part: _repeats(_part(keys, part, count)), range(count)))
-
-
-def _part(keys: NDArray[Any], number: int, count: int) -> NDArray[Any]:
-    """The keys in one of several ranges of equal width, over which they are spread evenly."""
-    values = int(np.iinfo(keys.dtype).max) + 1
-    low, high = number * values // count, (number + 1) * values // count - 1
-    # The first and the last range have one end only, and two cores have no others.
-    if number == 0:
-        return keys[keys <= high]
-    if number == count - 1:
-        return keys[keys >= low]
-    return keys[(keys >= low) & (keys <= high)]
-
-
-def _repeats(keys: NDArray[Any]) -> int:
-    """How many of the keys are equal to another one before them; they are sorted in place."""
-    keys.sort()
-    return int(np.count_nonzero(keys[1:] == keys[:-1]))
 
 
 class PositiveWeights:
