@@ -9,6 +9,7 @@ from scipy.signal import lfilter
 import polystein as ps
 from polystein.data.guard.repeats import (
     RowKeys,
+    _hashes,
     forbid_copies,
     forbid_duplicates,
     keys_of_chains,
@@ -131,6 +132,20 @@ def test_repeats_are_found_across_blocks_and_chains() -> None:
     twice = np.stack([draws, draws]), np.stack([scores, scores])
     with pytest.raises(InputError, match="500 of 1000 rows repeat"):
         forbid_duplicates(ps.Sample(*twice))
+
+
+def test_rows_of_rounded_numbers_are_told_apart() -> None:
+    draws = np.round(2.0 * np.random.default_rng(0).standard_normal((500, 8))) / 2.0
+    assert len(np.unique(draws, axis=0)) == 500
+    sample = ps.Sample(draws, -draws)
+    hashes = RowKeys(_hashes)
+    run_pass(sample, every_row(sample), hashes)
+    assert hashes.repeats() == 0
+    # Zero has two signs, and rows that differ in them alone are equal.
+    twice = ps.Sample(np.concatenate([draws, np.where(draws == 0.0, -0.0, draws)]), lambda x: -x)
+    hashes = RowKeys(_hashes)
+    run_pass(twice, every_row(twice), hashes)
+    assert hashes.repeats() == 500
 
 
 def test_first_coordinates_are_looked_at_first() -> None:

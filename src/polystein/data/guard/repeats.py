@@ -106,10 +106,12 @@ def _hashes(block: Block) -> NDArray[np.uint64]:
     """One 64-bit key for each row, from the bits of its coordinates.
 
     Sums modulo 2^64 are exact, so that equal rows have equal keys. Unequal rows have equal keys
-    too rarely to matter: two rows with probability 2^-35 if the draws were once in single
-    precision, else 2^-64.
+    with a probability of about 2^-64, far too rarely to matter.
     """
-    bits = np.ascontiguousarray(block.draws).view(np.uint64)
+    # Zero has two signs, and equal coordinates must have equal keys.
+    bits = (np.ascontiguousarray(block.draws) + 0.0).view(np.uint64)
+    # Rounded numbers have zeros for their lower bits, which no multiple would fill.
+    bits ^= bits >> np.uint64(32)
     keys: NDArray[np.uint64] = np.sum(bits * _multipliers(bits.shape[1]), axis=1)
     return keys
 
