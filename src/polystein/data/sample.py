@@ -107,6 +107,8 @@ class Sample(Source):
         shape = _validated_shape(self.draws)
         self.facts = _with_swapped_axes(validated_facts(facts, shape), shape)
         self.scores = _validated_scores(scores, self.draws, shape)
+        #: Whether both are arrays of NumPy in double precision, which need no conversion.
+        self._double = is_double(self.draws) and is_double(self.scores)
         if self.draws is not draws or self.scores is not scores:  # else there are no labels
             require_same_labels(draws, scores)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -126,7 +128,10 @@ class Sample(Source):
         own = slice(start, stop)
         rows = (chain, own, ...) if self._leading else (own, ...)
         weights = None if self.log_weights is None else np.exp(self.log_weights[rows])
-        return Block(to_numpy(self.draws[rows]), to_numpy(self.scores[rows]), weights, chain, start)
+        draws, scores = self.draws[rows], self.scores[rows]
+        if not self._double:
+            draws, scores = to_numpy(draws), to_numpy(scores)
+        return Block(draws, scores, weights, chain, start)
 
     def read_chains(self, first: int, last: int, start: int, stop: int) -> Block:
         """Rows ``start:stop`` of each of the chains ``first:last``, one chain after the other."""
@@ -213,9 +218,14 @@ def as_source(
     return Sample(draws, scores)
 
 
+def is_double(value: Array) -> bool:
+    """Whether the value is a plain array of NumPy in double precision."""
+    return type(value) is np.ndarray and value.dtype == np.float64
+
+
 def validated_array(value: Array, argument: str) -> Array:
     """Return an array of real numbers, or raise an error that names the dtype."""
-    if type(value) is np.ndarray and value.dtype == np.float64:
+    if is_double(value):
         return value
     refuse_dask(value, argument)
     if isinstance(value, np.ma.MaskedArray):
@@ -339,9 +349,8 @@ def _row_blocks(array: Array) -> Iterator[Array]:
 
 def _require_finite(array: Array, argument: str) -> None:
     """A sum is finite only if every term is; look closer only when it is not."""
-    plain = type(array) is np.ndarray and array.dtype == np.float64
     # What is not in double precision is converted to be looked at.
-    for block in [array] if plain else map(to_numpy, _row_blocks(array)):
+    for block in [array] if is_double(array) else map(to_numpy, _row_blocks(array)):
         if not math.isfinite(block.sum()) and not np.isfinite(block).all():
             _report_not_finite(to_numpy(array), argument)
 

@@ -265,6 +265,9 @@ def z_statistics(tested: LongRun, judged: slice) -> FloatArray:
     mean, error = tested.mean, np.sqrt(tested.covariance.diagonal())
     finite(float(error[judged].max()), "the variance of the test column u")
     flat = is_constant(error, mean)
+    if not flat.any():
+        z: FloatArray = mean / error
+        return z
     if flat[judged].all():
         raise DegenerateError(
             f"the test column u has no variance: it is {mean[judged][0]:.6g} on every test row. "

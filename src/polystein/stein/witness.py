@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -60,21 +59,11 @@ class PrimalWitness(NamedFeatures):
 
     def contract(self, scores: FloatArray, terms: Iterable[Term]) -> FloatArray:
         """Features of rows that are seen in the frame already, by their basis terms."""
-        columns: FloatArray = scores @ self._score_columns
+        features = np.empty((len(scores), len(self.A) + 1))
         for i, (term, matrix) in enumerate(zip(terms, self.A, strict=True)):
-            columns[:, i] += self.operator.contract(scores, term, matrix)
-        return columns
-
-    @cached_property
-    def _score_columns(self) -> FloatArray:
-        """What each feature takes of the score: b for the last one, nothing for the others.
-
-        BLAS adds up a product with several columns in another order than one with a single
-        column, and the cross-entropy search can depend on the last digit.
-        """
-        columns = np.zeros((self.b.size, len(self.A) + 1))
-        columns[:, -1] = self.b
-        return columns
+            features[:, i] = self.operator.contract(scores, term, matrix)
+        features[:, -1] = np.dot(scores, self.b)
+        return features
 
     def scaled(self, factors: list[FloatArray]) -> PrimalWitness:
         """lambda o A_i and lambda o b, with one factor for each row of A_i or for each entry."""
@@ -218,10 +207,8 @@ class ProjectedColumns:
 
 
 def project(projection: Projection, block: Block) -> FloatArray:
-    """Columns of a block; overflow is an error, not inf."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        columns = projection.project(block.draws, block.scores)
-    return finite_features(columns)
+    """Columns of a block of a pass; overflow is an error, not inf."""
+    return finite_features(projection.project(block.draws, block.scores))
 
 
 def finite_features(columns: FloatArray) -> FloatArray:
