@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,14 +16,17 @@ from polystein._lib.random import Streams, seed_sequence
 from polystein.data.coordinates import RAW, DrawMoments, Frame
 from polystein.data.guard.chains import require_time_along_chains
 from polystein.data.guard.rows import PositiveWeights, RowKeys, refuse_repeats
+from polystein.data.guard.scores import refuse_zeros
 from polystein.data.passes import (
     Accumulator,
     every_row,
     rows_of_few_columns,
     rows_of_many_arrays,
     run_pass,
+    uncounted,
+    visit_blocks,
 )
-from polystein.data.source import Block, Source
+from polystein.data.source import Block, Source, coordinate_names
 from polystein.data.split import TRAINING, Partition, Split
 from polystein.data.weight_sums import WeightSums
 from polystein.errors import (
@@ -35,7 +39,9 @@ from polystein.errors import (
 from polystein.inference.autocorrelation import autocorrelation_times
 from polystein.inference.lugsail import LugsailBatches
 from polystein.inference.pareto import LARGEST_INDEX, LargestValues
+from polystein.inference.pvalues import exchangeable_pvalue
 from polystein.inference.variance import ColumnAccumulator, LongRun, Variance
+from polystein.results.result import GofResult
 from polystein.stein.witness import ChainColumns, Projection, project
 from polystein.types import RNG, Alternative, FloatArray, Standardise
 
@@ -123,30 +129,30 @@ def split_rows(
         streams, frame, estimates = Streams.of(child), RAW, {}
         partition = split.partition(source.layout, streams.split)
 
-        # What the first look is for. Rows that are all independent must not repeat.
-        keys = moments = positive = weights = None
-        if number == 0 and not split.respects_time:
-            keys = RowKeys()
+        # What the first look is for, beside what is looked for elsewhere
+        looks = list(beside)
+        moments = None
         if standardise is not False:
             moments = RoleMoments(dimension, partition, joint=standardise == "whiten")
+            looks.append(moments)
         if source.weighted:
             positive, weights = PositiveWeights(partition), WeightSums()
-        looks: list[Accumulator | None] = [*beside, moments, keys, positive, weights]
-        wanted = [look for look in looks if look is not None]
-        if wanted:
-            alone = wanted == [keys]
-            run_pass(
-                source,
-                every_row(source),
-                *wanted,
-                most=None if alone else rows_of_many_arrays(dimension),
-                least=rows_of_few_columns(dimension) if alone else 1,
-                many_steps=bool(beside),
-            )
+            looks += positive, weights
+        # Rows that are all independent must not repeat.
+        if number == 0 and not split.respects_time:
+            keys = RowKeys()
+            if looks:
+                looks.append(keys)
+            else:  # it looks at one column alone
+                least = rows_of_few_columns(dimension)
+                run_pass(source, every_row(source), keys, least=least)
+        if looks:
+            most = rows_of_many_arrays(dimension)
+            run_pass(source, every_row(source), *looks, most=most, many_steps=bool(beside))
 
-        if keys is not None:
+        if number == 0 and not split.respects_time:
             refuse_repeats(source, keys)
-        if positive is not None and weights is not None:
+        if source.weighted:
             positive.require_enough()
             estimates = {"weights_ess": kish_size(weights.total, weights.squares)}
         if moments is not None:
@@ -276,6 +282,15 @@ def z_statistics(tested: LongRun, judged: slice) -> FloatArray:
     return np.divide(mean, error, out=np.zeros_like(mean), where=~flat)
 
 
+def refuse_zero_scores(source: Source) -> None:
+    """Raise an error if every score is 0, which no density has."""
+    found: list[bool] = []
+    with uncounted():
+        visit_blocks(source, every_row(source), lambda one: found.append(bool(one.scores.any())))
+    if not any(found):
+        refuse_zeros(np.zeros((1, source.layout.dimension)), coordinate_names(source))
+
+
 def low_ess_warning(ess: float, least: float) -> LowESSWarning | None:
     """A warning if the verdict rests on too few effective draws."""
     if ess >= least:
@@ -299,4 +314,20 @@ def heavy_tail_warning(values: LargestValues) -> HeavyTailWarning | None:
         "`order` where there is one, more draws, or a parametrisation with lighter "
         "tails.",
         subject="tail of u",
+    )
+
+
+def combine_splits(results: Sequence[GofResult], notes: Notes) -> GofResult:
+    """The result of one split; of several, that with the median statistic and a joint p-value."""
+    notes.emit()
+    if len(results) == 1:
+        return replace(results[0], warnings=notes.messages) if notes.messages else results[0]
+    pvalues = np.array([result.pvalue for result in results])
+    middle = sorted(results, key=lambda result: result.statistic)[len(results) // 2]
+    return replace(
+        middle,
+        pvalue=exchangeable_pvalue(pvalues),
+        evidence=replace(middle.evidence, split_pvalues=tuple(pvalues.tolist())),
+        settings={**middle.settings, "repeats": len(results)},
+        warnings=notes.messages,
     )

@@ -8,16 +8,14 @@ from typing import Protocol
 
 import numpy as np
 
-from polystein._lib.arguments import one_of
 from polystein._lib.numerics import finite
-from polystein.data.coordinates import RAW, Frame
+from polystein.data.coordinates import Frame
 from polystein.data.passes import run_pass
 from polystein.data.source import Block, Rows, Source
 from polystein.errors import DegenerateError
 from polystein.inference.columns import ColumnMoments, MeanAndCovariance
 from polystein.stein.basis import Basis, NamedFeatures, Term
 from polystein.stein.change import change, scale_rows
-from polystein.stein.dual import fit_dual
 from polystein.stein.moments import SteinMean, stein_moments
 from polystein.stein.operator import Operator, operator_for
 from polystein.types import FloatArray, Structure
@@ -108,31 +106,6 @@ class PulledBackWitness(NamedFeatures):
         vectors = [matrices.pop(0, np.zeros_like(witness.b)) for matrices in parts]
         vectors.append(path.rows * witness.b)
         return cls(witness.basis, witness.operator, working, parts, np.stack(vectors, axis=1))
-
-
-def fit_witness(
-    source: Source,
-    rows: Iterable[Rows],
-    basis: Basis,
-    structure: Structure = "full",
-    *,
-    frame: Frame = RAW,
-    count: int,
-) -> Witness:
-    """The maximiser of Proposition 3.2 on the chosen rows.
-
-    ``count``, the number of rows, decides between the primal and the dual form,
-    which give the same features up to one common factor.
-    """
-    one_of(structure, Structure, "structure")
-    rows = list(rows)
-    if structure == "full" and dual_is_cheaper(count, source.layout.dimension, basis.order):
-        dual = fit_dual(source, rows, basis, frame, count)
-        if dual is not None:
-            return dual
-    moments = stein_moments(source, rows, basis, structure, answer=frame)
-    witness = maximiser(moments.finalise(), basis, structure, frame)
-    return witness if moments.working is frame else PulledBackWitness.of(witness, moments.working)
 
 
 def dual_is_cheaper(count: int, dimension: int, order: int) -> bool:
