@@ -169,8 +169,9 @@ def run_pass(
     # What can only be read from the first row to the last cannot be read by several threads.
     given: Executor = executor or source.executor or _EXECUTOR.get()
     executor = SERIAL if source.sequential else given
-    size = max(least, _size(source.layout, most, many_steps))
-    with one_blas_thread() if _is_long(source.layout) else nullcontext():
+    layout = source.layout
+    size, total = max(least, _size(layout, most, many_steps)), layout.total
+    with one_blas_thread() if total * layout.dimension >= _WORTH_A_LIMIT else nullcontext():
         executor.run(source, list(rows), accumulators, _TICK.get(), size)
 
 
@@ -182,8 +183,10 @@ def visit_blocks(
     most: int | None = None,
 ) -> None:
     """Hand over the blocks of the chosen rows in time order, to what cannot be merged."""
-    with one_blas_thread() if _is_long(source.layout) else nullcontext():
-        _visit(_read_blocks(source, rows, _size(source.layout, most)), [visit], _TICK.get())
+    layout = source.layout
+    size, total = _size(layout, most), layout.total
+    with one_blas_thread() if total * layout.dimension >= _WORTH_A_LIMIT else nullcontext():
+        _visit(_read_blocks(source, rows, size), [visit], _TICK.get())
 
 
 def on_threads(work: Callable[[_Part], _Found], parts: Iterable[_Part]) -> list[_Found]:
@@ -195,11 +198,6 @@ def on_threads(work: Callable[[_Part], _Found], parts: Iterable[_Part]) -> list[
         return [work(part) for part in parts]
     with ThreadPoolExecutor(cores()) as pool:
         return list(pool.map(work, parts))
-
-
-def _is_long(layout: Layout) -> bool:
-    """Whether a pass takes longer than limiting the threads of BLAS."""
-    return layout.total * layout.dimension >= _WORTH_A_LIMIT
 
 
 @cache

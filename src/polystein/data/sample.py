@@ -108,7 +108,8 @@ class Sample(Source):
         self.facts = _with_swapped_axes(validated_facts(facts, shape), shape)
         self.scores = _validated_scores(scores, self.draws, shape)
         #: Whether both are arrays of NumPy in double precision, which need no conversion.
-        self._double = is_double(self.draws) and is_double(self.scores)
+        arrays = type(self.draws) is type(self.scores) is np.ndarray
+        self._double = arrays and self.draws.dtype == self.scores.dtype == np.float64
         if self.draws is not draws or self.scores is not scores:  # else there are no labels
             require_same_labels(draws, scores)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -218,14 +219,9 @@ def as_source(
     return Sample(draws, scores)
 
 
-def is_double(value: Array) -> bool:
-    """Whether the value is a plain array of NumPy in double precision."""
-    return type(value) is np.ndarray and value.dtype == np.float64
-
-
 def validated_array(value: Array, argument: str) -> Array:
     """Return an array of real numbers, or raise an error that names the dtype."""
-    if is_double(value):
+    if type(value) is np.ndarray and value.dtype == np.float64:
         return value
     refuse_dask(value, argument)
     if isinstance(value, np.ma.MaskedArray):
@@ -349,8 +345,9 @@ def _row_blocks(array: Array) -> Iterator[Array]:
 
 def _require_finite(array: Array, argument: str) -> None:
     """A sum is finite only if every term is; look closer only when it is not."""
+    plain = type(array) is np.ndarray and array.dtype == np.float64
     # What is not in double precision is converted to be looked at.
-    for block in [array] if is_double(array) else map(to_numpy, _row_blocks(array)):
+    for block in [array] if plain else map(to_numpy, _row_blocks(array)):
         if not math.isfinite(block.sum()) and not np.isfinite(block).all():
             _report_not_finite(to_numpy(array), argument)
 

@@ -32,7 +32,7 @@ class MeanAndCovariance(NamedTuple):
     @property
     def variance(self) -> FloatArray:
         """The variance of each column."""
-        return _variances(self.covariance)
+        return self.covariance if self.covariance.ndim == 1 else self.covariance.diagonal()
 
     @property
     def spread(self) -> FloatArray:
@@ -94,7 +94,8 @@ class ColumnMoments:
                 return mean, weight * variance
         deviations = columns - mean
         scatter = self._scatter(deviations, weights)
-        if (_variances(scatter) <= weight * (_NEARLY_CONSTANT * mean) ** 2).any():
+        variances = scatter.diagonal() if self._joint else scatter
+        if (variances <= weight * (_NEARLY_CONSTANT * mean) ** 2).any():
             # A long sum rounds. The mean of the deviations is what the mean is off by.
             remainder = summed_products(shares, deviations)
             mean += remainder
@@ -155,11 +156,6 @@ def _shares(rows: int, weights: FloatArray | None) -> tuple[float, float, FloatA
     weight = float(weights.sum())
     shares = weights / weight if weight > 0.0 else weights
     return weight, float(weights @ weights), shares
-
-
-def _variances(covariance: FloatArray) -> FloatArray:
-    """The variances of a covariance matrix, or of variances alone."""
-    return covariance if covariance.ndim == 1 else covariance.diagonal()
 
 
 @lru_cache(maxsize=4)

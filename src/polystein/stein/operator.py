@@ -15,7 +15,6 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from polystein._lib.arguments import one_of
-from polystein._lib.numerics import summed_products
 from polystein.stein.basis import Term
 from polystein.types import FloatArray, Structure
 
@@ -160,4 +159,5 @@ def derivative_sum(term: Term, weights: FloatArray, weight: float) -> FloatArray
     """Weighted sum of phi_i' over rows of a total weight; one number where phi_i' is constant."""
     if term.derivative is None:
         return term.factor * weight
-    return term.factor * summed_products(weights, term.derivative)
+    slopes: FloatArray = term.factor * np.dot(weights, term.derivative)
+    return slopes
