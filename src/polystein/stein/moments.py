@@ -175,10 +175,12 @@ class SteinMoments:
             self._norms += self._operator.squared_norms(weights**2, scores, terms)
 
     def _add_matrices(self, matrices: list[FloatArray]) -> None:
-        """Add sums of Phi_1, ..., Phi_Q over further rows."""
-        if self._matrices:
-            matrices = [own + other for own, other in zip(self._matrices, matrices, strict=True)]
-        self._matrices = matrices
+        """Add sums of Phi_1, ..., Phi_Q over further rows, in arrays that nobody else has."""
+        if not self._matrices:
+            self._matrices = matrices
+            return
+        for own, other in zip(self._matrices, matrices, strict=True):
+            own += other
 
     def _check_dimension(self, dimension: int) -> None:
         """Raise an error if the dimension changes: NumPy would silently broadcast one column."""
