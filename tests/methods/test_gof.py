@@ -379,3 +379,20 @@ def test_a_rule_must_say_what_it_needs() -> None:
     draws, scores = arbitrary_rows(50, 2)
     with pytest.raises(ps.InputError, match="`weights` must say by `needs_covariance"):
         ps.lambda_psd_test(draws, scores, order=1, weights=Rule())  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("test", [ps.psd_test, ps.lambda_psd_test])
+def test_scores_that_are_all_zero_are_refused(test: Any) -> None:
+    draws, _ = arbitrary_rows(200, 3)
+    with pytest.raises(ps.InputError, match=r"`scores` must not be 0 at all draws; got zeros for"):
+        test(draws, 0.0 * draws, order=2, rng=0)
+
+
+def test_scores_whose_training_mean_is_zero_are_tested() -> None:
+    """The score's feature is 0 on every row, but the scores are not."""
+    draws, _ = arbitrary_rows(200, 2)
+    scores = np.tile([[1.0, -2.0], [-1.0, 2.0]], (100, 1))
+    split = ps.BlockSplit(0.5, gap=0)
+    result = ps.psd_test(draws, scores, order=2, split=split, variance=ps.InitialSequence(), rng=0)
+    assert result.components[-1].z == 0.0
+    assert 0.0 <= result.pvalue <= 1.0

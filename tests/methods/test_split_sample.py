@@ -13,8 +13,7 @@ from polystein.data.coordinates import RAW
 from polystein.errors import DegenerateError, InputError
 from polystein.inference.pvalues import exchangeable_pvalue
 from polystein.inference.variance import LongRun
-from polystein.methods.gof import combine_splits
-from polystein.methods.split_sample import split_rows, z_statistics
+from polystein.methods.split_sample import combine_splits, split_rows, z_statistics
 from polystein.results.result import GofResult
 from tests.conftest import RecordingSplit, arbitrary_rows, arbitrary_weights
 from tests.reference import stein

@@ -9,10 +9,10 @@ import polystein as ps
 from polystein.data.coordinates import Frame
 from polystein.data.passes import every_row
 from polystein.errors import DegenerateError
+from polystein.methods.gof import fit_witness
 from polystein.stein import dual
 from polystein.stein.basis import LinearAndBounded, Monomial
 from polystein.stein.dual import HeldRows, ReadRows, fit_dual
-from polystein.stein.witness import fit_witness
 from tests.conftest import arbitrary_rows, arbitrary_weights
 
 

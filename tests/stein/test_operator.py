@@ -83,8 +83,8 @@ def test_sums_over_rows_are_products_and_derivatives(structure: Any, name: str) 
     operator, weights = operator_for(structure), arbitrary_weights(ROWS)[1]
     for i, term in numbered_terms(name):
         expected = np.tensordot(weights, literal_phi(name, i, structure), axes=1)
-        products = operator.products(weights[:, None] * SCORES, term)
-        found = operator.with_slopes(products, derivative_sum(term, weights))
+        slopes = derivative_sum(term, weights, float(weights.sum()))
+        found = operator.summed(weights[:, None] * SCORES, term.values, slopes)
         assert found == pytest.approx(expected, rel=1e-11, abs=1e-13)
 
 
@@ -118,7 +118,8 @@ def test_the_derivative_meets_a_vector_or_the_weights(name: str) -> None:
         slopes = np.array([[resolution.function(name, float(x), i)[1] for x in r] for r in DRAWS])
         dots = np.broadcast_to(derivative_dot(term, vector), ROWS)
         assert dots == pytest.approx(slopes @ vector, rel=1e-11, abs=1e-12)
-        assert derivative_sum(term, weights) == pytest.approx(weights @ slopes, rel=1e-11)
+        sums = np.broadcast_to(derivative_sum(term, weights, float(weights.sum())), vector.shape)
+        assert sums == pytest.approx(weights @ slopes, rel=1e-11)
 
 
 @every_basis

@@ -10,6 +10,7 @@ import polystein as ps
 from polystein.data.coordinates import RAW, Frame
 from polystein.data.passes import every_row
 from polystein.errors import DegenerateError, ScaleError
+from polystein.methods.gof import fit_witness
 from polystein.stein.basis import Hermite, Monomial
 from polystein.stein.dual import DualWitness
 from polystein.stein.witness import (
@@ -18,7 +19,6 @@ from polystein.stein.witness import (
     dual_is_cheaper,
     feature_moments,
     fit_matrices,
-    fit_witness,
     projected_moments,
 )
 from tests.reference import resolution, stein

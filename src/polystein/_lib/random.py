@@ -18,17 +18,15 @@ class Streams:
     """
 
     def __init__(self, rng: RNG) -> None:
-        self._spawn(seed_sequence(rng))
+        seed = seed_sequence(rng)
+        self._seed, self._first = seed, seed.n_children_spawned
 
     @classmethod
     def of(cls, seed: np.random.SeedSequence) -> Streams:
         """Streams from a seed sequence that no other code uses, which is not copied."""
         result = cls.__new__(cls)
-        result._spawn(seed)
+        result._seed, result._first = seed, seed.n_children_spawned
         return result
-
-    def _spawn(self, seed: np.random.SeedSequence) -> None:
-        self._seed, self._first = seed, seed.n_children_spawned
 
     def _child(self, number: int) -> np.random.Generator:
         """What the child of this number gives; `SeedSequence.spawn` would make all of them."""
@@ -36,7 +34,7 @@ class Streams:
         child = np.random.SeedSequence(
             self._seed.entropy, spawn_key=key, pool_size=self._seed.pool_size
         )
-        return np.random.default_rng(child)
+        return np.random.Generator(np.random.PCG64(child))  # as `default_rng`, in half the time
 
     @cached_property
     def split(self) -> np.random.Generator:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
@@ -169,8 +169,9 @@ def run_pass(
     # What can only be read from the first row to the last cannot be read by several threads.
     given: Executor = executor or source.executor or _EXECUTOR.get()
     executor = SERIAL if source.sequential else given
-    size = max(least, _size(source.layout, most, many_steps))
-    with _few_blas_threads(source.layout):
+    layout = source.layout
+    size, total = max(least, _size(layout, most, many_steps)), layout.total
+    with one_blas_thread() if total * layout.dimension >= _WORTH_A_LIMIT else nullcontext():
         executor.run(source, list(rows), accumulators, _TICK.get(), size)
 
 
@@ -182,8 +183,10 @@ def visit_blocks(
     most: int | None = None,
 ) -> None:
     """Hand over the blocks of the chosen rows in time order, to what cannot be merged."""
-    with _few_blas_threads(source.layout):
-        _visit(_read_blocks(source, rows, _size(source.layout, most)), [visit], _TICK.get())
+    layout = source.layout
+    size, total = _size(layout, most), layout.total
+    with one_blas_thread() if total * layout.dimension >= _WORTH_A_LIMIT else nullcontext():
+        _visit(_read_blocks(source, rows, size), [visit], _TICK.get())
 
 
 def on_threads(work: Callable[[_Part], _Found], parts: Iterable[_Part]) -> list[_Found]:
@@ -195,12 +198,6 @@ def on_threads(work: Callable[[_Part], _Found], parts: Iterable[_Part]) -> list[
         return [work(part) for part in parts]
     with ThreadPoolExecutor(cores()) as pool:
         return list(pool.map(work, parts))
-
-
-def _few_blas_threads(layout: Layout) -> AbstractContextManager[None]:
-    """One thread for BLAS, where a pass takes longer than setting that."""
-    many = layout.total * layout.dimension >= _WORTH_A_LIMIT
-    return one_blas_thread() if many else nullcontext()
 
 
 @cache
@@ -293,7 +290,10 @@ def _read_blocks(source: Source, rows: Iterable[Rows], size: int) -> Iterator[Bl
 
 def _read_together(source: Source, parts: list[Rows | Block]) -> Block:
     """One block of rows of several chains, and of what was read already."""
-    if source.read_chains is not None and len(parts) > 1 and _alike(parts):
+    if len(parts) == 1:
+        (only,) = parts
+        return only if isinstance(only, Block) else source.read(*only[:3])
+    if source.read_chains is not None and _alike(parts):
         first, count = parts[0], len(parts)
         return source.read_chains(first.chain, first.chain + count, *first[1:3])
     return _joined([part if isinstance(part, Block) else source.read(*part[:3]) for part in parts])

@@ -107,6 +107,9 @@ class Sample(Source):
         shape = _validated_shape(self.draws)
         self.facts = _with_swapped_axes(validated_facts(facts, shape), shape)
         self.scores = _validated_scores(scores, self.draws, shape)
+        #: Whether both are arrays of NumPy in double precision, which need no conversion.
+        arrays = type(self.draws) is type(self.scores) is np.ndarray
+        self._double = arrays and self.draws.dtype == self.scores.dtype == np.float64
         if self.draws is not draws or self.scores is not scores:  # else there are no labels
             require_same_labels(draws, scores)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -126,7 +129,10 @@ class Sample(Source):
         own = slice(start, stop)
         rows = (chain, own, ...) if self._leading else (own, ...)
         weights = None if self.log_weights is None else np.exp(self.log_weights[rows])
-        return Block(to_numpy(self.draws[rows]), to_numpy(self.scores[rows]), weights, chain, start)
+        draws, scores = self.draws[rows], self.scores[rows]
+        if not self._double:
+            draws, scores = to_numpy(draws), to_numpy(scores)
+        return Block(draws, scores, weights, chain, start)
 
     def read_chains(self, first: int, last: int, start: int, stop: int) -> Block:
         """Rows ``start:stop`` of each of the chains ``first:last``, one chain after the other."""

@@ -32,7 +32,7 @@ class MeanAndCovariance(NamedTuple):
     @property
     def variance(self) -> FloatArray:
         """The variance of each column."""
-        return _variances(self.covariance)
+        return self.covariance if self.covariance.ndim == 1 else self.covariance.diagonal()
 
     @property
     def spread(self) -> FloatArray:
@@ -57,25 +57,23 @@ class ColumnMoments:
 
     def update(self, columns: FloatArray, weights: FloatArray | None) -> Self:
         """Add rows, of weight 1 where `weights` is None."""
-        return self.update_side_by_side([columns], len(columns), weights)
+        weight, squares, shares = _shares(len(columns), weights)
+        if weight == 0.0:
+            return self
+        return self.add(weight, squares, *self._of_rows(columns, weights, shares, weight))
 
     def update_side_by_side(
         self, parts: Iterable[FloatArray], rows: int, weights: FloatArray | None
     ) -> Self:
         """Add rows whose columns come in several arrays, one array after the other.
 
-        If there are several, only the variances can be kept.
+        Only the variances can be kept.
         """
-        weight = float(rows if weights is None else weights.sum())
+        weight, squares, shares = _shares(rows, weights)
         if weight == 0.0:
             return self
-        shares = np.full(rows, 1.0 / weight) if weights is None else weights / weight
-        squares = weight if weights is None else float(weights @ weights)
-        with np.errstate(over="ignore", invalid="ignore"):
-            found = [self._of_rows(columns, weights, shares, weight) for columns in parts]
-        mean, scatter = found[0]
-        if len(found) > 1:
-            mean, scatter = map(np.concatenate, zip(*found, strict=True))
+        found = [self._of_rows(columns, weights, shares, weight) for columns in parts]
+        mean, scatter = map(np.concatenate, zip(*found, strict=True))
         return self.add(weight, squares, mean, scatter)
 
     def _of_rows(
@@ -88,15 +86,16 @@ class ColumnMoments:
         """Mean and scatter of some rows, of which each has its share in the mean."""
         mean = summed_products(shares, columns)
         if not self._joint:
-            squares = np.multiply(columns, columns, out=np.empty_like(columns))
-            means_of_squares = summed_products(shares, squares)
-            variance = means_of_squares - mean * mean
+            with np.errstate(over="ignore", invalid="ignore"):  # deviations may be in range
+                means_of_squares = summed_products(shares, columns * columns)
+                variance = means_of_squares - mean * mean
             if (variance > _LEAST_SCATTER * means_of_squares).all():
                 # Hardly anything cancels: deviations from the mean would give the same.
                 return mean, weight * variance
-        deviations = np.subtract(columns, mean, out=np.empty_like(columns))
+        deviations = columns - mean
         scatter = self._scatter(deviations, weights)
-        if (_variances(scatter) <= weight * (_NEARLY_CONSTANT * mean) ** 2).any():
+        variances = scatter.diagonal() if self._joint else scatter
+        if (variances <= weight * (_NEARLY_CONSTANT * mean) ** 2).any():
             # A long sum rounds. The mean of the deviations is what the mean is off by.
             remainder = summed_products(shares, deviations)
             mean += remainder
@@ -125,7 +124,8 @@ class ColumnMoments:
             self.mean, self.scatter = mean, scatter
         else:
             self._combine(weight, mean, scatter)
-        finite(float(np.abs(self.scatter).max()), "the variance of a column")
+        # Its largest number is a variance.
+        finite(float(self.scatter.max()), "the variance of a column")
         self.weight += weight
         self.weight_squares += weight_squares
         return self
@@ -149,9 +149,13 @@ class ColumnMoments:
         return MeanAndCovariance(self.mean, self.scatter / self.weight, effective)
 
 
-def _variances(covariance: FloatArray) -> FloatArray:
-    """The variances of a covariance matrix, or of variances alone."""
-    return covariance if covariance.ndim == 1 else covariance.diagonal()
+def _shares(rows: int, weights: FloatArray | None) -> tuple[float, float, FloatArray]:
+    """Total weight of some rows, sum of the squared weights, and each row's share in a mean."""
+    if weights is None:
+        return float(rows), float(rows), np.full(rows, 1.0 / rows)
+    weight = float(weights.sum())
+    shares = weights / weight if weight > 0.0 else weights
+    return weight, float(weights @ weights), shares
 
 
 @lru_cache(maxsize=4)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 
@@ -116,14 +117,21 @@ def _tail_fit(values: FloatArray, count: int) -> tuple[float, float]:
     return index, (1.0 + max(0.0, index)) / math.sqrt(exceedances.size)
 
 
+@lru_cache(maxsize=16)
+def _grid(points: int) -> FloatArray:
+    """The grid of b before it is scaled to the exceedances."""
+    grid: FloatArray = 1.0 - np.sqrt(points / (np.arange(1.0, points + 1.0) - 0.5))
+    return grid
+
+
 def _fitted_index(exceedances: FloatArray) -> float:
     """Posterior mean over a grid of b, with k(b) its profile maximum likelihood."""
     size = exceedances.size
     points = 30 + math.isqrt(size)
     quartile = exceedances[int(size / 4.0 + 0.5) - 1]
-    grid = 1.0 - np.sqrt(points / (np.arange(1.0, points + 1.0) - 0.5))
-    grid = grid / (3.0 * max(quartile, TINY)) + 1.0 / exceedances[-1]
-    indices = np.log1p(-grid[:, None] * exceedances).sum(axis=1) / size
+    grid = _grid(points) / (3.0 * max(quartile, TINY)) + 1.0 / exceedances[-1]
+    logarithms = -grid[:, None] * exceedances
+    indices = np.log1p(logarithms, out=logarithms).sum(axis=1) / size
     likelihood = size * (np.log(-grid / indices) - indices - 1.0)
     weights = np.exp(likelihood - likelihood.max())
     weights[weights <= 10.0 * EPSILON * weights.sum()] = 0.0

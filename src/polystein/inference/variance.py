@@ -256,7 +256,6 @@ class _IIDAccumulator:
     def finalise(self) -> LongRun:
         total, mean, squared = self._mean.weight, self._mean.mean, self._squared
         if squared is None:
-            # s_u^2 / n = scatter / (n (n - 1))
             scatter, size, df = self._mean.scatter, total, np.inf
         else:
             # Scatter under squared weights around the mean under the weights themselves.
@@ -266,8 +265,9 @@ class _IIDAccumulator:
             require_effective_rows(size)
             # The variance of few effective rows is uncertain, which a t reference allows for.
             df = size - 1.0
-        covariance = scatter / total**2 / (1.0 - 1.0 / size)
-        columns = mean.shape[0]
+        # For equal weights this is s_u^2 / n = sum (u - mean)^2 / (n (n - 1)).
+        covariance = scatter / (total**2 * (1.0 - 1.0 / size))
+        columns = mean.size
         return LongRun(mean, covariance, np.full(columns, df), np.full(columns, size))
 
 

@@ -13,11 +13,12 @@ from polystein.data.passes import block_rows, every_row, first_block, run_pass
 from polystein.data.sample import as_source
 from polystein.data.source import Block, Source
 from polystein.errors import DegenerateError, InputError
+from polystein.methods.gof import fit_witness
 from polystein.scale.threads import working
 from polystein.stein.basis import Monomial
 from polystein.stein.moments import stein_moments
 from polystein.stein.operator import Operator, operator_for
-from polystein.stein.witness import feature_moments, fit_witness, projected_moments
+from polystein.stein.witness import feature_moments, projected_moments
 from polystein.types import Array, Estimator, FloatArray, Progress, ScoreFunction, Structure
 from polystein.weights.rules import ClosedForm, varying
 

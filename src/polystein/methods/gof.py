@@ -2,31 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
-from polystein._lib.arguments import require_rule, standardisation
-from polystein._lib.notes import Notes
+from polystein._lib.arguments import one_of, standardisation
 from polystein._lib.numerics import TINY
+from polystein.data.coordinates import RAW, Frame
 from polystein.data.passes import run_pass
 from polystein.data.sample import as_source
-from polystein.data.source import Source
+from polystein.data.source import Rows, Source
 from polystein.data.split import TRAINING, RandomSplit, Split
-from polystein.errors import InputError
+from polystein.inference.columns import ColumnMoments
 from polystein.inference.pareto import LargestValues
-from polystein.inference.pvalues import exchangeable_pvalue, tail_probability
+from polystein.inference.pvalues import tail_probability
 from polystein.inference.variance import IID, Variance
 from polystein.methods.contributions import with_finer_weights
 from polystein.methods.split_sample import (
     DividedRows,
     ProjectedTestRows,
+    combine_splits,
     expected_reads,
     first_notes,
     heavy_tail_warning,
     low_ess_warning,
+    refuse_zero_scores,
     require_rules,
     split_rows,
     with_training_gap,
@@ -36,7 +37,16 @@ from polystein.results.evidence import Component, Evidence
 from polystein.results.result import GofResult
 from polystein.scale.threads import working
 from polystein.stein.basis import Basis, basis_for
-from polystein.stein.witness import Witness, feature_moments, fit_matrices, fit_witness
+from polystein.stein.dual import fit_dual
+from polystein.stein.moments import stein_moments
+from polystein.stein.witness import (
+    ProjectedColumns,
+    PulledBackWitness,
+    Witness,
+    dual_is_cheaper,
+    fit_matrices,
+    maximiser,
+)
 from polystein.types import (
     RNG,
     Alternative,
@@ -51,7 +61,7 @@ from polystein.types import (
     Structure,
 )
 from polystein.weights.resolution import FinerWeights, default_rule, require_resolution
-from polystein.weights.rules import Weights
+from polystein.weights.rules import Weights, require_weights
 
 
 def psd_test(
@@ -150,11 +160,12 @@ def psd_test(
     with working(source, n_jobs, progress, reads):
         # Split the rows, by default at random, into D_tr and D_te
         for rows in split_rows(source, split, rng, notes, standardise=standardise, repeats=repeats):
-            # Training: Stein moments of D_tr, and the maximiser of Proposition 3.2
-            witness = _fit(rows, functions, structure, *TRAINING)
+            # Training: Stein moments mu_i and mu_b of D_tr, and the maximiser A_i, b that they give
+            d_tr, count = rows.partition.rows(*TRAINING), rows.partition.count(*TRAINING)
+            witness = fit_witness(source, d_tr, functions, structure, frame=rows.frame, count=count)
             rows = with_training_gap(rows, witness)  # for chains; not in the paper
 
-            # Testing: u on D_te and its z-statistic
+            # Testing: u = sum_i <A_i, Phi_i(x)> + b's(x) on D_te, and its z-statistic
             results.append(z_test(rows, witness, None, variance, alternative, settings))
     return combine_splits(results, notes)
 
@@ -233,18 +244,7 @@ def lambda_psd_test(
     >>> result.pvalue < 0.001, result.evidence.coordinates[0].name
     (True, 'x[7]')
     """
-    if weights is not None:
-        require_rule(
-            weights,
-            "solve",
-            "weights",
-            "CrossEntropy(), ClosedForm(), SoftThreshold() or Uniform()",
-        )
-        if not hasattr(weights, "needs_covariance"):
-            raise InputError(
-                "`weights` must say by `needs_covariance = True` or `False` whether it looks at "
-                f"covariances or at variances alone; got {weights!r}"
-            )
+    require_weights(weights)
     standardise = standardisation(standardise)
     require_resolution(resolution, standardise=standardise is not False)
     functions = basis_for(basis, order, standardise=standardise is not False)
@@ -259,16 +259,22 @@ def lambda_psd_test(
         # Split the rows, by default at random, into D_1, D_2 and D_te
         for rows in split_rows(source, split, rng, notes, standardise=standardise, repeats=repeats):
             d_2 = list(rows.partition.rows("weights"))
-            if resolution == "order" and order > 0:
-                # Training (stage 1): the maximiser of Proposition 3.2 on D_1
-                witness = _fit(rows, functions, structure, "witness")
-
-                # Training (stage 2): lambda from the moments of the features G of D_2
-                moments = feature_moments(source, d_2, witness)
-                chosen = weights.solve(moments, rows.streams.weights)
-            elif resolution == "order":
-                # The only feature has the weight 1, so that all training rows go to the witness
-                witness, chosen = _fit(rows, functions, structure, *TRAINING), np.ones(1)
+            if resolution == "order":
+                # Training (stage 1): A_i and b by D_1, as in Algorithm 1. At order 0 the only
+                # feature has the weight 1, so that all training rows go to b
+                roles: tuple[Role, ...] = ("witness",) if order > 0 else TRAINING
+                d_1, count = rows.partition.rows(*roles), rows.partition.count(*roles)
+                witness = fit_witness(
+                    source, d_1, functions, structure, frame=rows.frame, count=count
+                )
+                chosen = np.ones(1)
+                if order > 0:
+                    # Training (stage 2): the features of every row x_k of D_2, block by block,
+                    # G[k, i] = <A_i, Phi_i(x_k)> for i = 1, ..., Q and G[k, Q+1] = b's(x_k).
+                    # The rule, by default Algorithm 2, needs mean and covariance of G (1/n_2)
+                    features = ProjectedColumns(witness, ColumnMoments(order + 1))
+                    run_pass(source, d_2, features)
+                    chosen = weights.solve(features.moments.finalise(), rows.streams.weights)
             else:
                 # Section 4.4: finer weights, also from D_2, which are folded into the witness
                 primal = fit_matrices(
@@ -280,7 +286,7 @@ def lambda_psd_test(
                 chosen = np.ones(order + 1)
             rows = with_training_gap(rows, witness)  # for chains; not in the paper
 
-            # Testing: u on D_te and its z-statistic
+            # Testing: u = sum_i lambda_i <A_i, Phi_i(x)> + lambda_{Q+1} b's(x) on D_te, and z
             result = z_test(rows, witness, chosen, variance, alternative, settings)
             if resolution != "order":
                 result = with_finer_weights(result, rows, folded, factors, resolution)
@@ -308,10 +314,29 @@ def _settings(
     }
 
 
-def _fit(rows: DividedRows, basis: Basis, structure: Structure, *roles: Role) -> Witness:
-    """The test function h of Proposition 3.2, trained on the rows of these roles."""
-    training, count = rows.partition.rows(*roles), rows.partition.count(*roles)
-    return fit_witness(rows.source, training, basis, structure, frame=rows.frame, count=count)
+def fit_witness(
+    source: Source,
+    rows: Iterable[Rows],
+    basis: Basis,
+    structure: Structure = "full",
+    *,
+    frame: Frame = RAW,
+    count: int,
+) -> Witness:
+    """The test function h of Proposition 3.2, trained on the chosen rows: `count` of them."""
+    one_of(structure, Structure, "structure")
+    rows = list(rows)
+    if structure == "full" and dual_is_cheaper(count, source.layout.dimension, basis.order):
+        # Fewer rows than coordinates: the same features, up to a factor, without d x d matrices
+        dual = fit_dual(source, rows, basis, frame, count)
+        if dual is not None:
+            return dual
+    # mu_i and mu_b: the means of Phi_i(x) = s(x) phi_i(x)' + diag(phi_i'(x)) and of s(x)
+    moments = stein_moments(source, rows, basis, structure, answer=frame)
+    # A_i = mu_i / Z and b = mu_b / Z, where Z^2 = sum_i ||mu_i||^2 + ||mu_b||^2
+    witness = maximiser(moments.finalise(), basis, structure, frame)
+    # Powers of draws far from 0 were summed in another frame, and are evaluated there, too
+    return witness if moments.working is frame else PulledBackWitness.of(witness, moments.working)
 
 
 def z_test(
@@ -324,13 +349,14 @@ def z_test(
 ) -> GofResult:
     """z = mean(u) / se(u) on the test rows, its p-value, and what each feature adds to it.
 
-    u(x) = sum_i lambda_i <A_i, Phi_i(x)> + lambda_{Q+1} b^T s(x), where lambda is 1 for PSD,
-    whose ``weights`` are None. For independent rows the standard error is s_u / sqrt(n_test).
+    u(x) = sum_i lambda_i <A_i, Phi_i(x)> + lambda_{Q+1} b's(x), where lambda is 1 for PSD, whose
+    ``weights`` are None. For n independent rows z is sqrt(n) mean(u) / s_u, where
+    s_u^2 = sum_j (u_j - mean(u))^2 / (n - 1) (`IID`).
     """
     source, partition, names = rows.source, rows.partition, witness.names
     n_test = partition.count("test")
     chosen = np.ones(len(names)) if weights is None else weights
-    # The columns are u and then its features.
+    # The columns are u = G lambda and then its features G, block by block.
     columns = ProjectedTestRows(
         witness,
         variance.accumulator(source.layout.lengths, 1 + chosen.size),
@@ -338,8 +364,11 @@ def z_test(
         combined=chosen,
     )
     run_pass(source, partition.rows("test"), columns)
+    # Their means, and the variances of these means: s_u^2 / n with the divisor n - 1 for `IID`
     tested = columns.variance.finalise()
     z = z_statistics(tested, judged=slice(1))
+    if tested.mean[-1] == tested.covariance[-1, -1] == 0.0:  # b's(x) is 0 at every test row
+        refuse_zero_scores(source)
     pvalue = tail_probability(float(z[0]), float(tested.df[0]), alternative)
 
     ess = float(tested.ess[0])
@@ -362,20 +391,4 @@ def z_test(
         n_gap=partition.count("gap"),
         n_test=n_test,
         settings=settings,
-    )
-
-
-def combine_splits(results: Sequence[GofResult], notes: Notes) -> GofResult:
-    """The result of one split; of several, that with the median statistic and a joint p-value."""
-    notes.emit()
-    if len(results) == 1:
-        return replace(results[0], warnings=notes.messages) if notes.messages else results[0]
-    pvalues = np.array([result.pvalue for result in results])
-    middle = sorted(results, key=lambda result: result.statistic)[len(results) // 2]
-    return replace(
-        middle,
-        pvalue=exchangeable_pvalue(pvalues),
-        evidence=replace(middle.evidence, split_pvalues=tuple(pvalues.tolist())),
-        settings={**middle.settings, "repeats": len(results)},
-        warnings=notes.messages,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,14 +23,17 @@ from polystein.data.guard.repeats import (
     refuse_repeats,
 )
 from polystein.data.guard.rows import PositiveWeights
+from polystein.data.guard.scores import refuse_zeros
 from polystein.data.passes import (
     Accumulator,
     every_row,
     rows_of_few_columns,
     rows_of_many_arrays,
     run_pass,
+    uncounted,
+    visit_blocks,
 )
-from polystein.data.source import Block, Source
+from polystein.data.source import Block, Source, coordinate_names
 from polystein.data.split import TRAINING, Partition, Split
 from polystein.data.weight_sums import WeightSums
 from polystein.errors import (
@@ -42,7 +46,9 @@ from polystein.errors import (
 from polystein.inference.autocorrelation import autocorrelation_times
 from polystein.inference.lugsail import LugsailBatches
 from polystein.inference.pareto import LARGEST_INDEX, LargestValues
+from polystein.inference.pvalues import exchangeable_pvalue
 from polystein.inference.variance import ColumnAccumulator, LongRun, Variance
+from polystein.results.result import GofResult
 from polystein.stein.witness import ChainColumns, Projection, project
 from polystein.types import RNG, Alternative, FloatArray, Standardise
 
@@ -130,35 +136,32 @@ def split_rows(
         streams, frame, estimates = Streams.of(child), RAW, {}
         partition = split.partition(source.layout, streams.split)
 
-        # What the first look is for. Rows that are independent must not repeat, and rows of chains
-        # only their neighbours.
-        keys = moments = positive = weights = None
+        # What the first look is for, beside what is looked for elsewhere
+        looks = list(beside)
+        moments = None
         if standardise is not False:
             moments = RoleMoments(dimension, partition, joint=standardise == "whiten")
+            looks.append(moments)
         if source.weighted:
             positive, weights = PositiveWeights(partition), WeightSums()
-        looks: list[Accumulator | None] = [*beside, moments, positive, weights]
-        wanted = [look for look in looks if look is not None]
-        alone, looked_at = not wanted, list(every_row(source))
+            looks += positive, weights
+        # Independent rows must not repeat, and rows of chains repeat only their neighbours.
         if number == 0:
             chains = split.respects_time
-            keys = keys_of_chains(source, alone=alone) if chains else RowKeys()
-            looked_at = keyed_rows(source, keys) if alone else looked_at
-            wanted.append(keys)
-        if wanted:
-            run_pass(
-                source,
-                looked_at,
-                *wanted,
-                most=None if alone else rows_of_many_arrays(dimension),
-                least=rows_of_few_columns(dimension) if alone else 1,
-                many_steps=bool(beside),
-            )
+            keys = keys_of_chains(source, alone=not looks) if chains else RowKeys()
+            if looks:
+                looks.append(keys)
+            else:  # it looks at one column alone
+                least = rows_of_few_columns(dimension)
+                run_pass(source, keyed_rows(source, keys), keys, least=least)
+        if looks:
+            most = rows_of_many_arrays(dimension)
+            run_pass(source, every_row(source), *looks, most=most, many_steps=bool(beside))
 
-        if keys is not None:
+        if number == 0:
             refuse = refuse_copies if split.respects_time else refuse_repeats
             refuse(source, keys)
-        if positive is not None and weights is not None:
+        if source.weighted:
             positive.require_enough()
             estimates = {"weights_ess": kish_size(weights.total, weights.squares)}
         if moments is not None:
@@ -277,12 +280,24 @@ def z_statistics(tested: LongRun, judged: slice) -> FloatArray:
     mean, error = tested.mean, np.sqrt(tested.covariance.diagonal())
     finite(float(error[judged].max()), "the variance of the test column u")
     flat = is_constant(error, mean)
+    if not flat.any():
+        z: FloatArray = mean / error
+        return z
     if flat[judged].all():
         raise DegenerateError(
             f"the test column u has no variance: it is {mean[judged][0]:.6g} on every test row. "
             "Are the draws or the scores constant?"
         )
     return np.divide(mean, error, out=np.zeros_like(mean), where=~flat)
+
+
+def refuse_zero_scores(source: Source) -> None:
+    """Raise an error if every score is 0, which no density has."""
+    found: list[bool] = []
+    with uncounted():
+        visit_blocks(source, every_row(source), lambda one: found.append(bool(one.scores.any())))
+    if not any(found):
+        refuse_zeros(np.zeros((1, source.layout.dimension)), coordinate_names(source))
 
 
 def low_ess_warning(ess: float, least: float) -> LowESSWarning | None:
@@ -308,4 +323,20 @@ def heavy_tail_warning(values: LargestValues) -> HeavyTailWarning | None:
         "`order` where there is one, more draws, or a parametrisation with lighter "
         "tails.",
         subject="tail of u",
+    )
+
+
+def combine_splits(results: Sequence[GofResult], notes: Notes) -> GofResult:
+    """The result of one split; of several, that with the median statistic and a joint p-value."""
+    notes.emit()
+    if len(results) == 1:
+        return replace(results[0], warnings=notes.messages) if notes.messages else results[0]
+    pvalues = np.array([result.pvalue for result in results])
+    middle = sorted(results, key=lambda result: result.statistic)[len(results) // 2]
+    return replace(
+        middle,
+        pvalue=exchangeable_pvalue(pvalues),
+        evidence=replace(middle.evidence, split_pvalues=tuple(pvalues.tolist())),
+        settings={**middle.settings, "repeats": len(results)},
+        warnings=notes.messages,
     )

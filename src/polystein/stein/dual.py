@@ -118,10 +118,11 @@ class DualWitness(NamedFeatures):
 
         def add(weights: FloatArray, weighted: FloatArray, terms: Sequence[Term]) -> None:
             nonlocal total
-            total += float(weights.sum())
+            weight = float(weights.sum())
+            total += weight
             score[:] += weighted.sum(axis=0)
             for i, term in enumerate(terms):
-                derivatives[i] += derivative_sum(term, weights)
+                derivatives[i] += derivative_sum(term, weights, weight)
                 products[i] += np.einsum("ij,ij->j", weighted, term.values)
 
         training.visit(add)

@@ -10,7 +10,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from polystein._lib.arguments import boolean
-from polystein._lib.numerics import finite, summed_products
+from polystein._lib.numerics import finite
 from polystein.data.coordinates import RAW, Frame, working_frame
 from polystein.data.passes import SERIAL, every_row, executed_by, run_pass
 from polystein.data.sample import as_source
@@ -18,7 +18,7 @@ from polystein.data.source import Block, Rows, Source
 from polystein.errors import DegenerateError, InputError
 from polystein.stein.basis import Basis, Monomial, Term
 from polystein.stein.change import change
-from polystein.stein.operator import operator_for
+from polystein.stein.operator import derivative_sum, operator_for
 from polystein.types import Array, FloatArray, ScoreFunction, Structure
 
 
@@ -37,11 +37,13 @@ class SteinMean(NamedTuple):
     def norm(self) -> float:
         """Z of Proposition 3.2 (eq. 7), without overflow on the way."""
         parts = [*self.matrices, self.score]
+        square = 0.0
+        for part in parts:
+            square += float(np.vdot(part, part))
+        # Smaller squares have lost digits to gradual underflow.
+        if 1e-280 < square < math.inf:
+            return math.sqrt(square)
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-            square = sum([float(np.vdot(part, part)) for part in parts])
-            # Smaller squares have lost digits to gradual underflow.
-            if 1e-280 < square < np.inf:
-                return math.sqrt(square)
             largest = max(float(np.max(np.abs(part))) for part in parts)
             if largest == 0.0:
                 return 0.0
@@ -110,9 +112,9 @@ class SteinMoments:
         # Other functions cannot be mapped back, and other frames are safe.
         self._working = None if answer is RAW and basis.closed_under_shifts else answer
         self._weight = self._weight_squares = self._log_scale = 0.0
+        # Sums over rows of s(x), and of Phi_1(x), ..., Phi_Q(x); there are none before any row.
         self._score: FloatArray = np.zeros(())
-        self._products: list[FloatArray] = [np.zeros(())] * basis.order
-        self._slopes: list[FloatArray] = [np.zeros(())] * basis.order
+        self._matrices: list[FloatArray] = []
         self._norms: float | None = 0.0 if norms else None
         self._dimension: int | None = None
 
@@ -150,24 +152,35 @@ class SteinMoments:
             terms = self._basis.terms(draws)
         # The squared norms need the functions once more.
         terms = terms if self._norms is None else list(terms)
-        weights, weighted, weight = block.weights_or_ones, scores, float(block.rows)
+        weights, weighted, weight = block.weights_or_ones, scores, float(len(scores))
+        squares = weight
         if block.weights is not None or self._log_scale != 0.0:
             self._rescale(log_scale)
             weights = weights * math.exp(log_scale - self._log_scale)
             weighted, weight = scores * weights[:, None], float(weights.sum())
+            squares = float(weights @ weights)
         self._weight += weight
-        self._weight_squares += float(weights @ weights)
-        self._score = self._score + summed_products(weights, scores)
-        for i, term in enumerate(terms):
-            self._products[i] = self._products[i] + self._operator.products(weighted, term)
-            own = weight if term.derivative is None else summed_products(weights, term.derivative)
-            self._slopes[i] = self._slopes[i] + term.factor * own
+        self._weight_squares += squares
+        self._score = self._score + np.dot(weights, scores)
+        matrices = [
+            self._operator.summed(weighted, term.values, derivative_sum(term, weights, weight))
+            for term in terms
+        ]
+        self._add_matrices(matrices)
         if self._norms is not None:
             # Sum w^2 ||xi(x)||^2 in the frame of the answer.
             if self._working is not self._answer:
                 draws, scores = self._answer.apply(block.draws, block.scores)
                 terms = self._basis.terms(draws)
             self._norms += self._operator.squared_norms(weights**2, scores, terms)
+
+    def _add_matrices(self, matrices: list[FloatArray]) -> None:
+        """Add sums of Phi_1, ..., Phi_Q over further rows, in arrays that nobody else has."""
+        if not self._matrices:
+            self._matrices = matrices
+            return
+        for own, other in zip(self._matrices, matrices, strict=True):
+            own += other
 
     def _check_dimension(self, dimension: int) -> None:
         """Raise an error if the dimension changes: NumPy would silently broadcast one column."""
@@ -187,8 +200,7 @@ class SteinMoments:
         self._weight *= factor
         self._weight_squares *= factor**2
         self._score = factor * self._score
-        self._products = [factor * product for product in self._products]
-        self._slopes = [factor * slope for slope in self._slopes]
+        self._matrices = [factor * matrix for matrix in self._matrices]
         if self._norms is not None:
             self._norms *= factor**2
 
@@ -215,9 +227,7 @@ class SteinMoments:
         factor = math.exp(other._log_scale - self._log_scale)
         score, matrices = other._sums_in(self.working)
         self._score = self._score + factor * score
-        self._products = [
-            mine + factor * yours for mine, yours in zip(self._products, matrices, strict=True)
-        ]
+        self._add_matrices([factor * matrix for matrix in matrices])
         self._weight += factor * other._weight
         self._weight_squares += factor**2 * other._weight_squares
         if self._norms is not None and other._norms is not None:
@@ -226,12 +236,11 @@ class SteinMoments:
 
     def _sums_in(self, frame: Frame) -> tuple[FloatArray, list[FloatArray]]:
         """Sums of s and Phi_1, ..., Phi_Q in another frame."""
-        matrices = list(map(self._operator.with_slopes, self._products, self._slopes))
         path = None if frame is self._working else change(self.working, frame, self._score.size)
         if path is None:
-            return self._score, matrices
+            return self._score, self._matrices
         with np.errstate(over="ignore", invalid="ignore"):
-            return path.moments(self._score, matrices)
+            return path.moments(self._score, self._matrices)
 
     def zero(self) -> Self:
         """An accumulator of the same kind without rows."""

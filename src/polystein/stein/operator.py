@@ -15,7 +15,6 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from polystein._lib.arguments import one_of
-from polystein._lib.numerics import summed_products
 from polystein.stein.basis import Term
 from polystein.types import FloatArray, Structure
 
@@ -29,19 +28,20 @@ class FullOperator:
         """How many free entries one A_i has, d^2."""
         return dimension * dimension
 
-    def products(self, scores: FloatArray, term: Term) -> FloatArray:
-        """Sum over rows of s phi_i', of shape (d, d)."""
-        return summed_products(scores, term.values)
+    def summed(
+        self, scores: FloatArray, values: FloatArray, slopes: FloatArray | float
+    ) -> FloatArray:
+        """Sum over rows of Phi_i(x) = s phi_i' + diag(phi_i'), of shape (d, d).
 
-    def with_slopes(self, products: FloatArray, slopes: FloatArray) -> FloatArray:
-        """Sum over rows of Phi_i(x), from the sums of s phi_i' and of the derivatives."""
-        matrix = products.copy()
+        ``slopes`` is the sum of phi_i' over the rows. Importance weights are in ``scores``.
+        """
+        matrix: FloatArray = np.dot(scores.T, values)
         matrix.reshape(-1)[:: len(matrix) + 1] += slopes
         return matrix
 
     def contract(self, scores: FloatArray, term: Term, matrix: FloatArray) -> FloatArray:
         """<A_i, Phi_i(x)> = s' A_i phi_i + <diag(A_i), phi_i'> for every row (eq. 3)."""
-        result: FloatArray = np.einsum("ij,ij->i", scores @ matrix, term.values)
+        result: FloatArray = np.einsum("ij,ij->i", np.dot(scores, matrix), term.values)
         result += derivative_dot(term, matrix.diagonal())
         return result
 
@@ -88,14 +88,12 @@ class DiagonalOperator:
         """How many free entries one A_i has, d."""
         return dimension
 
-    def products(self, scores: FloatArray, term: Term) -> FloatArray:
-        """Sum over rows of s phi_i, of shape (d,)."""
-        result: FloatArray = np.sum(scores * term.values, axis=0)
+    def summed(
+        self, scores: FloatArray, values: FloatArray, slopes: FloatArray | float
+    ) -> FloatArray:
+        """Sum over rows of s phi_i + phi_i', of shape (d,); ``slopes`` is the sum of phi_i'."""
+        result: FloatArray = np.sum(scores * values, axis=0) + slopes
         return result
-
-    def with_slopes(self, products: FloatArray, slopes: FloatArray) -> FloatArray:
-        """Sum over rows of s phi_i + phi_i'."""
-        return products + slopes
 
     def contract(self, scores: FloatArray, term: Term, matrix: FloatArray) -> FloatArray:
         """<a_i, s phi_i + phi_i'> for every row."""
@@ -120,12 +118,13 @@ class DiagonalOperator:
 
 
 Operator = FullOperator | DiagonalOperator
+FULL, DIAGONAL = FullOperator(), DiagonalOperator()
 
 
 def operator_for(structure: Structure) -> Operator:
     """Look up the operator of a structure."""
     one_of(structure, Structure, "structure")
-    return FullOperator() if structure == "full" else DiagonalOperator()
+    return FULL if structure == "full" else DIAGONAL
 
 
 def diagonal_entries(scores: FloatArray, terms: Iterable[Term]) -> Iterator[FloatArray]:
@@ -153,11 +152,12 @@ def row_dots(first: FloatArray, second: FloatArray) -> FloatArray:
 def derivative_dot(term: Term, vector: FloatArray) -> FloatArray | float:
     """<phi_i', vector> for every row, or one number if it is the same for all rows."""
     scaled = term.factor * vector
-    return float(scaled.sum()) if term.derivative is None else term.derivative @ scaled
+    return float(scaled.sum()) if term.derivative is None else np.dot(term.derivative, scaled)
 
 
-def derivative_sum(term: Term, weights: FloatArray) -> FloatArray:
-    """Weighted sum of phi_i' over the rows, one number for each coordinate."""
+def derivative_sum(term: Term, weights: FloatArray, weight: float) -> FloatArray | float:
+    """Weighted sum of phi_i' over rows of a total weight; one number where phi_i' is constant."""
     if term.derivative is None:
-        return np.full(term.values.shape[1], term.factor * np.sum(weights))
-    return term.factor * summed_products(weights, term.derivative)
+        return term.factor * weight
+    slopes: FloatArray = term.factor * np.dot(weights, term.derivative)
+    return slopes

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 
-from polystein._lib.arguments import one_of
 from polystein._lib.numerics import finite
-from polystein.data.coordinates import RAW, Frame
+from polystein.data.coordinates import Frame
 from polystein.data.passes import run_pass
 from polystein.data.source import Block, Rows, Source
 from polystein.errors import DegenerateError
 from polystein.inference.columns import ColumnMoments, MeanAndCovariance
 from polystein.stein.basis import Basis, NamedFeatures, Term
 from polystein.stein.change import change, scale_rows
-from polystein.stein.dual import fit_dual
 from polystein.stein.moments import SteinMean, stein_moments
 from polystein.stein.operator import Operator, operator_for
 from polystein.types import FloatArray, Structure
@@ -60,21 +57,11 @@ class PrimalWitness(NamedFeatures):
 
     def contract(self, scores: FloatArray, terms: Iterable[Term]) -> FloatArray:
         """Features of rows that are seen in the frame already, by their basis terms."""
-        columns: FloatArray = scores @ self._score_columns
+        features = np.empty((len(scores), len(self.A) + 1))
         for i, (term, matrix) in enumerate(zip(terms, self.A, strict=True)):
-            columns[:, i] += self.operator.contract(scores, term, matrix)
-        return columns
-
-    @cached_property
-    def _score_columns(self) -> FloatArray:
-        """What each feature takes of the score: b for the last one, nothing for the others.
-
-        BLAS adds up a product with several columns in another order than one with a single
-        column, and the cross-entropy search can depend on the last digit.
-        """
-        columns = np.zeros((self.b.size, len(self.A) + 1))
-        columns[:, -1] = self.b
-        return columns
+            features[:, i] = self.operator.contract(scores, term, matrix)
+        features[:, -1] = np.dot(scores, self.b)
+        return features
 
     def scaled(self, factors: list[FloatArray]) -> PrimalWitness:
         """lambda o A_i and lambda o b, with one factor for each row of A_i or for each entry."""
@@ -119,31 +106,6 @@ class PulledBackWitness(NamedFeatures):
         vectors = [matrices.pop(0, np.zeros_like(witness.b)) for matrices in parts]
         vectors.append(path.rows * witness.b)
         return cls(witness.basis, witness.operator, working, parts, np.stack(vectors, axis=1))
-
-
-def fit_witness(
-    source: Source,
-    rows: Iterable[Rows],
-    basis: Basis,
-    structure: Structure = "full",
-    *,
-    frame: Frame = RAW,
-    count: int,
-) -> Witness:
-    """The maximiser of Proposition 3.2 on the chosen rows.
-
-    ``count``, the number of rows, decides between the primal and the dual form,
-    which give the same features up to one common factor.
-    """
-    one_of(structure, Structure, "structure")
-    rows = list(rows)
-    if structure == "full" and dual_is_cheaper(count, source.layout.dimension, basis.order):
-        dual = fit_dual(source, rows, basis, frame, count)
-        if dual is not None:
-            return dual
-    moments = stein_moments(source, rows, basis, structure, answer=frame)
-    witness = maximiser(moments.finalise(), basis, structure, frame)
-    return witness if moments.working is frame else PulledBackWitness.of(witness, moments.working)
 
 
 def dual_is_cheaper(count: int, dimension: int, order: int) -> bool:
@@ -218,10 +180,8 @@ class ProjectedColumns:
 
 
 def project(projection: Projection, block: Block) -> FloatArray:
-    """Columns of a block; overflow is an error, not inf."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        columns = projection.project(block.draws, block.scores)
-    return finite_features(columns)
+    """Columns of a block of a pass; overflow is an error, not inf."""
+    return finite_features(projection.project(block.draws, block.scores))
 
 
 def finite_features(columns: FloatArray) -> FloatArray:

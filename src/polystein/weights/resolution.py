@@ -240,12 +240,11 @@ class EntryVariances:
         with np.errstate(over="ignore", invalid="ignore"):  # infinity is reported by `add`
             for term, matrix in zip(witness.basis.terms(draws), witness.A, strict=True):
                 slopes = term.factor * (1.0 if term.derivative is None else term.derivative)
-                means = operator.with_slopes(
-                    operator.products(weighted, term), derivative_sum(term, shares)
-                )
+                means = operator.summed(weighted, term.values, derivative_sum(term, shares, 1.0))
                 # (s phi + phi')^2 = (s phi)^2 + (2 s phi + phi') phi' on the diagonal.
-                mean_squares = operator.with_slopes(
-                    operator.products(squared, term._replace(values=term.values**2)),
+                mean_squares = operator.summed(
+                    squared,
+                    term.values**2,
                     shares @ ((2.0 * scores * term.values + slopes) * slopes),
                 )
                 first.append((matrix * means).ravel())

@@ -17,7 +17,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from polystein._lib.arguments import is_finite_number, replicates_of
+from polystein._lib.arguments import is_finite_number, replicates_of, require_rule
 from polystein._lib.numerics import EPSILON, is_constant
 from polystein.errors import DegenerateError, InputError
 from polystein.inference.columns import MeanAndCovariance
@@ -34,6 +34,19 @@ class Weights(Protocol):
         self, moments: MeanAndCovariance, rng: np.random.Generator | None = None
     ) -> FloatArray:
         """Return lambda with unit norm and lambda' mean >= 0."""
+
+
+def require_weights(weights: Weights | None) -> None:
+    """Raise an error if this is neither None nor a rule that says what it needs."""
+    if weights is None:
+        return
+    examples = "CrossEntropy(), ClosedForm(), SoftThreshold() or Uniform()"
+    require_rule(weights, "solve", "weights", examples)
+    if not hasattr(weights, "needs_covariance"):
+        raise InputError(
+            "`weights` must say by `needs_covariance = True` or `False` whether it looks at "
+            f"covariances or at variances alone; got {weights!r}"
+        )
 
 
 @dataclass(frozen=True)

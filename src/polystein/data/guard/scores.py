@@ -75,7 +75,7 @@ def score_warnings(source: Source, rows: ScreenedRows | None = None) -> list[Sco
     names, log_density = coordinate_names(source), source.facts.log_density
     if len(draws) == 0:
         return []
-    _refuse_zeros(scores, names)
+    refuse_zeros(scores, names)
     # What overflows is no number, and cannot be judged.
     with np.errstate(all="ignore"):
         wrong = None
@@ -114,7 +114,8 @@ def _listed(names: tuple[str, ...], places: Mask) -> str:
     return ", ".join(chosen[:5]) + (f" and {len(chosen) - 5} more" if len(chosen) > 5 else "")
 
 
-def _refuse_zeros(scores: FloatArray, names: tuple[str, ...]) -> None:
+def refuse_zeros(scores: FloatArray, names: tuple[str, ...]) -> None:
+    """Raise an error if the scores of a coordinate are all 0."""
     # A column that is not 0 at the first draw is not 0 at all of them.
     zero: Mask = scores[0] == 0.0
     if zero.any() and (zero := np.logical_not(scores.any(axis=0))).any():
