@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import polystein as ps
-from polystein._lib.notes import Notes, first_of, one_line, warn_caller
+from polystein._lib.notes import Notes, first_of, shown_name, warn_caller
 from polystein.errors import HeavyTailWarning, LowESSWarning, PolysteinWarning
 
 FIRST = LowESSWarning("the test rows hold 12 effective draws")
@@ -158,7 +158,7 @@ def test_the_stack_may_end_inside() -> None:
     ],
 )
 def test_names_stay_on_one_line(name: str, shown: str) -> None:
-    assert one_line(name) == shown
+    assert shown_name(name) == shown
 
 
 def test_lists_of_names_end_in_dots() -> None:

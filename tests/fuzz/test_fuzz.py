@@ -21,6 +21,7 @@ CALLS = 2
 SEAMS = {
     "accumulator",
     "add",
+    "compute_effects_by",
     "empty",
     "long_run",
     "mean_in",
@@ -52,7 +53,9 @@ def public_callables() -> Iterator[str]:
             continue
         yield path
         if inspect.isclass(found):
-            for method, value in vars(found).items():
+            own = [one for one in found.__mro__ if one.__module__.startswith("polystein.")]
+            methods = {method: value for one in own[::-1] for method, value in vars(one).items()}
+            for method, value in methods.items():
                 hidden = method.startswith("_") or method in SEAMS
                 if not hidden and callable(getattr(found, method)) and not _is_field(value):
                     yield f"{path}.{method}"

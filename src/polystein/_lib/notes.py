@@ -55,14 +55,25 @@ def first_of(names: Sequence[str], most: int) -> str:
     return ", ".join(names[:most]) + (", ..." if len(names) > most else "")
 
 
-def one_line(name: str) -> str:
-    r"""A name that others chose, with line breaks and characters that are not printed written out.
-
-    A name of nothing but spaces is shown in quotes. Names are escaped once, where they enter.
+def one_line(text: str) -> str:
+    r"""The text with line breaks and all characters that are not printed written out.
 
     Examples
     --------
-    >>> print(one_line("a\nb"), one_line(" "))
+    >>> print(one_line("a\nb"))
+    a\nb
+    """
+    return printable(text).replace("\n", "\\n")
+
+
+def shown_name(name: str) -> str:
+    r"""A name that others chose, on one line; a name of nothing but spaces is shown in quotes.
+
+    Names are escaped once, where they enter.
+
+    Examples
+    --------
+    >>> print(shown_name("a\nb"), shown_name(" "))
     a\nb ' '
     """
-    return printable(name).replace("\n", "\\n") if name.strip(" ") else f"'{name}'"
+    return one_line(name) if name.strip(" ") else f"'{name}'"

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from polystein._lib.arrays import holds_real_numbers, is_array, to_numpy
-from polystein._lib.notes import one_line
+from polystein._lib.notes import shown_name
 from polystein.corrections.designs import ValueFunction
 from polystein.corrections.estimates import Quantity
 from polystein.corrections.functionals import What
@@ -56,7 +56,7 @@ def _chosen(source: Source, names: Sequence[str] | None) -> list[int]:
 
 
 def _index(known: Sequence[str], name: object, argument: str) -> int:
-    name = one_line(name) if isinstance(name, str) else name
+    name = shown_name(name) if isinstance(name, str) else name
     if name not in known:
         shown = ", ".join(repr(one) for one in known[:6]) + (", ..." if len(known) > 6 else "")
         raise InputError(f"`{argument}` must be names of coordinates, {shown}; got {name!r}")
@@ -91,7 +91,7 @@ class _Request:
 
     def add(self, name: str | None, item: Any) -> None:
         """Add a moment of all coordinates, the correlation of a pair, or a function."""
-        name = one_line(name) if isinstance(name, str) else name
+        name = shown_name(name) if isinstance(name, str) else name
         if isinstance(item, str) and item in MOMENTS:
             self.add_moments([one for one in MOMENTS if one == item])
         elif isinstance(item, str):
@@ -140,11 +140,11 @@ class _Request:
         coordinates = {variable(one) for one in self._names}
         for key in known if name is None else [name]:
             if name is not None or key not in coordinates:
-                self._add_function(one_line(key), _Constrained(transform, key))
+                self._add_function(shown_name(key), _Constrained(transform, key))
 
     def _name_of(self, function: DrawFunction) -> str:
         """The function's own name; one without, or one that is taken, is numbered."""
-        own = one_line(str(getattr(function, "__name__", "<lambda>")))
+        own = shown_name(str(getattr(function, "__name__", "<lambda>")))
         if own != "<lambda>" and own not in self._function_names:
             return own
         stem, number = "function" if own == "<lambda>" else own, 1

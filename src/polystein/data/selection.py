@@ -12,7 +12,7 @@ import numpy as np
 
 from polystein._lib.arguments import integer
 from polystein._lib.arrays import to_numpy
-from polystein._lib.notes import first_of, one_line
+from polystein._lib.notes import first_of, shown_name
 from polystein.data.source import coordinate_names
 from polystein.errors import InputError
 from polystein.types import Array
@@ -120,7 +120,7 @@ def _matching(wanted: Sequence[str], names: Sequence[str]) -> set[int]:
     found: set[int] = set()
     for one in wanted:
         # `*` and `?` stand for other characters; brackets stand for themselves.
-        escaped = re.escape(one_line(one)).replace(r"\*", ".*").replace(r"\?", ".")
+        escaped = re.escape(shown_name(one)).replace(r"\*", ".*").replace(r"\?", ".")
         pattern = re.compile(escaped)
         places = {
             place

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polystein._lib.arrays import holds_real_numbers, is_array, to_numpy
-from polystein._lib.notes import one_line
+from polystein._lib.notes import shown_name
 from polystein.errors import InputError
 from polystein.types import Array, FloatArray
 
@@ -282,7 +282,7 @@ class CheckedSource(SourceOfAnother):
 
     def __init__(self, source: Source) -> None:
         super().__init__(source, _validated_layout(source.layout))
-        self.names = None if self.names is None else tuple(map(one_line, self.names))
+        self.names = None if self.names is None else tuple(map(shown_name, self.names))
 
     def read(self, chain: int, start: int, stop: int) -> Block:
         """Rows ``start:stop`` of a chain, validated."""
@@ -350,7 +350,7 @@ def checked_names(names: Sequence[str] | None, dimension: int) -> tuple[str, ...
     listed = isinstance(names, Iterable) and not isinstance(names, str) and np.ndim(names) > 0
     found = tuple(names) if listed else ()
     strings = all(isinstance(name, str) for name in found)
-    found = tuple(map(one_line, found)) if strings else found
+    found = tuple(map(shown_name, found)) if strings else found
     if not strings or len(found) != dimension or len(set(found)) != dimension:
         raise InputError(
             f"`names` must be {dimension} different strings, one for each coordinate; got {names!r}"

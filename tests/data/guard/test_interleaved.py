@@ -9,7 +9,7 @@ from polystein.data.guard.rows import ScreenedRows, screened_rows
 from polystein.data.passes import run_pass
 from polystein.data.source import in_time_order
 from polystein.errors import InputError
-from tests.data.guard.test_repeats import autoregressive
+from tests.data.guard.test_repeats_chains import autoregressive
 from tests.rows import Array
 
 
