@@ -36,6 +36,7 @@ from polystein.data.source import (
     is_source,
     validated_facts,
 )
+from polystein.data.target import Target
 from polystein.errors import DependenceWarning, InputError
 from polystein.types import Array, FloatArray, ScoreFunction
 
@@ -106,6 +107,7 @@ class Sample(Source):
         self.draws = validated_array(draws, "draws")
         shape = _validated_shape(self.draws)
         self.facts = _with_swapped_axes(validated_facts(facts, shape), shape)
+        self.facts = _with_score(self.facts, scores, self.draws)
         self.scores = _validated_scores(scores, self.draws, shape)
         if self.draws is not draws or self.scores is not scores:  # else there are no labels
             require_same_labels(draws, scores)
@@ -181,6 +183,15 @@ class Sample(Source):
         Sample(4 chains of 100 draws, d=2)
         """
         return Sample(**selected_parts(self, Selection(var_names, thin, drop_first)))
+
+    @property
+    def target(self) -> Target | None:
+        """The target's log-density, and its score if that is known; None if neither is.
+
+        It is lost when the sample is pickled and when some of its coordinates are selected.
+        """
+        target = self.facts.target
+        return None if target is None or target.density is None else target
 
     def __repr__(self) -> str:
         return f"Sample({self.layout}{', weighted' if self.weighted else ''})"
@@ -298,6 +309,21 @@ def _with_swapped_axes(facts: Facts, shape: tuple[int, ...]) -> Facts:
     )
     warn_caller(warning)
     return replace(facts, warnings=(*facts.warnings, str(warning)))
+
+
+def _with_score(facts: Facts, scores: Array | ScoreFunction, draws: Array) -> Facts:
+    """Facts whose target knows the score function beside the log-density.
+
+    A score function takes arrays of the draws' own library, and a target's takes NumPy.
+    """
+    target, known = facts.target, callable(scores) and not is_array(scores)
+    if not known or target is None or target.has_score or library(draws) != "numpy":
+        return facts
+    density = target.density
+    if density is None:
+        return facts
+    both = Target.of_functions(target.dimension, density, scores).density_and_score
+    return replace(facts, target=replace(target, density_and_score=both))
 
 
 def _validated_scores(scores: Array | ScoreFunction, draws: Array, shape: tuple[int, ...]) -> Array:
