@@ -23,6 +23,8 @@ _ROUNDS, _STEPS = 4, 6
 _ACCEPTED, _ACCEPTED_WALKS = 0.8, 0.3
 #: Largest step in standard deviations: eight steps of 0.35 lead across a Gaussian, not beyond.
 _LARGEST_STEP = 0.35
+#: Smaller steps would lead nowhere, however often they are accepted.
+_SMALLEST_STEP = 1e-4
 #: Temperatures that some pilots go up to and down again, and steps at each of them.
 _LADDER, _STEPS_AT_EACH = np.geomspace(1.0, 16.0, 8), 2
 #: Every so many pilots climb the ladder.
@@ -32,7 +34,7 @@ _FARTHEST_SCALE, _BINS = 3.0, 12
 #: This part of the scale moves goes to all bins alike, the others where proposals are accepted.
 _ALIKE = 0.5
 #: Pilots are few: above this rank correlation between the middle and the end they are unsettled.
-PILOTS_UNSETTLED = 0.25
+PILOTS_UNSETTLED = 0.2
 #: Most doublings of the number of steps.
 MOST_DOUBLINGS = 3
 
@@ -109,7 +111,8 @@ def tuned_step(kernel: Kernel, state: State, rng: np.random.Generator) -> tuple[
         if judged.any():
             change = (moves.chance[judged].mean() - wanted) * 2.0 / np.sqrt(1.0 + count)
             largest = _LARGEST_STEP if gradient else 3.0
-            kernel = replace(kernel, step=min(kernel.step * float(np.exp(change)), largest))
+            step = kernel.step * float(np.exp(change))
+            kernel = replace(kernel, step=min(max(step, _SMALLEST_STEP), largest))
     return kernel, state
 
 
@@ -145,7 +148,7 @@ def with_centres(kernel: Kernel, state: State, rng: np.random.Generator) -> tupl
     labels = separate_groups(points)
     centres = np.stack([points[labels == group].mean(axis=0) for group in np.unique(labels)])
     kernel = replace(kernel, centres=centres, others=points)
-    return replace(kernel, factor=_factor(points, centres)), state
+    return replace(kernel, factor=_factor(state.position, centres)), state
 
 
 def with_scales(kernel: Kernel, state: State, rng: np.random.Generator) -> Kernel:

@@ -41,6 +41,8 @@ _FEWEST_BATCHES = 20
 _LATE_TIMES = 5
 #: Below this mean chance of acceptance the runs say little.
 _HARDLY_ACCEPTED = 0.1
+#: Above this rank correlation between middle and end a coordinate has hardly moved.
+_HARDLY_MOVED = 0.9
 
 
 def refine(
@@ -161,7 +163,7 @@ def refine(
         pilots=len(pilots.density),
         groups=len(found.kernel.centres),
         dimension=target.dimension,
-        reasons=_reasons(acceptance, state, len(chosen.batches)),
+        reasons=_reasons(acceptance, state, len(chosen.batches), names),
         settings={"transitions": wanted, "starts": most, "tolerance": bound},
         warnings=source.facts.warnings,
         moved=MovedRows(
@@ -316,7 +318,9 @@ def _still_moving(state: Settled, names: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(names[place] for place in order if state.correlations[place] > MOST_CORRELATED)
 
 
-def _reasons(acceptance: float, state: Settled, batches: int) -> tuple[str, ...]:
+def _reasons(
+    acceptance: float, state: Settled, batches: int, names: tuple[str, ...]
+) -> tuple[str, ...]:
     """Why a large p-value leaves the question open."""
     reasons = []
     if acceptance < _HARDLY_ACCEPTED or state.unmoved > 0.5:
@@ -324,6 +328,12 @@ def _reasons(acceptance: float, state: Settled, batches: int) -> tuple[str, ...]
             f"the steps are hardly accepted (chance {acceptance:.2g}, {state.unmoved:.0%} "
             "of the draws never moved): the runs say little. Is the log-density smooth, and of "
             "these draws?"
+        )
+    elif state.correlations.max() > _HARDLY_MOVED:
+        slowest = names[int(np.argmax(state.correlations))]
+        reasons.append(
+            f"`{slowest}` hardly moved (rank correlation {state.correlations.max():.2f} between "
+            "the middle and the end of the runs): nothing is known about it. Try more `transitions`"
         )
     if batches < _FEWEST_BATCHES:
         reasons.append(
