@@ -16,6 +16,7 @@ import polystein
 from polystein._lib.files import writing
 from polystein.cli.inputs import Input
 from polystein.cli.outputs import Force, require_free, require_other_output
+from polystein.cli.refine import run_refine
 from polystein.cli.reproduce import run_reproduce
 from polystein.cli.session import EXIT_CODES, ExitCode, progress_bar, session
 from polystein.data.source import Source
@@ -224,6 +225,7 @@ def run_demo(
         print(f"Plot: {printable(str(plot))}")
 
 
+app.command("refine", epilog=EXIT_CODES)(run_refine)
 app.command("reproduce")(run_reproduce)
 
 

@@ -28,11 +28,13 @@ from polystein.refinement.effects import effect_table, paired
 from polystein.refinement.kernels import Evaluations, Kernel, Moves, State
 from polystein.refinement.pilots import piloted
 from polystein.refinement.rows import chosen_rows
-from polystein.refinement.settled import MOST_CORRELATED, Settled, settled
+from polystein.refinement.settled import Settled, settled
 from polystein.refinement.within import checked, judged_tolerance
 from polystein.results.refinement import MovedRows, Refinement
 from polystein.types import RNG, Array, FloatArray, Progress, ScoreFunction
 
+#: More transitions than this are a sampler's work.
+_MOST_TRANSITIONS = 10_000
 #: A transition without gradients is this many Metropolis steps, or one for each coordinate.
 _FEWEST_STEPS = 8
 #: With fewer batches than this a large p-value says little.
@@ -121,6 +123,10 @@ def refine(
     """
     bound = checked(tolerance)
     wanted, most = integer(transitions, "transitions", least=2), integer(starts, "starts", least=20)
+    if wanted > _MOST_TRANSITIONS:
+        raise InputError(
+            f"`transitions` must be at most {_MOST_TRANSITIONS:,}; got {transitions!r}"
+        )
     require_progress(progress)
     own = _checked_functions(functions)
     source, target = _door(draws, model, log_density, scores)
@@ -315,7 +321,7 @@ def _columns(
 
 def _still_moving(state: Settled, names: tuple[str, ...]) -> tuple[str, ...]:
     order = np.argsort(-state.correlations)
-    return tuple(names[place] for place in order if state.correlations[place] > MOST_CORRELATED)
+    return tuple(names[place] for place in order if state.moving[place])
 
 
 def _reasons(

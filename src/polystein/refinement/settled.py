@@ -6,14 +6,15 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from polystein.refinement.kernels import LOST_ENERGY, Moves
 from polystein.types import FloatArray
 
 #: Largest rank correlation between the middle and the end of a run, of coordinates and of their
-#: distances from the median.
-MOST_CORRELATED = 0.15
+#: distances from the median; or this many of its standard errors, which are large for few rows.
+MOST_CORRELATED, MOST_ERRORS = 0.15, 3.0
 #: Largest part of the trajectories that lose more than 100 in energy.
 MOST_LOST = 0.01
 #: Largest part of the rows that never moved.
@@ -26,12 +27,19 @@ class Settled(NamedTuple):
     correlations: FloatArray
     lost: float
     unmoved: float
+    rows: int
+
+    @property
+    def moving(self) -> NDArray[np.bool_]:
+        """Which coordinates have not settled."""
+        bound = max(MOST_CORRELATED, MOST_ERRORS / float(np.sqrt(self.rows)))
+        return np.asarray(self.correlations > bound)
 
     @property
     def all(self) -> bool:
         """Whether the whole model has settled."""
         few = self.lost < MOST_LOST and self.unmoved < MOST_UNMOVED
-        return bool(few and self.correlations.max() <= MOST_CORRELATED)
+        return few and not self.moving.any()
 
 
 def settled(
@@ -46,7 +54,7 @@ def settled(
         losses = np.concatenate([made.loss[made.kind == 0] for made in moves])
         lost = float(np.mean(losses > LOST_ENERGY))
     moved = np.any([made.accepted for made in moves], axis=0)
-    return Settled(rank_correlations(middle, end), lost, float(np.mean(~moved)))
+    return Settled(rank_correlations(middle, end), lost, float(np.mean(~moved)), len(end))
 
 
 def rank_correlations(first: FloatArray, second: FloatArray) -> FloatArray:

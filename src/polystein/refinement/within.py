@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from polystein._lib.notes import first_of
-from polystein.refinement.settled import MOST_CORRELATED, MOST_LOST, MOST_UNMOVED, Settled
+from polystein.refinement.settled import MOST_LOST, MOST_UNMOVED, Settled
 from polystein.results.effect_rows import LEVEL, EffectRow
 from polystein.results.effects import EffectTable
 from polystein.results.tolerance import checked_bound, quantile
@@ -47,7 +47,7 @@ def judged_tolerance(
 
 def unsettled_words(state: Settled, names: tuple[str, ...]) -> str:
     """What has not settled, and how many coordinates have."""
-    moving = state.correlations > MOST_CORRELATED
+    moving = state.moving
     if moving.any():
         slowest = names[int(np.argmax(state.correlations))]
         return (
