@@ -10,8 +10,8 @@ from polystein.experiments.engine.cells import Cell, Replicate, Row
 from polystein.experiments.engine.summary import markdown_table
 from studies._table import Study
 from studies.refine import SEED
-from studies.refine.laws import LAWS, Law, mixture, with_slab
 from studies.refine.level import marks
+from tests.statistical.samplers_laws import LAWS, Law, mixture, with_slab
 
 ROWS = 2000
 #: A tolerance that 1,000 right starts can meet.

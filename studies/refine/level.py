@@ -8,7 +8,7 @@ from polystein.experiments.engine.cells import Cell, Replicate, Row
 from polystein.experiments.engine.summary import markdown_table
 from studies._table import Study
 from studies.refine import SEED
-from studies.refine.laws import LAWS
+from tests.statistical.samplers_laws import LAWS
 
 ROWS, STARTS, TRANSITIONS, REPLICATES = 450, 300, 6, 300
 #: Dimensions: with gradients and without.

@@ -7,7 +7,7 @@ from polystein.data.target import Target
 from polystein.refinement.kernels import Evaluations
 from polystein.refinement.pilots import MOST_DOUBLINGS, piloted
 from polystein.types import FloatArray
-from studies.refine.laws import Law, correlated, mixture, with_slab
+from tests.statistical.samplers_laws import Law, correlated, mixture, with_slab
 
 
 def pilots_of(law: Law, rows: FloatArray, *, gradient: bool = True, steps: int = 10):  # type: ignore[no-untyped-def]

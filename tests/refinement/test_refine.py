@@ -10,7 +10,7 @@ import pytest
 import polystein as ps
 from polystein.errors import InputError
 from polystein.types import FloatArray
-from studies.refine.laws import banana, correlated, mixture
+from tests.statistical.samplers_laws import correlated, mixture
 
 LAW = correlated(3)
 DRAWS = LAW.draw(np.random.default_rng(0), 900)
@@ -173,12 +173,24 @@ def test_text_has_verdict_effects_and_what_stays_unseen(refined: ps.Refinement) 
 
 
 def test_what_has_not_settled_is_said() -> None:
-    law = banana(2)
-    draws = law.draw(np.random.default_rng(4), 600) * [0.3, 1.0]
+    """Neal's funnel, whose neck takes much longer than two transitions."""
+
+    def log_density(x: FloatArray) -> FloatArray:
+        squares = (x[:, 1:] ** 2).sum(axis=1)
+        found: FloatArray = (
+            -(x[:, 0] ** 2) / 18.0 - 2.5 * x[:, 0] - 0.5 * np.exp(-x[:, 0]) * squares
+        )
+        return found
+
+    def score(x: FloatArray) -> FloatArray:
+        weight = np.exp(-x[:, :1])
+        of_v = -x[:, :1] / 9.0 - 2.5 + 0.5 * weight * (x[:, 1:] ** 2).sum(axis=1, keepdims=True)
+        return np.column_stack([of_v, -weight * x[:, 1:]])
+
     found = ps.refine(
-        draws,
-        log_density=lambda x: law.log_density(x * [0.1, 1.0]),
-        scores=lambda x: law.score(x * [0.1, 1.0]) * [0.1, 1.0],
+        np.random.default_rng(4).standard_normal((600, 6)),
+        log_density=log_density,
+        scores=score,
         transitions=2,
         starts=200,
         tolerance=0.2,

@@ -55,3 +55,13 @@ def test_few_rows_are_allowed_their_noise() -> None:
     found = settled(first, second, [moves(n=100)], trajectories=True)
     assert 0.15 < found.correlations.max() < 0.3
     assert found.all
+
+
+def test_a_few_rows_that_come_in_from_far_away_are_seen() -> None:
+    first, second = RNG.standard_normal((2, 1000, 2))
+    first[:5, 1] += 30.0
+    found = settled(first, second, [moves()], trajectories=True)
+    assert found.correlations.max() < 0.15
+    assert found.moving.tolist() == [False, True]
+    log_sd = abs(np.log(first[:, 1].std() / second[:, 1].std()))
+    assert found.drifts[1] == pytest.approx(log_sd)

@@ -12,7 +12,12 @@ import numpy as np
 
 from polystein.refinement.groups import separate_groups
 from polystein.refinement.kernels import Evaluations, Kernel, Moves, State
-from polystein.refinement.settled import largest_rank_correlation
+from polystein.refinement.settled import (
+    DRIFT_NOISE,
+    MOST_DRIFT,
+    drifts,
+    largest_rank_correlation,
+)
 from polystein.types import FloatArray
 
 #: With fewer pilots than this for each coordinate the covariance is a diagonal.
@@ -60,7 +65,11 @@ def piloted(evaluate: Evaluations, pilots: State, steps: int, rng: np.random.Gen
     for doubling in range(MOST_DOUBLINGS + 1):
         middle, taken = state.position, steps * 2**doubling
         state, _ = run(kernel, state, taken - taken // 2, rng)
-        settled = largest_rank_correlation(middle, state.position) <= PILOTS_UNSETTLED
+        noise = max(MOST_DRIFT, DRIFT_NOISE / float(np.sqrt(len(middle))))
+        settled = (
+            largest_rank_correlation(middle, state.position) <= PILOTS_UNSETTLED
+            and float(drifts(middle, state.position).max()) <= noise
+        )
         if settled or doubling == MOST_DOUBLINGS:
             break
         kernel = replace(kernel, factor=_factor(state.position, kernel.centres))

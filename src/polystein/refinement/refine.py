@@ -320,7 +320,7 @@ def _columns(
 
 
 def _still_moving(state: Settled, names: tuple[str, ...]) -> tuple[str, ...]:
-    order = np.argsort(-state.correlations)
+    order = np.argsort(-np.maximum(state.correlations, state.drifts))
     return tuple(names[place] for place in order if state.moving[place])
 
 

@@ -15,6 +15,9 @@ from polystein.types import FloatArray
 #: Largest rank correlation between the middle and the end of a run, of coordinates and of their
 #: distances from the median; or this many of its standard errors, which are large for few rows.
 MOST_CORRELATED, MOST_ERRORS = 0.15, 3.0
+#: Largest change of a mean, in sds, and of a log sd between the middle and the end; or this many
+#: times 1/sqrt(rows). A few rows that come in from far away change no rank correlation.
+MOST_DRIFT, DRIFT_NOISE = 0.15, 4.7
 #: Largest part of the trajectories that lose more than 100 in energy.
 MOST_LOST = 0.01
 #: Largest part of the rows that never moved.
@@ -25,6 +28,7 @@ class Settled(NamedTuple):
     """What the rule looks at; funnels look mixed to the correlations alone."""
 
     correlations: FloatArray
+    drifts: FloatArray
     lost: float
     unmoved: float
     rows: int
@@ -32,8 +36,9 @@ class Settled(NamedTuple):
     @property
     def moving(self) -> NDArray[np.bool_]:
         """Which coordinates have not settled."""
-        bound = max(MOST_CORRELATED, MOST_ERRORS / float(np.sqrt(self.rows)))
-        return np.asarray(self.correlations > bound)
+        root = float(np.sqrt(self.rows))
+        correlated = self.correlations > max(MOST_CORRELATED, MOST_ERRORS / root)
+        return np.asarray(correlated | (self.drifts > max(MOST_DRIFT, DRIFT_NOISE / root)))
 
     @property
     def all(self) -> bool:
@@ -54,7 +59,15 @@ def settled(
         losses = np.concatenate([made.loss[made.kind == 0] for made in moves])
         lost = float(np.mean(losses > LOST_ENERGY))
     moved = np.any([made.accepted for made in moves], axis=0)
-    return Settled(rank_correlations(middle, end), lost, float(np.mean(~moved)), len(end))
+    unmoved = float(np.mean(~moved))
+    return Settled(rank_correlations(middle, end), drifts(middle, end), lost, unmoved, len(end))
+
+
+def drifts(middle: FloatArray, end: FloatArray) -> FloatArray:
+    """How far the mean of each coordinate, in sds, or its log sd changed; the larger of the two."""
+    spreads = [np.where(rows.std(axis=0) > 0.0, rows.std(axis=0), 1.0) for rows in (middle, end)]
+    means = np.abs(middle.mean(axis=0) - end.mean(axis=0)) / spreads[1]
+    return np.asarray(np.maximum(means, np.abs(np.log(spreads[0] / spreads[1]))))
 
 
 def rank_correlations(first: FloatArray, second: FloatArray) -> FloatArray:

@@ -49,10 +49,11 @@ def unsettled_words(state: Settled, names: tuple[str, ...]) -> str:
     """What has not settled, and how many coordinates have."""
     moving = state.moving
     if moving.any():
-        slowest = names[int(np.argmax(state.correlations))]
+        slowest = int(np.argmax(np.maximum(state.correlations, state.drifts)))
         return (
-            f"{int((~moving).sum())} of {len(names)} coordinates have; `{slowest}` moves the "
-            f"slowest (rank correlation {state.correlations.max():.2f} between middle and end)"
+            f"{int((~moving).sum())} of {len(names)} coordinates have; `{names[slowest]}` moves "
+            f"most (between middle and end, rank correlation {state.correlations[slowest]:.2f}, "
+            f"mean or log sd changed by {state.drifts[slowest]:.2f})"
         )
     if state.lost >= MOST_LOST:
         return f"{100.0 * state.lost:.1f} % of the trajectories lose more than 100 in energy"
