@@ -22,14 +22,15 @@ PACKAGE = Path(polystein.__file__).parent
 #: A room imports only rooms to its left, and rooms between the same bars not each other.
 ARROWS = (
     "errors, types, _version | _lib | inference, theory | data | adapters, scale | stein | weights "
-    "| results | corrections | explain | methods | rivals | report | workflows | experiments | cli "
-    "| __main__"
+    "| results | corrections | explain | methods | refinement | rivals | report | workflows "
+    "| experiments | cli | __main__"
 )
 #: Imports against the arrows, which happen when a function is called and not before.
 LAZY = {
     # Methods of a result show it.
     ("results.result", "report"),
     ("results.effects", "report"),
+    ("results.refinement", "report"),
     # The door takes objects of other libraries, whose adapters are imported when one is met.
     ("data.foreign", "adapters"),
 }
@@ -46,7 +47,7 @@ PUBLISHED = {
     "weights",
     "results",
 }
-PUBLISHED |= {"corrections", "explain", "methods", "rivals", "workflows"}
+PUBLISHED |= {"corrections", "explain", "methods", "refinement", "rivals", "workflows"}
 #: What the package imports first: Ctrl-C while the command line is imported.
 FIRST = "polystein._lib.interrupts"
 CORE_DEPENDENCIES = {"numpy", "scipy", "threadpoolctl"}

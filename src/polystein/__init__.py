@@ -43,7 +43,9 @@ from polystein.methods.bootstrap import psd_bootstrap_test
 from polystein.methods.check.check import check
 from polystein.methods.discrepancy import lambda_psd, o_psd, psd
 from polystein.methods.gof import lambda_psd_test, psd_test
+from polystein.refinement.refine import refine
 from polystein.results.effects import EffectTable, ExpectationTable
+from polystein.results.refinement import Refinement
 from polystein.results.result import GofResult
 from polystein.rivals import (
     GaussianKernel,
@@ -85,6 +87,7 @@ __all__ = [
     "PolysteinError",
     "PolysteinWarning",
     "RandomSplit",
+    "Refinement",
     "Sample",
     "ScaleError",
     "ScoreWarning",
@@ -120,6 +123,7 @@ __all__ = [
     "psd_bootstrap_test",
     "psd_l2_test",
     "psd_test",
+    "refine",
     "rfsd_test",
     "theory",
     "to_arviz",

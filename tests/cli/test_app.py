@@ -173,7 +173,7 @@ def test_demo_refuses_what_it_cannot_do(run: Run, options: list[str]) -> None:
 
 
 def test_every_command_explains_itself(run: Run) -> None:
-    names = {"test", "check", "demo", "reproduce"}
+    names = {"test", "check", "refine", "demo", "reproduce"}
     assert {command.name for command in commands.app.registered_commands} == names
     for name in sorted(names):
         done = run(name, "--help")

@@ -5,7 +5,6 @@ import pytest
 
 import polystein as ps
 from polystein.corrections.requests import asked
-from polystein.data.source import Facts
 from tests.corrections.rows import sample
 
 NAMED = sample(names=["a", "b", "c"])
@@ -92,6 +91,6 @@ def test_a_vector_that_is_its_own_coordinates_is_asked_for_once() -> None:
         return {"beta": x[:, :2], "sigma": np.exp(x[:, 2])}
 
     names = ["beta[0]", "beta[1]", "sigma_log__"]
-    sample = ps.Sample(draws, -draws, names=names, facts=Facts(transform=transform))
+    sample = ps.Sample(draws, -draws, names=names, facts={"transform": transform})
     found = [row.name for row in ps.expectations(sample, iid=True) if row.what == "mean"]
     assert found == [*names, "sigma"]

@@ -50,7 +50,7 @@ def _values(name: str, option: str) -> Values:
 
 
 #: The default of `rng` is to be random, and calls are repeated; those of the others take long.
-_ALWAYS_GIVEN = ("rng", "n_bootstrap", "n_correction")
+_ALWAYS_GIVEN = ("rng", "n_bootstrap", "n_correction", "transitions", "starts")
 
 
 @st.composite
@@ -119,6 +119,18 @@ _MOMENTS = (
     "ps.theory.ProductMoments([0.5, 0.5], [[[1.25]]])",
     "ps.theory.ProductMoments(None, 'x')",
 )
+_TARGET = "facts={'log_density': half_square}"
+_REFINED = (
+    f"ps.Sample(rows((80, 2)), minus, {_TARGET})",
+    f"ps.Sample(rows((2, 60, 2)), minus, {_TARGET})",
+    f"ps.Sample(rows((80, 2), scale=1e150), minus, {_TARGET})",
+    f"ps.Sample(rows((80, 2), scale=1e-150), minus, {_TARGET})",
+    f"ps.Sample(rows((80, 2), law='zeros'), minus, {_TARGET})",
+    "ps.Sample(rows((80, 2)), minus, facts={'log_density': stops})",
+    "rows((80, 2))",
+    "rows((80, 1), spoilt=nan)",
+    *_ROWS,
+)
 _RESULTS = ("result()", "result(0.0, ess=nan)", "ps.GofResult.from_dict(stored('check'))")
 _DAMAGE = ("...", *JUNK)
 #: Parts of a result that only the library puts together.
@@ -167,6 +179,7 @@ _monitor = _receiver(
     "ps.Monitor.load(stored('state'), minus)",
 )
 _table = _receiver("ps.EffectTable.from_dict(stored('effects'))", "ps.EffectTable((), 0)")
+_refinement = _receiver("refinement()", "ps.Refinement.from_dict(stored('refinement'))")
 _expected = _receiver("ps.expectations(rows((40, 2)), minus)", "ps.ExpectationTable(())")
 _sample = _receiver(
     "ps.Sample(rows((40, 2)), minus, names=['a', 'b'])", "ps.Sample(rows((2, 40, 1)), minus)"
@@ -230,6 +243,11 @@ ENTRIES: dict[str, Calls] = {
     "ExpectationTable": entry("ExpectationTable", _texts(("()",)), ("rows",)),
     "GofResult.from_dict": entry("GofResult.from_dict", _stored("check", "test"), ("values",)),
     "EffectTable.from_dict": entry("EffectTable.from_dict", _stored("effects"), ("values",)),
+    "refine": entry("refine", _texts((*_REFINED, *JUNK)), ("draws",)),
+    "Refinement": entry("Refinement", covered=tuple(ps.Refinement.__dataclass_fields__)),
+    "Refinement.from_dict": entry("Refinement.from_dict", _stored("refinement"), ("values",)),
+    "Refinement.to_dict": entry("Refinement.to_dict", receiver=_refinement),
+    "Refinement.verdict_at": entry("Refinement.verdict_at", receiver=_refinement),
     "to_arviz": entry("to_arviz", _texts((*_RESULTS, *JUNK), JUNK), ("result", "data")),
     "from_file": entry("from_file", files(*WRITERS), ("path", "scores")),
     "from_cmdstan": entry(

@@ -227,6 +227,11 @@ def examine(answer: Any, call: Call) -> list[str]:
         return [] if clean else [f"exit code {answer.code}: {answer.err[-300:]}"]
     if isinstance(answer, ps.GofResult):
         return _faults_of_result(answer, call)
+    if isinstance(answer, ps.Refinement):
+        again = ps.Refinement.from_dict(json.loads(json.dumps(answer.to_dict(), allow_nan=False)))
+        same = again.to_dict() == answer.to_dict()
+        faults = _faults_of_table(answer.effects)
+        return faults if same else [*faults, "another result after to_dict and from_dict"]
     if isinstance(answer, ps.EffectTable | ps.ExpectationTable):
         return _faults_of_table(answer)
     str(answer)
@@ -258,7 +263,10 @@ def _faults_of_table(table: ps.EffectTable | ps.ExpectationTable) -> list[str]:
         faults += [
             f"{row.name!r}, {row.what}: {key} is NaN"
             for key, value in values.items()
-            if isinstance(value, float) and math.isnan(value)
+            if isinstance(value, float)
+            and math.isnan(value)
+            # What has not settled has neither a size nor an interval.
+            and not (key in ("size", "estimate") and values["lower"] == -math.inf)
         ]
         if not 0.0 <= values.get("pvalue", 0.0) <= 1.0:
             faults.append(f"{row.name!r}, {row.what}: p = {values['pvalue']}")

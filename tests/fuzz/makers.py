@@ -168,6 +168,11 @@ def minus(x: Any) -> Any:
     return -x
 
 
+def half_square(x: Any) -> Any:
+    """The log-density of N(0, I), up to a constant."""
+    return -0.5 * (np.asarray(x) ** 2).sum(axis=-1)
+
+
 class Raised(Exception):
     """What a user's function raises; it may come through as it is."""
 
@@ -222,6 +227,8 @@ def _stored(kind: str) -> dict[str, Any]:
             return monitor(2).state_dict()
         if kind == "effects":
             return ps.effects(draws, -draws).to_dict()
+        if kind == "refinement":
+            return refinement().to_dict()
         if kind == "test":
             return ps.psd_test(draws, -draws, order=2, rng=1).to_dict()
         result = ps.check(draws, -draws, tolerance=0.1)
@@ -258,6 +265,13 @@ def result(pvalue: float = 0.5, **more: Any) -> ps.GofResult:
     """A result that was put together by hand."""
     values = {"statistic": 1.0, "alternative": "greater", "method": "fuzz", "dimension": 2}
     return ps.GofResult(**{**values, "pvalue": pvalue, **more})  # type: ignore[arg-type]
+
+
+@functools.cache
+def refinement() -> ps.Refinement:
+    """A refinement of draws that are too wide."""
+    draws = np.random.default_rng(5).standard_normal((80, 2)) * 1.5
+    return ps.refine(draws, log_density=half_square, scores=minus, transitions=2, starts=40)
 
 
 def place(name: str) -> Path:

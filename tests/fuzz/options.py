@@ -243,6 +243,20 @@ VALUES: dict[str, Values] = {
     "drop_first": Values(("0", "5"), (*_COUNT_EDGES, "100")),
     "functions": Values(_FUNCTIONS, _FUNCTION_EDGES),
     "model": Values(("None",), JUNK),
+    "logdensity": Values(("None",), JUNK),
+    "log_density": Values(
+        ("None", "half_square"),
+        ("stops", "faulty['wrong shape']", "faulty['NaN']", "faulty['text']", "minus"),
+    ),
+    "refine.scores": Values(
+        ("None", "minus"), ("stops", "faulty['wrong shape']", "faulty['NaN']", "half_square")
+    ),
+    "refine.functions": Values(
+        ("None", "{'half': half_square}", "{'first': lambda x: np.asarray(x)[:, 0]}"),
+        ("{'minus': minus}", "{'raises': stops}", "{1: minus}", "[minus]", "{}", "minus"),
+    ),
+    "transitions": _count("2", "3"),
+    "starts": Values(("20", "30"), (*_COUNT_EDGES, "1000")),
     "log_weights": Values(
         ("None", "rows((40,))", "rows((2, 40))"),
         (

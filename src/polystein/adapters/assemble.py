@@ -17,6 +17,7 @@ from polystein.data.sample import Sample, validated_array
 from polystein.data.sampler_statistics import known_statistics
 from polystein.data.selection import Selection
 from polystein.data.source import Facts
+from polystein.data.target import Target
 from polystein.errors import InputError, ScoreWarning
 from polystein.types import Array, FloatArray, Progress
 
@@ -45,28 +46,6 @@ def draws_array(draws: Array) -> Array:
             f"`draws` must have the shape (n, d) or (chain, draw, d); got {tuple(array.shape)}"
         )
     return array
-
-
-class LibraryFunction:
-    """A function of (n, d) draws that another library computes; it is lost in pickling.
-
-    Compiled functions and models often cannot be pickled. A sample that was pickled has None in
-    the place of this fact.
-    """
-
-    def __init__(self, function: Callable[[FloatArray], Any]) -> None:
-        self._function = function
-
-    def __call__(self, draws: Array) -> Any:
-        """The values at (n, d) draws."""
-        return self._function(np.atleast_2d(to_numpy(draws)))
-
-    def __reduce__(self) -> tuple[Callable[[], None], tuple[()]]:
-        return _lost, ()
-
-
-def _lost() -> None:
-    return None
 
 
 def blocks(rows: int, dimension: int) -> Iterator[slice]:
@@ -160,8 +139,7 @@ def assemble(
     selection: Selection,
     *,
     statistics: Mapping[str, Array] | None = None,
-    log_density: Callable[[FloatArray], Any] | None = None,
-    transform: Callable[[FloatArray], Mapping[str, Array]] | None = None,
+    target: Target | None = None,
     warnings: Sequence[str] = (),
 ) -> Sample:
     """The sample of draws whose rows are chosen already; coordinates are chosen here.
@@ -170,8 +148,7 @@ def assemble(
     """
     facts = Facts(
         sampler_statistics=known_statistics(statistics or {}),
-        log_density=None if log_density is None else LibraryFunction(log_density),
-        transform=None if transform is None else LibraryFunction(transform),
+        target=target,
         warnings=tuple(warnings),
     )
     sample = Sample(draws, scores, names=names, facts=facts)

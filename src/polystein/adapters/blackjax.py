@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from polystein._lib.arrays import to_numpy
 from polystein.adapters.assemble import assemble, single_precision_warnings
-from polystein.adapters.jax import X64, flat_rows, jax, tree_names
+from polystein.adapters.jax import (
+    X64,
+    flat_rows,
+    jax,
+    jax_target,
+    of_one_point,
+    tree_names,
+    unflatten,
+)
 from polystein.data.foreign import type_name
 from polystein.data.sample import MANY_CHAINS, Sample
 from polystein.data.selection import Selection
@@ -21,6 +29,7 @@ def from_blackjax(
     states: Any,
     info: Any = None,
     *,
+    logdensity: Callable[[Any], Any] | None = None,
     chain_axis: int | None = None,
     var_names: str | Sequence[str] | None = None,
     thin: int = 1,
@@ -35,6 +44,9 @@ def from_blackjax(
         two count chains and draws.
     info : a sampler's info, optional
         From the same steps, for divergences and energies.
+    logdensity : callable, optional
+        The log-density that the sampler was given. The sample then has a ``target``, which
+        `refine` needs.
     chain_axis : int, optional
         0 if states have the axes (chain, draw, ...), 1 if they have (draw, chain, ...), as a
         vectorised step in one loop gives them. It must be given if the shape does not tell.
@@ -75,13 +87,19 @@ def from_blackjax(
         chains = array[None] if axes == 1 else array.swapaxes(0, 1) if swapped else array
         return selection.rows(chains)
 
-    draws = kept(flat_rows(states.position, axes))
+    draws, names = kept(flat_rows(states.position, axes)), tree_names(states.position, axes)
+    target = None
+    if logdensity is not None:
+        point = unflatten(states.position, axes)
+        function = of_one_point(logdensity, point, draws.reshape(-1, draws.shape[-1]))
+        target = jax_target(function, draws, names)
     found = {name: getattr(info, name, None) for name in ("is_divergent", "energy")}
     return assemble(
         draws,
         kept(flat_rows(states.logdensity_grad, axes)),
-        tree_names(states.position, axes),
+        names,
         selection,
+        target=target,
         statistics={
             name: kept(to_numpy(values))
             for name, values in found.items()

@@ -20,6 +20,7 @@ from polystein.adapters.groups import POSTERIOR, opened
 from polystein.data.foreign import type_name
 from polystein.data.sample import Sample
 from polystein.data.selection import Selection
+from polystein.data.target import Target
 from polystein.errors import InputError
 from polystein.types import Array, FloatArray, Progress
 
@@ -59,7 +60,7 @@ def from_bridgestan(
     Returns
     -------
     Sample
-        With the model's log-density and its transform among its facts.
+        With the model as its ``target``.
 
     Examples
     --------
@@ -84,8 +85,27 @@ def from_bridgestan(
         scores if ordered else scores[0],
         stan_names(model.param_unc_names()),
         selection,
-        log_density=lambda points: np.array([model.log_density(point) for point in points]),
-        transform=lambda points: _constrained_values(model, points),
+        target=_target(model),
+    )
+
+
+def _target(model: Any) -> Target:
+    """The model's log-density and gradient, from row to row."""
+
+    def both(points: FloatArray) -> tuple[FloatArray, FloatArray]:
+        densities, scores = np.empty(len(points)), np.empty(points.shape)
+        for place, point in enumerate(points):
+            densities[place], scores[place] = model.log_density_gradient(point)
+        return densities, scores
+
+    names = tuple(stan_names(model.param_unc_names()))
+    return Target(
+        len(names),
+        lambda points: np.array([model.log_density(point) for point in points]),
+        both,
+        names,
+        lambda points: _constrained_values(model, points),
+        vectorised=False,
     )
 
 

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from polystein._lib.arrays import to_numpy
 from polystein._lib.imports import imported
 from polystein.adapters.assemble import (
     assemble,
     batched,
+    blocks,
     coordinate_labels,
     single_precision_warnings,
 )
 from polystein.data.sample import Sample
 from polystein.data.selection import Selection
+from polystein.data.target import Target
 from polystein.errors import InputError
 from polystein.types import Array, FloatArray, Progress
 
@@ -61,7 +64,7 @@ def from_jax(
     Returns
     -------
     Sample
-        With the log-density among its facts. Gradients are computed in blocks of draws, so that
+        With the log-density as its ``target``. Gradients are computed in blocks of draws, so that
         memory is bounded. Single precision is warned about.
 
     Examples
@@ -72,7 +75,7 @@ def from_jax(
     selection = Selection(var_names, thin, drop_first)
     axes = _sample_ndim(sample_ndim, draws)
     rows = selection.draws(flat_rows(draws, axes))
-    function = _of_one_point(logdensity, unflatten(draws, axes), rows.reshape(-1, rows.shape[-1]))
+    function = of_one_point(logdensity, unflatten(draws, axes), rows.reshape(-1, rows.shape[-1]))
     return differentiated(
         function,
         rows,
@@ -90,7 +93,8 @@ def differentiated(
     *,
     progress: Progress | None = None,
     scores: FloatArray | None = None,
-    **facts: Any,
+    statistics: Mapping[str, Array] | None = None,
+    transform: Callable[[FloatArray], Mapping[str, Array]] | None = None,
 ) -> Sample:
     """The sample of draws that are flat and kept, with gradients of a flat log-density.
 
@@ -100,20 +104,54 @@ def differentiated(
     if scores is None:
         gradient = jax().jit(jax().vmap(jax().grad(logdensity)))
         scores = batched(gradient, flat, progress).reshape(rows.shape)
-    values = jax().jit(jax().vmap(logdensity))
-
-    def log_density(points: FloatArray) -> FloatArray:
-        return batched(values, jax().numpy.asarray(points, dtype=rows.dtype))
-
     return assemble(
         rows,
         scores,
         names,
         selection,
-        log_density=log_density,
+        statistics=statistics,
+        target=jax_target(logdensity, rows, names, transform),
         warnings=single_precision_warnings(rows.dtype, "JAX's draws and gradients", X64),
-        **facts,
     )
+
+
+def jax_target(
+    logdensity: Callable[[Array], Array],
+    rows: Array,
+    names: Sequence[str] | None,
+    transform: Callable[[FloatArray], Mapping[str, Array]] | None = None,
+) -> Target:
+    """The target of a log-density of one flat point, in the precision of the draws.
+
+    JAX compiles a function anew for every number of rows, so that blocks are filled up to a power
+    of two with copies of their first row.
+    """
+    values = jax().jit(jax().vmap(logdensity))
+    gradients = jax().jit(jax().vmap(jax().value_and_grad(logdensity)))
+
+    def filled(points: FloatArray) -> tuple[int, Array]:
+        count = len(points)
+        missing = (1 << (count - 1).bit_length()) - count
+        whole = np.concatenate([points, np.broadcast_to(points[0], (missing, points.shape[1]))])
+        return count, jax().numpy.asarray(whole, dtype=rows.dtype)
+
+    def density(points: FloatArray) -> FloatArray:
+        parts = []
+        for part in blocks(*points.shape):
+            count, whole = filled(points[part])
+            parts.append(to_numpy(values(whole))[:count])
+        return np.concatenate(parts)
+
+    def both(points: FloatArray) -> tuple[FloatArray, FloatArray]:
+        parts = []
+        for part in blocks(*points.shape):
+            count, whole = filled(points[part])
+            parts.append([to_numpy(one)[:count] for one in gradients(whole)])
+        densities, scores = zip(*parts, strict=True)
+        return np.concatenate(densities), np.concatenate(scores)
+
+    labels = None if names is None else tuple(names)
+    return Target(int(rows.shape[-1]), density, both, labels, transform)
 
 
 def _sample_ndim(given: int | None, draws: Any) -> int:
@@ -129,7 +167,7 @@ def _sample_ndim(given: int | None, draws: Any) -> int:
     return axes
 
 
-def _of_one_point(
+def of_one_point(
     logdensity: Callable[[Any], Any], point: Callable[[Array], Any], rows: Array
 ) -> Callable[[Array], Array]:
     """The log-density of one flat point, which also a batched function gives."""

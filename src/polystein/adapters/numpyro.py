@@ -41,7 +41,7 @@ def from_numpyro(
     Returns
     -------
     Sample
-        With the model's log-density, its transforms and the sampler's statistics among its facts.
+        With the model as its ``target``, and the sampler's statistics among its facts.
         The coordinates are sorted by the names of the sites, as NumPyro does it. Draws of the
         warm-up are not included.
 

@@ -30,6 +30,7 @@ from polystein.adapters.groups import (
 from polystein.data.foreign import type_name
 from polystein.data.sample import Sample
 from polystein.data.selection import Selection
+from polystein.data.target import Target
 from polystein.errors import InputError
 from polystein.types import Array, FloatArray, Progress
 
@@ -71,7 +72,7 @@ def from_pymc(
     Returns
     -------
     Sample
-        With the model's log-density, its transforms and the sampler's statistics among its facts.
+        With the model as its ``target``, and the sampler's statistics among its facts.
         Draws of the warm-up are not included.
 
     Examples
@@ -100,9 +101,32 @@ def from_pymc(
         names,
         selection,
         statistics=statistics,
-        log_density=lambda rows: np.array([float(function(row)[0]) for row in rows]),
-        transform=_Constrained(plain, {name: array.shape[2:] for name, array in values.items()}),
+        target=_target(plain, function, names, values),
         warnings=notes,
+    )
+
+
+def _target(
+    model: Any,
+    function: LogDensityGradient,
+    names: Sequence[str],
+    values: Mapping[str, Array],
+) -> Target:
+    """The model's log-density and gradient, from row to row of its compiled function."""
+
+    def both(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
+        densities, scores = np.empty(len(rows)), np.empty(rows.shape)
+        for place, row in enumerate(rows):
+            densities[place], scores[place] = function(row)
+        return densities, scores
+
+    return Target(
+        len(names),
+        lambda rows: both(rows)[0],
+        both,
+        tuple(names),
+        _Constrained(model, {name: array.shape[2:] for name, array in values.items()}),
+        vectorised=False,
     )
 
 

@@ -12,6 +12,7 @@ from polystein.adapters.assemble import assemble, draws_array
 from polystein.data.foreign import type_name
 from polystein.data.sample import Sample
 from polystein.data.selection import Selection
+from polystein.data.target import Target
 from polystein.errors import InputError
 from polystein.types import Array, FloatArray
 
@@ -42,7 +43,7 @@ def from_scipy(
     Returns
     -------
     Sample
-        With the log-density among its facts. Scores of a one-dimensional distribution other than
+        With the distribution as its ``target``. Scores of a one-dimensional distribution other than
         the normal and Student's t are derivatives of ``logpdf``, to about nine digits.
 
     Examples
@@ -59,7 +60,9 @@ def from_scipy(
     rows = kept.reshape(-1, kept.shape[-1])
     score, log_density = _functions(distribution, rows.shape[1])
     scores = score(rows).reshape(kept.shape)
-    return assemble(kept, scores, names, selection, log_density=log_density)
+    labels = None if names is None else tuple(names)
+    target = Target.of_functions(rows.shape[1], log_density, score, labels)
+    return assemble(kept, scores, names, selection, target=target)
 
 
 def _functions(

@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from polystein._lib.arrays import library, to_numpy
 from polystein._lib.imports import imported
 from polystein.adapters.assemble import (
     assemble,
     batched,
+    blocks,
     draws_array,
     single_precision_warnings,
 )
 from polystein.data.sample import Sample
 from polystein.data.selection import Selection
+from polystein.data.target import Target
 from polystein.errors import InputError
 from polystein.types import Array, FloatArray, Progress
 
@@ -49,7 +53,7 @@ def from_torch(
     Returns
     -------
     Sample
-        With the log-density among its facts. Gradients are computed in blocks of draws, so that
+        With the log-density as its ``target``. Gradients are computed in blocks of draws, so that
         memory is bounded. Single precision is warned about.
 
     Notes
@@ -68,38 +72,77 @@ def from_torch(
     tensor = array.detach() if library(array) == "torch" else torch.as_tensor(to_numpy(array))
     rows = selection.draws(tensor if tensor.dtype.is_floating_point else tensor.double())
     flat = rows.reshape(-1, rows.shape[-1])
-    values = _values(torch, log_prob, flat)
-    scores = batched(_gradient(torch, log_prob, values, flat), flat, progress)
-
-    def log_density(points: FloatArray) -> FloatArray:
-        with torch.no_grad():
-            return batched(values, torch.as_tensor(points, dtype=rows.dtype, device=rows.device))
-
+    values, gradient = _functions(torch, log_prob, flat)
+    scores = batched(lambda part: gradient(part)[1], flat, progress)
     remedy = "Pass draws and parameters in `torch.float64`."
     return assemble(
         rows,
         scores.reshape(rows.shape),
         names,
         selection,
-        log_density=log_density,
+        target=_target(torch, values, gradient, flat, names),
         warnings=single_precision_warnings(rows.dtype, "PyTorch's gradients", remedy),
     )
 
 
-def _values(torch: Any, log_prob: Callable[[Any], Any], flat: Any) -> Callable[[Any], Any]:
-    """The log-density of (n, d) points, whichever of the two kinds of function was given."""
+def _target(
+    torch: Any,
+    values: Callable[[Any], Any],
+    gradient: Callable[[Any], tuple[Any, Any]],
+    flat: Any,
+    names: Sequence[str] | None,
+) -> Target:
+    """The log-density in the precision and on the device of the draws, block by block."""
+
+    def tensor(points: FloatArray) -> Any:
+        return torch.as_tensor(points, dtype=flat.dtype, device=flat.device)
+
+    def density(points: FloatArray) -> FloatArray:
+        with torch.no_grad():
+            return batched(values, tensor(points))
+
+    def both(points: FloatArray) -> tuple[FloatArray, FloatArray]:
+        parts = [gradient(tensor(points[part])) for part in blocks(*points.shape)]
+        densities, scores = (
+            np.concatenate([to_numpy(one) for one in each]) for each in zip(*parts, strict=True)
+        )
+        return densities, scores
+
+    return Target(int(flat.shape[1]), density, both, None if names is None else tuple(names))
+
+
+def _functions(
+    torch: Any, log_prob: Callable[[Any], Any], flat: Any
+) -> tuple[Callable[[Any], Any], Callable[[Any], tuple[Any, Any]]]:
+    """The log-density of (n, d) points, and beside it the gradients.
+
+    A function of one point is vectorised if that works. Otherwise gradients go through the sum of
+    the values, which gives every point its own.
+    """
     if _shape(log_prob, flat[0]) == ():
+        values = torch.func.vmap(log_prob)
+        vectorised = torch.func.vmap(torch.func.grad_and_value(log_prob))
+        try:
+            vectorised(flat[:2])
+        except (RuntimeError, ValueError, TypeError):
+            values = lambda rows: torch.stack([log_prob(row) for row in rows])  # noqa: E731
+        else:
+            return values, lambda rows: tuple(one.detach() for one in reversed(vectorised(rows)))
+    elif _shape(log_prob, flat[:2]) == (len(flat[:2]),):
+        values = log_prob
+    else:
+        raise InputError(
+            "`log_prob` must give one number for a point of shape (d,), or n for (n, d); got the "
+            f"shapes {_shape(log_prob, flat[0])} and {_shape(log_prob, flat[:2])}"
+        )
 
-        def of_rows(rows: Any) -> Any:
-            return torch.stack([log_prob(row) for row in rows])
+    def through_the_sum(rows: Any) -> tuple[Any, Any]:
+        points = rows.clone().requires_grad_()
+        found = values(points)
+        (gradients,) = torch.autograd.grad(found.sum(), points, allow_unused=True)
+        return found.detach(), torch.zeros_like(points) if gradients is None else gradients
 
-        return of_rows
-    if _shape(log_prob, flat[:2]) == (len(flat[:2]),):
-        return log_prob
-    raise InputError(
-        "`log_prob` must give one number for a point of shape (d,), or n for (n, d); got the "
-        f"shapes {_shape(log_prob, flat[0])} and {_shape(log_prob, flat[:2])}"
-    )
+    return values, through_the_sum
 
 
 def _shape(log_prob: Callable[[Any], Any], points: Any) -> tuple[int, ...] | None:
@@ -109,25 +152,3 @@ def _shape(log_prob: Callable[[Any], Any], points: Any) -> tuple[int, ...] | Non
     except (TypeError, ValueError, IndexError, RuntimeError):
         return None
     return tuple(found.shape) if hasattr(found, "shape") else None
-
-
-def _gradient(
-    torch: Any, log_prob: Callable[[Any], Any], values: Callable[[Any], Any], flat: Any
-) -> Callable[[Any], Any]:
-    """Gradients of (n, d) points: vectorised if that works, else through the sum of the values."""
-    if values is not log_prob:
-        vectorised = torch.func.vmap(torch.func.grad(log_prob))
-        try:
-            vectorised(flat[:2])
-        except (RuntimeError, ValueError, TypeError):
-            pass
-        else:
-            return lambda rows: vectorised(rows).detach()
-
-    def through_the_sum(rows: Any) -> Any:
-        points = rows.clone().requires_grad_()
-        total = values(points).sum()
-        (found,) = torch.autograd.grad(total, points, allow_unused=True)
-        return torch.zeros_like(points) if found is None else found
-
-    return through_the_sum

@@ -15,6 +15,7 @@ from rich.table import Table
 import polystein
 from polystein._lib.files import writing
 from polystein.cli.inputs import Input
+from polystein.cli.refine import run_refine
 from polystein.cli.reproduce import run_reproduce
 from polystein.cli.session import (
     EXIT_CODES,
@@ -254,6 +255,7 @@ def run_demo(
         print(f"Plot: {printable(str(plot))}")
 
 
+app.command("refine", epilog=EXIT_CODES)(run_refine)
 app.command("reproduce")(run_reproduce)
 
 

@@ -117,14 +117,17 @@ def _holds_draws(path: Path) -> bool:
         return False
 
 
-def score_function(target: str) -> Callable[[Any], Any]:
-    """The function ``module:function`` of the user, found also in the current directory."""
+def score_function(target: str, gives: str = "scores") -> Callable[[Any], Any]:
+    """The function ``module:function`` of the user, found also in the current directory.
+
+    ``gives`` says what it is expected to return.
+    """
     module, colon, name = target.partition(":")
     if not (colon and module and name):
         raise InputError(f"`--target` must be module:function; got {target!r}")
     if "" not in sys.path:
         sys.path.insert(0, "")
-    with _own_code(target, "module"):
+    with _own_code(target, "module", gives):
         try:
             found: Any = importlib.import_module(module.removesuffix(".py"))
         except ModuleNotFoundError as error:
@@ -133,19 +136,19 @@ def score_function(target: str) -> Callable[[Any], Any]:
             found = getattr(found, part, None)
     if not callable(found):
         raise InputError(
-            f"`--target` must name a function of (n, d) draws that returns their scores; got "
+            f"`--target` must name a function of (n, d) draws that returns their {gives}; got "
             f"{target!r}, which is {'missing' if found is None else type(found).__name__}"
         )
 
     def score(draws: Any) -> Any:
-        with _own_code(target, "score function"):
+        with _own_code(target, f"{gives.removesuffix('s')} function", gives):
             return found(draws)
 
     return score
 
 
 @contextmanager
-def _own_code(target: str, part: str) -> Iterator[None]:
+def _own_code(target: str, part: str, gives: str) -> Iterator[None]:
     """Turn errors of the user's code into errors of the input; not Ctrl-C or lack of memory."""
     try:
         yield
@@ -158,6 +161,6 @@ def _own_code(target: str, part: str) -> Iterator[None]:
         ) from stop
     except Exception as error:
         raise InputError(
-            f"`--target` must be a function of (n, d) draws that returns their scores; the {part} "
+            f"`--target` must be a function of (n, d) draws that returns their {gives}; the {part} "
             f"of {target} raised {type(error).__name__}: {error}"
         ) from error

@@ -36,6 +36,7 @@ from polystein.data.source import (
     is_source,
     validated_facts,
 )
+from polystein.data.target import Target
 from polystein.errors import DependenceWarning, InputError
 from polystein.types import Array, FloatArray, ScoreFunction
 
@@ -106,6 +107,10 @@ class Sample(Source):
         self.draws = validated_array(draws, "draws")
         shape = _validated_shape(self.draws)
         self.facts = _with_swapped_axes(validated_facts(facts, shape), shape)
+        target, of_rows = self.facts.target, callable(scores) and not is_array(scores)
+        # A score function takes arrays of the draws' own library, and that of a target NumPy's.
+        if target is not None and of_rows and library(self.draws) == "numpy":
+            self.facts = replace(self.facts, target=target.with_score(scores))
         self.scores = _validated_scores(scores, self.draws, shape)
         #: Whether both are arrays of NumPy in double precision, which need no conversion.
         arrays = type(self.draws) is type(self.scores) is np.ndarray
@@ -187,6 +192,15 @@ class Sample(Source):
         Sample(4 chains of 100 draws, d=2)
         """
         return Sample(**selected_parts(self, Selection(var_names, thin, drop_first)))
+
+    @property
+    def target(self) -> Target | None:
+        """The target's log-density, and its score if that is known; None if neither is.
+
+        It is lost when the sample is pickled and when some of its coordinates are selected.
+        """
+        target = self.facts.target
+        return None if target is None or target.density is None else target
 
     def __repr__(self) -> str:
         return f"Sample({self.layout}{', weighted' if self.weighted else ''})"

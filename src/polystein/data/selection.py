@@ -88,7 +88,7 @@ def selected_parts(sample: Any, selection: Selection) -> dict[str, Any]:
         raise InputError(f"`drop_first` must leave draws; got {selection.drop_first} of {shortest}")
     rows = (slice(None),) * (len(sample.draws.shape) - 2) + (selection.stride,)
     if len(columns) < len(names):
-        facts = replace(facts, log_density=None, transform=None)
+        facts = replace(facts, target=None)
     statistics = {
         name: np.atleast_2d(to_numpy(values))[:, selection.stride]
         for name, values in facts.sampler_statistics.items()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from polystein._lib.arrays import holds_real_numbers, is_array, to_numpy
 from polystein._lib.notes import shown_name
+from polystein.data.target import Target
 from polystein.errors import InputError
 from polystein.types import Array, FloatArray
 
@@ -145,41 +146,57 @@ class Facts:
 
     #: Statistics that the sampler kept, each of shape (chain, draw): "diverging", ...
     sampler_statistics: Mapping[str, Array] = field(default_factory=dict)
-    #: The log-density at (n, d) draws, up to a constant.
-    log_density: Callable[[Array], Array] | None = None
-    #: From (n, d) unconstrained draws to the values of the model's own parameters.
-    transform: Callable[[Array], Mapping[str, Array]] | None = None
+    #: What the draws are meant to come from, as far as it can be evaluated; lost in pickling.
+    target: Target | None = None
     #: Messages of warnings that were emitted when the draws came in.
     warnings: tuple[str, ...] = ()
+
+    @property
+    def log_density(self) -> Callable[[Array], Array] | None:
+        """The log-density at (n, d) draws, up to a constant, as it was given."""
+        return None if self.target is None else self.target.density
+
+    @property
+    def transform(self) -> Callable[[Array], Mapping[str, Array]] | None:
+        """From (n, d) unconstrained draws to the values of the model's own parameters."""
+        return None if self.target is None else self.target.transform
+
+
+#: What a mapping of facts may hold. The functions become a `Target`.
+_FACTS = ("sampler_statistics", "log_density", "transform", "warnings")
 
 
 def validated_facts(facts: Mapping[str, Any] | Facts | None, shape: tuple[int, ...]) -> Facts:
     """Facts about draws of this shape, or an error that names the one at fault."""
     if facts is None or isinstance(facts, Facts):
         return facts or Facts()
-    known = [one.name for one in fields(Facts)]
+    known = list(_FACTS)
     if not isinstance(facts, Mapping) or not set(facts) <= set(known):
         got = sorted(map(str, facts)) if isinstance(facts, Mapping) else repr(facts)
         raise InputError(f"`facts` must be a mapping with keys among {known}; got {got}")
-    made = Facts(**facts)
-    words: object = made.warnings
+    words: object = facts.get("warnings", ())
     listed = isinstance(words, Sequence) and not isinstance(words, str)
-    if not listed or not all(isinstance(word, str) for word in made.warnings):
+    if not listed or not all(isinstance(word, str) for word in facts.get("warnings", ())):
         raise InputError(f"`facts['warnings']` must be a sequence of strings; got {words!r}")
-    if not isinstance(made.sampler_statistics, Mapping):
+    statistics = facts.get("sampler_statistics", {})
+    if not isinstance(statistics, Mapping):
         raise InputError(
             "`facts['sampler_statistics']` must be a mapping from names to arrays; got "
-            f"{made.sampler_statistics!r}"
+            f"{statistics!r}"
         )
-    for name, array in made.sampler_statistics.items():
+    for name, array in statistics.items():
         _require_statistic(name, array, shape[:-1])
-    for name in ("log_density", "transform"):
-        function = getattr(made, name)
+    functions = {name: facts.get(name) for name in ("log_density", "transform")}
+    for name, function in functions.items():
         if function is not None and not callable(function):
             raise InputError(
                 f"`facts[{name!r}]` must be a function of (n, d) draws; got {function!r}"
             )
-    return replace(made, warnings=tuple(made.warnings))
+    density, transform = functions.values()
+    target = None
+    if density is not None or transform is not None:
+        target = Target(shape[-1], density, transform=transform)
+    return Facts(statistics, target, tuple(facts.get("warnings", ())))
 
 
 def _require_statistic(name: str, value: Array, rows: tuple[int, ...]) -> None:

@@ -170,7 +170,9 @@ def _finite(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _unbounded(values: Mapping[str, Any]) -> dict[str, Any]:
-    """None as what it stood for: the bounds of an interval without bounds."""
+    """None as what it stood for: the bounds of an interval without bounds, an unknown size."""
     missing = {"lower": -math.inf, "upper": math.inf, "error": math.inf, "df": math.inf}
+    if values["lower"] is None and values["upper"] is None:
+        missing |= {"size": math.nan, "estimate": math.nan}
     found = {key: missing.get(key) if value is None else value for key, value in values.items()}
     return {**found, "direction": listed(values.get("direction", ()), "direction")}

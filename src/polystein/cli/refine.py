@@ -1,0 +1,103 @@
+"""The command ``polystein refine``: move draws by the target's own log-density, and compare."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+import polystein
+from polystein.adapters.file import from_file
+from polystein.cli.inputs import score_function
+from polystein.cli.session import (
+    Debug,
+    ExitCode,
+    Seed,
+    progress_bar,
+    require_other_output,
+    session,
+)
+from polystein.errors import InputError
+from polystein.explain.tolerance import checked_tolerance
+from polystein.report.refinement import render_refinement
+from polystein.results.result import DEFAULT_LEVEL
+from polystein.types import FloatArray
+
+#: What the user's function returns.
+GIVES = "log-density"
+
+
+def run_refine(
+    draws: Annotated[
+        Path, typer.Argument(help="Draws on the unconstrained scale, as for check; no scores.")
+    ],
+    target: Annotated[
+        str,
+        typer.Option(
+            help="module:function, from (n, d) draws to n log-densities, or to a pair of them and "
+            "(n, d) scores."
+        ),
+    ],
+    thin: Annotated[int, typer.Option(help="Keep every THIN-th draw.")] = 1,
+    drop_first: Annotated[
+        int, typer.Option(help="Drop this many draws at the start of each chain.")
+    ] = 0,
+    transitions: Annotated[int, typer.Option(help="Transitions to begin with.")] = 20,
+    starts: Annotated[int, typer.Option(help="Draws that are moved, at most.")] = 1000,
+    tolerance: Annotated[
+        float | None,
+        typer.Option(help="How far off the draws may be: means by sds, sds by this fraction."),
+    ] = None,
+    alpha: Annotated[float, typer.Option(help="Level of the test.")] = DEFAULT_LEVEL,
+    seed: Seed = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
+    debug: Debug = False,
+) -> None:
+    """Move draws by steps that leave the target invariant, and say what changed."""
+    with session(debug):
+        if not 0.0 < alpha < 1.0:
+            raise InputError(f"`--alpha` must be a level strictly between 0 and 1; got {alpha:g}")
+        checked_tolerance(tolerance, "--tolerance")
+        require_other_output([draws])
+        found = score_function(target, GIVES)
+        sample = from_file(
+            draws, lambda rows: np.zeros(rows.shape), thin=thin, drop_first=drop_first
+        )
+        paired = isinstance(found(np.array(sample.read(0, 0, 1).draws)), tuple | list)
+        with progress_bar("Refining") as progress:
+            refined = polystein.refine(
+                sample,
+                log_density=_part(found, 0) if paired else found,
+                scores=_part(found, 1) if paired else None,
+                transitions=transitions,
+                starts=starts,
+                tolerance=tolerance,
+                rng=seed,
+                progress=progress,
+            )
+        verdict = refined.verdict_at(alpha)
+        if as_json:
+            values = {**refined.to_dict(), "verdict": verdict, "alpha": alpha, "seed": seed}
+            values["polystein_version"] = polystein.__version__
+            print(json.dumps(values, indent=2, allow_nan=False), flush=True)
+        else:
+            print(render_refinement(refined, alpha), flush=True)
+        raise typer.Exit(int(ExitCode.of(verdict, refined.tolerance)))
+
+
+def _part(function: Any, place: int) -> Any:
+    """One of the two answers of a function."""
+
+    def part(rows: FloatArray) -> Any:
+        answer = function(rows)
+        if not isinstance(answer, tuple | list) or len(answer) != 2:
+            raise InputError(
+                "`--target` must return log-densities, or a pair of log-densities and scores; got "
+                f"a {type(answer).__name__}"
+            )
+        return answer[place]
+
+    return part

@@ -1,0 +1,168 @@
+"""The target itself: its log-density and score at any rows, where they are known."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from polystein._lib.arrays import holds_real_numbers, is_array, to_numpy
+from polystein.errors import InputError
+from polystein.types import Array, FloatArray, ScoreFunction
+
+#: Rows at which a score is compared with differences of the log-density.
+_COMPARED = 8
+#: Step of these differences, in standard deviations of the draws.
+_STEP = 1e-4
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """A log-density, up to a constant, on the unconstrained space of the draws.
+
+    The functions take (n, d) rows. `log_density` and `log_density_and_score` call them with
+    NumPy arrays in double precision, give the same, and check what comes back. A target is lost
+    in pickling, since compiled functions and models often cannot be pickled: what is unpickled
+    has None in its place.
+
+    Attributes
+    ----------
+    dimension : int
+        Number d of coordinates.
+    density : callable or None
+        The log-density of each row. None if only the transform is known.
+    density_and_score : callable or None
+        The log-density and its gradient at each row, if there are gradients.
+    names : tuple of str or None
+        One name for each coordinate.
+    transform : callable or None
+        From unconstrained rows to a mapping of the model's own parameters.
+    vectorised : bool
+        Whether the functions work on all rows at once. Otherwise they go from row to row.
+    """
+
+    dimension: int
+    density: Callable[[FloatArray], Array] | None
+    density_and_score: Callable[[FloatArray], tuple[Array, Array]] | None = None
+    names: tuple[str, ...] | None = None
+    transform: Callable[[FloatArray], Mapping[str, Array]] | None = None
+    vectorised: bool = True
+
+    @classmethod
+    def of_functions(
+        cls,
+        dimension: int,
+        density: Callable[[FloatArray], Array],
+        score: ScoreFunction | None,
+        names: tuple[str, ...] | None = None,
+        transform: Callable[[FloatArray], Mapping[str, Array]] | None = None,
+    ) -> Target:
+        """The target of a pair of functions, the second of which may be missing."""
+        both = None
+        if score is not None:
+            known: ScoreFunction = score
+
+            def both(rows: FloatArray) -> tuple[Array, Array]:
+                return density(rows), known(rows)
+
+        return cls(dimension, density, both, names, transform)
+
+    @property
+    def has_score(self) -> bool:
+        """Whether gradients of the log-density are known."""
+        return self.density_and_score is not None
+
+    def with_score(self, score: ScoreFunction) -> Target:
+        """The target with a score function beside its log-density; itself if it has a score."""
+        if self.has_score or self.density is None:
+            return self
+        both = Target.of_functions(self.dimension, self.density, score)
+        return replace(self, density_and_score=both.density_and_score)
+
+    def log_density(self, rows: Array) -> FloatArray:
+        """The log-density at (n, d) rows, n numbers."""
+        if self.density is None:
+            raise InputError("`target` must know its log-density; it has a transform alone")
+        given = self._rows(rows)
+        return _numbers(self.density(given.copy()), given.shape[:1], "log_density")
+
+    def log_density_and_score(self, rows: Array) -> tuple[FloatArray, FloatArray]:
+        """The log-density at (n, d) rows and its gradients, of the shapes (n,) and (n, d)."""
+        if self.density_and_score is None:
+            raise InputError("`target` must know its score; it has a log-density alone")
+        given = self._rows(rows)
+        values, scores = self.density_and_score(given.copy())
+        return (
+            _numbers(values, given.shape[:1], "log_density"),
+            _numbers(scores, given.shape, "scores"),
+        )
+
+    def _rows(self, rows: Array) -> FloatArray:
+        given = np.atleast_2d(to_numpy(rows))
+        if given.ndim != 2 or given.shape[1] != self.dimension:
+            raise InputError(
+                f"`rows` must have the shape (n, {self.dimension}); got {np.shape(rows)}"
+            )
+        return given
+
+    def __reduce__(self) -> tuple[Callable[[], None], tuple[()]]:
+        return _lost, ()
+
+
+def _lost() -> None:
+    return None
+
+
+def _numbers(found: Array, shape: tuple[int, ...], function: str) -> FloatArray:
+    """What a function gave in double precision; NaN and infinity are left to the caller."""
+    array = found if is_array(found) else np.asarray(found)
+    if not holds_real_numbers(array) or math.prod(array.shape) != math.prod(shape):
+        what = "a real number" if len(shape) == 1 else "a gradient"
+        raise InputError(
+            f"`{function}` must return {what} for each of (n, d) draws, an array of shape {shape} "
+            f"here; got dtype {array.dtype} of shape {tuple(array.shape)}"
+        )
+    return to_numpy(array).reshape(shape)
+
+
+def require_matching_score(target: Target, rows: FloatArray, rng: np.random.Generator) -> None:
+    """Raise an error if the score is not the gradient of the log-density.
+
+    Both are compared along one random direction at a few rows, by central differences at two
+    steps, whose difference says how exact they are. Most of these rows have to contradict.
+    """
+    at = rows[np.linspace(0, len(rows) - 1, min(_COMPARED, len(rows))).astype(int)]
+    along = rng.standard_normal(at.shape) * rows.std(axis=0)
+    _, scores = target.log_density_and_score(at)
+    with np.errstate(all="ignore"):
+        estimates = []
+        for step in (_STEP, 2.0 * _STEP):
+            ends = target.log_density(np.concatenate([at + step * along, at - step * along]))
+            estimates.append((ends[: len(at)] - ends[len(at) :]) / (2.0 * step))
+        expected, given = estimates[0], np.einsum("ij,ij->i", scores, along)
+        noise = np.abs(estimates[0] - estimates[1])
+        wrong = np.abs(given - expected) > 1e-3 * (1.0 + np.abs(expected)) + 10.0 * noise
+    if wrong.sum() * 2 <= len(at):
+        return
+    first = int(np.argmax(wrong))
+    sign = " Their sign is wrong." if np.allclose(given, -expected, rtol=1e-2) else ""
+    raise InputError(
+        "`scores` must be the gradient of `log_density`; along a random direction at one of the "
+        f"draws the scores give {given[first]:.4g}, and differences of the log-density "
+        f"{expected[first]:.4g}.{sign} Are both of the same model, data and parametrisation "
+        "(Jacobian)?"
+    )
+
+
+def scores_by_differences(target: Target, rows: FloatArray) -> FloatArray:
+    """Central differences of the log-density at (n, d) rows, coordinate by coordinate."""
+    steps = _STEP * np.where(rows.std(axis=0) > 0.0, rows.std(axis=0), 1.0)
+    scores = np.empty(rows.shape)
+    for column, step in enumerate(steps):
+        move = np.zeros(rows.shape[1])
+        move[column] = step
+        ends = target.log_density(rows + move), target.log_density(rows - move)
+        scores[:, column] = (ends[0] - ends[1]) / (2.0 * step)
+    return scores

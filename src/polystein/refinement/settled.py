@@ -1,0 +1,95 @@
+"""Have the runs forgotten where they were? Only then are sizes told."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import rankdata
+
+from polystein.refinement.kernels import LOST_ENERGY, Moves
+from polystein.types import FloatArray
+
+#: Largest rank correlation between the middle and the end of a run, of coordinates and of their
+#: distances from the median; or this many of its standard errors, which are large for few rows.
+MOST_CORRELATED, MOST_ERRORS = 0.15, 3.0
+#: Largest change of a mean, in sds, and of a log sd between the middle and the end; or this many
+#: times 1/sqrt(rows). A few rows that come in from far away change no rank correlation.
+MOST_DRIFT, DRIFT_NOISE = 0.15, 4.7
+#: Largest part of the trajectories that lose more than 100 in energy.
+MOST_LOST = 0.01
+#: Largest part of the rows that never moved.
+MOST_UNMOVED = 0.02
+
+
+class Settled(NamedTuple):
+    """What the rule looks at; funnels look mixed to the correlations alone."""
+
+    correlations: FloatArray
+    drifts: FloatArray
+    lost: float
+    unmoved: float
+    rows: int
+
+    @property
+    def moving(self) -> NDArray[np.bool_]:
+        """Which coordinates have not settled."""
+        root = float(np.sqrt(self.rows))
+        correlated = self.correlations > max(MOST_CORRELATED, MOST_ERRORS / root)
+        return np.asarray(correlated | (self.drifts > max(MOST_DRIFT, DRIFT_NOISE / root)))
+
+    @property
+    def all(self) -> bool:
+        """Whether the whole model has settled."""
+        few = self.lost < MOST_LOST and self.unmoved < MOST_UNMOVED
+        return few and not self.moving.any()
+
+
+def settled(
+    middle: FloatArray, end: FloatArray, moves: Sequence[Moves], *, trajectories: bool
+) -> Settled:
+    """Judge a run by its rows in the middle and at the end, and by all of its proposals.
+
+    Energy is conserved along trajectories alone: what random walks lose of it says nothing.
+    """
+    lost = 0.0
+    if trajectories:
+        losses = np.concatenate([made.loss[made.kind == 0] for made in moves])
+        lost = float(np.mean(losses > LOST_ENERGY))
+    moved = np.any([made.accepted for made in moves], axis=0)
+    unmoved = float(np.mean(~moved))
+    return Settled(rank_correlations(middle, end), drifts(middle, end), lost, unmoved, len(end))
+
+
+def drifts(middle: FloatArray, end: FloatArray) -> FloatArray:
+    """How far the mean of each coordinate, in sds, or its log sd changed; the larger of the two."""
+    spreads = [np.where(rows.std(axis=0) > 0.0, rows.std(axis=0), 1.0) for rows in (middle, end)]
+    means = np.abs(middle.mean(axis=0) - end.mean(axis=0)) / spreads[1]
+    return np.asarray(np.maximum(means, np.abs(np.log(spreads[0] / spreads[1]))))
+
+
+def rank_correlations(first: FloatArray, second: FloatArray) -> FloatArray:
+    """Spearman's correlation of each coordinate or that of its distance from the median.
+
+    The larger of the two is taken.
+    """
+    plain = _correlations(rankdata(first, axis=0), rankdata(second, axis=0))
+    distances = [np.abs(rows - np.median(rows, axis=0)) for rows in (first, second)]
+    folded = _correlations(*(rankdata(one, axis=0) for one in distances))
+    return np.maximum(plain, folded)
+
+
+def largest_rank_correlation(first: FloatArray, second: FloatArray) -> float:
+    """The largest over all coordinates."""
+    return float(rank_correlations(first, second).max())
+
+
+def _correlations(first: FloatArray, second: FloatArray) -> FloatArray:
+    """Pearson's correlation of each column with its partner; 1 where one is constant."""
+    first, second = first - first.mean(axis=0), second - second.mean(axis=0)
+    scale = np.sqrt((first**2).sum(axis=0) * (second**2).sum(axis=0))
+    products = (first * second).sum(axis=0)
+    found: FloatArray = np.divide(products, scale, out=np.ones_like(scale), where=scale > 0.0)
+    return found

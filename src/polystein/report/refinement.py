@@ -1,0 +1,52 @@
+"""A refinement as plain text."""
+
+from __future__ import annotations
+
+from polystein._lib.notes import first_of
+from polystein.report.text import p_words
+from polystein.results.refinement import Refinement
+from polystein.results.result import DEFAULT_LEVEL
+
+#: Sentences on effects that are shown; the others are in `effects`.
+MOST_SENTENCES = 8
+_VERDICTS = {
+    "rejected": "evidence against the draws",
+    "not rejected": "no evidence against the draws",
+    "inconclusive": "inconclusive",
+}
+
+
+def render_refinement(result: Refinement, alpha: float = DEFAULT_LEVEL) -> str:
+    """One screen: verdict, what moved, tolerance, how it was found."""
+    verdict = result.verdict_at(alpha)
+    lines = [f"Refinement: {_VERDICTS[verdict]} ({p_words(result.pvalue)})"]
+    facts: list[tuple[str, str]] = []
+    if verdict == "rejected":
+        facts.append(("Most", f"{result.leading} changed most (t = {result.statistic:.1f})"))
+    facts += [("Open", reason) for reason in result.reasons if verdict != "rejected"]
+    found = result.effects.found
+    for place, row in enumerate(found[:MOST_SENTENCES]):
+        facts.append(("Found" if place == 0 else "", row.sentence))
+    if len(found) > MOST_SENTENCES:
+        facts.append(("", f"... and {len(found) - MOST_SENTENCES} more in `effects`"))
+    if result.settled:
+        facts.append(("Settled", "yes: sizes are those of the draws beside the moved draws"))
+    else:
+        names = first_of([f"`{name}`" for name in result.still_moving], 4)
+        moving = f"; still moving: {names}" if names else ""
+        facts.append(("Settled", f"no: sizes and signs are not told{moving}"))
+    if result.tolerance is not None:
+        facts.append(("Tolerance", f"{result.tolerance}: {result.tolerance_reason}"))
+    groups = f", {result.groups} separate groups" if result.groups > 1 else ""
+    facts.append(
+        (
+            "Runs",
+            f"{result.starts} starts, {result.transitions} transitions ({result.kernel}, "
+            f"acceptance {result.acceptance:.2f}), {result.pilots} pilots{groups}; "
+            f"{result.gradients:,} {'gradients' if result.kernel == 'HMC' else 'log-densities'}",
+        )
+    )
+    facts.append(("Unseen", "a mode that neither the draws nor the pilots found"))
+    facts += [("Warning", words) for words in result.warnings]
+    lines += [f"  {label:<10} {words}" for label, words in facts]
+    return "\n".join(lines)

@@ -1,0 +1,74 @@
+"""The command ``polystein refine``."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.cli.files import Outcome, Run
+
+MODULE = """
+import numpy as np
+
+def density(x):
+    return -0.5 * np.sum(x**2, axis=1)
+
+def both(x):
+    return density(x), -x
+
+def fails(x):
+    raise ValueError("on purpose")
+
+def three(x):
+    return [density(x), -x, 3]
+"""
+
+
+def refined(run: Run, tmp_path: Path, function: str, *more: str) -> Outcome:
+    """Refine draws that are too narrow, by a function of a module beside them."""
+    name = f"own_{tmp_path.name}".replace("-", "_")
+    (tmp_path / f"{name}.py").write_text(MODULE, encoding="utf-8")
+    draws = np.random.default_rng(0).standard_normal((400, 2))
+    draws[:, 1] *= 0.6
+    np.save(tmp_path / "draws.npy", draws)
+    small = ["--starts", "200", "--transitions", "10"]
+    return run("refine", "draws.npy", "--target", f"{name}:{function}", *small, *more)
+
+
+@pytest.mark.parametrize(("function", "kernel"), [("both", "HMC"), ("density", "Metropolis")])
+def test_wrong_draws_are_rejected(run: Run, tmp_path: Path, function: str, kernel: str) -> None:
+    done = refined(run, tmp_path, function)
+    assert done.code == 1
+    assert done.out.startswith("Refinement: evidence against the draws")
+    assert kernel in done.out
+    assert "the sd of `x[1]`" in done.out
+
+
+def test_json_holds_everything(run: Run, tmp_path: Path) -> None:
+    done = refined(run, tmp_path, "both", "--json", "--tolerance", "0.1")
+    assert done.code == 5
+    values = json.loads(done.out)
+    assert (values["verdict"], values["tolerance"], values["seed"]) == ("rejected", "beyond", 0)
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        ("fails", "raised ValueError: on purpose"),
+        ("three", "a pair of log-densities and scores"),
+        ("missing", "returns their log-density"),
+    ],
+)
+def test_faults_of_the_users_function_are_named(
+    run: Run, tmp_path: Path, function: str, words: str
+) -> None:
+    done = refined(run, tmp_path, function)
+    assert done.code == 2
+    assert words in " ".join(done.err.split())
+
+
+def test_a_level_must_be_one(run: Run, tmp_path: Path) -> None:
+    done = refined(run, tmp_path, "both", "--alpha", "2")
+    assert done.code == 2
+    assert "`--alpha`" in done.err
