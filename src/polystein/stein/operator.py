@@ -41,7 +41,9 @@ class FullOperator:
 
     def contract(self, scores: FloatArray, term: Term, matrix: FloatArray) -> FloatArray:
         """<A_i, Phi_i(x)> = s' A_i phi_i + <diag(A_i), phi_i'> for every row (eq. 3)."""
-        result: FloatArray = np.einsum("ij,ij->i", np.dot(scores, matrix), term.values)
+        products = np.dot(scores, matrix)
+        products *= term.values
+        result: FloatArray = np.dot(products, np.ones(len(matrix)))
         result += derivative_dot(term, matrix.diagonal())
         return result
 
