@@ -152,10 +152,16 @@ class ColumnMoments:
 def _shares(rows: int, weights: FloatArray | None) -> tuple[float, float, FloatArray]:
     """Total weight of some rows, sum of the squared weights, and each row's share in a mean."""
     if weights is None:
-        return float(rows), float(rows), np.full(rows, 1.0 / rows)
+        return float(rows), float(rows), _equal_shares(rows)
     weight = float(weights.sum())
     shares = weights / weight if weight > 0.0 else weights
     return weight, float(weights @ weights), shares
+
+
+@lru_cache(maxsize=4)
+def _equal_shares(rows: int) -> FloatArray:
+    """1/n for each of n rows; blocks of a pass are mostly of one size."""
+    return np.full(rows, 1.0 / rows)
 
 
 @lru_cache(maxsize=4)
