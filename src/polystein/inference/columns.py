@@ -9,7 +9,7 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from polystein._lib.numerics import finite, kish_size, summed_products
+from polystein._lib.numerics import finite, kish_size, ones, summed_products
 from polystein.types import FloatArray
 
 # Columns whose spread is below this part of their mean may be constant but for rounding.
@@ -164,20 +164,14 @@ def _equal_shares(rows: int) -> FloatArray:
     return np.full(rows, 1.0 / rows)
 
 
-@lru_cache(maxsize=4)
-def _ones(rows: int) -> FloatArray:
-    """Ones for sums of rows; blocks of a pass are mostly of one size."""
-    return np.ones(rows)
-
-
 def segment_sums(columns: FloatArray, low: NDArray[np.intp], high: NDArray[np.intp]) -> FloatArray:
     """Sums over the rows ``low:high``, for each of several pairs in their order."""
     if low.size <= 8:
         # For few pairs products with ones are several times as fast as sums of rows.
-        ones = _ones(len(columns))
+        all_ones = ones(len(columns))
         bounds = zip(low.tolist(), high.tolist(), strict=True)
         return np.array(
-            [summed_products(ones[start:stop], columns[start:stop]) for start, stop in bounds]
+            [summed_products(all_ones[start:stop], columns[start:stop]) for start, stop in bounds]
         )
     if np.array_equal(low[1:], high[:-1]) and high[-1] == len(columns):
         result: FloatArray = np.add.reduceat(columns, low)
