@@ -228,7 +228,6 @@ def _visit(
             tick(len(block.draws))
 
 
-@cache
 def block_rows(dimension: int) -> int:
     """Rows of a block that stays in cache but still fills a matrix product."""
     # A matrix product over fewer rows than columns spends its time on its output.
