@@ -7,7 +7,7 @@ import math
 import numbers
 import os
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 
@@ -68,12 +68,11 @@ def finite_number(value: object, argument: str) -> float:
     return float(value)  # type: ignore[arg-type]
 
 
-def one_of(value: object, choices: object, argument: str) -> None:
+def one_of(value: object, choices: Any, argument: str) -> None:
     """Raise an error if the value is none of a `Literal`'s strings."""
-    allowed = get_args(choices)
     # An array compares with a string element by element.
-    if not isinstance(value, str) or value not in allowed:
-        *most, last = (repr(choice) for choice in allowed)
+    if not isinstance(value, str) or value not in choices.__args__:
+        *most, last = map(repr, choices.__args__)
         raise InputError(f"`{argument}` must be {', '.join(most)} or {last}; got {value!r}")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 
@@ -31,6 +32,17 @@ def is_constant(spread: FloatArray, mean: FloatArray) -> np.typing.NDArray[np.bo
     """Whether each standard deviation is within rounding error of its mean; True for NaN."""
     constant: np.typing.NDArray[np.bool_] = ~(spread > ROUNDING * np.abs(mean))
     return constant
+
+
+@lru_cache(maxsize=8)
+def ones(count: int) -> FloatArray:
+    """Ones by which rows or columns are summed in a product, faster than by `np.sum`.
+
+    Blocks of a pass are mostly of one size, so that they are kept.
+    """
+    result = np.ones(count)
+    result.flags.writeable = False
+    return result
 
 
 def summed_products(

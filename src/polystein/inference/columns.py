@@ -9,7 +9,7 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from polystein._lib.numerics import finite, kish_size, summed_products
+from polystein._lib.numerics import finite, kish_size, ones, summed_products
 from polystein.types import FloatArray
 
 # Columns whose spread is below this part of their mean may be constant but for rounding.
@@ -152,26 +152,26 @@ class ColumnMoments:
 def _shares(rows: int, weights: FloatArray | None) -> tuple[float, float, FloatArray]:
     """Total weight of some rows, sum of the squared weights, and each row's share in a mean."""
     if weights is None:
-        return float(rows), float(rows), np.full(rows, 1.0 / rows)
+        return float(rows), float(rows), _equal_shares(rows)
     weight = float(weights.sum())
     shares = weights / weight if weight > 0.0 else weights
     return weight, float(weights @ weights), shares
 
 
 @lru_cache(maxsize=4)
-def _ones(rows: int) -> FloatArray:
-    """Ones for sums of rows; blocks of a pass are mostly of one size."""
-    return np.ones(rows)
+def _equal_shares(rows: int) -> FloatArray:
+    """1/n for each of n rows; blocks of a pass are mostly of one size."""
+    return np.full(rows, 1.0 / rows)
 
 
 def segment_sums(columns: FloatArray, low: NDArray[np.intp], high: NDArray[np.intp]) -> FloatArray:
     """Sums over the rows ``low:high``, for each of several pairs in their order."""
     if low.size <= 8:
         # For few pairs products with ones are several times as fast as sums of rows.
-        ones = _ones(len(columns))
+        all_ones = ones(len(columns))
         bounds = zip(low.tolist(), high.tolist(), strict=True)
         return np.array(
-            [summed_products(ones[start:stop], columns[start:stop]) for start, stop in bounds]
+            [summed_products(all_ones[start:stop], columns[start:stop]) for start, stop in bounds]
         )
     if np.array_equal(low[1:], high[:-1]) and high[-1] == len(columns):
         result: FloatArray = np.add.reduceat(columns, low)

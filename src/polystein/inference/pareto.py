@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from polystein._lib.numerics import EPSILON, TINY
+from polystein._lib.numerics import TINY
 from polystein.types import FloatArray
 
 # A generalised Pareto tail of index k has a finite variance for k < 1/2.
@@ -48,8 +48,8 @@ class LargestValues:
 
     def add(self, column: FloatArray) -> LargestValues:
         """Take further values."""
-        with np.errstate(over="ignore"):  # beside an infinite sum no value stands out
-            self._squares += float(column @ column)
+        # Unlike `@` this does not warn of overflow: beside an infinite sum no value stands out.
+        self._squares += float(np.vdot(column, column))
         self._other_than_zero += int(np.count_nonzero(column))
         values = np.abs(column)
         self._keep(values if self._least < 0.0 else values[values > self._least])
@@ -130,10 +130,8 @@ def _fitted_index(exceedances: FloatArray) -> float:
     points = 30 + math.isqrt(size)
     quartile = exceedances[int(size / 4.0 + 0.5) - 1]
     grid = _grid(points) / (3.0 * max(quartile, TINY)) + 1.0 / exceedances[-1]
-    logarithms = -grid[:, None] * exceedances
-    indices = np.log1p(logarithms, out=logarithms).sum(axis=1) / size
+    indices = np.log(1.0 - grid[:, None] * exceedances).sum(axis=1) / size
     likelihood = size * (np.log(-grid / indices) - indices - 1.0)
     weights = np.exp(likelihood - likelihood.max())
-    weights[weights <= 10.0 * EPSILON * weights.sum()] = 0.0
     centre = float(grid @ weights / weights.sum())
     return float(np.log1p(-centre * exceedances).sum()) / size

@@ -10,7 +10,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from polystein._lib.arguments import boolean
-from polystein._lib.numerics import finite
+from polystein._lib.numerics import finite, ones
 from polystein.data.coordinates import RAW, Frame, working_frame
 from polystein.data.passes import SERIAL, every_row, executed_by, run_pass
 from polystein.data.sample import as_source
@@ -152,7 +152,8 @@ class SteinMoments:
             terms = self._basis.terms(draws)
         # The squared norms need the functions once more.
         terms = terms if self._norms is None else list(terms)
-        weights, weighted, weight = block.weights_or_ones, scores, float(len(scores))
+        weights = ones(len(scores)) if block.weights is None else block.weights
+        weighted, weight = scores, float(len(scores))
         squares = weight
         if block.weights is not None or self._log_scale != 0.0:
             self._rescale(log_scale)

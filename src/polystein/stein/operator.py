@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from polystein._lib.arguments import one_of
+from polystein._lib.numerics import ones
 from polystein.stein.basis import Term
 from polystein.types import FloatArray, Structure
 
@@ -41,7 +42,9 @@ class FullOperator:
 
     def contract(self, scores: FloatArray, term: Term, matrix: FloatArray) -> FloatArray:
         """<A_i, Phi_i(x)> = s' A_i phi_i + <diag(A_i), phi_i'> for every row (eq. 3)."""
-        result: FloatArray = np.einsum("ij,ij->i", np.dot(scores, matrix), term.values)
+        products = np.dot(scores, matrix)
+        products *= term.values
+        result: FloatArray = np.dot(products, ones(len(matrix)))
         result += derivative_dot(term, matrix.diagonal())
         return result
 
