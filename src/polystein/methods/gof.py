@@ -102,12 +102,13 @@ def psd_test(
         need no moments of the draws. The last two need ``standardise`` True or "whiten".
     split : RandomSplit, BlockSplit or ChainSplit
         Which rows train and which test; all training rows go to the test function.
-        The default is the paper's, for independent rows.
+        The default draws 70 % of the rows at random for training, as the published
+        experiments did. It is for independent rows.
     variance : IID, InitialSequence or BatchMeans
         How the variance of the mean of u is estimated. The default is the paper's,
         for independent rows.
     alternative : {"two-sided", "greater"}
-        "two-sided" as in the paper. The trained test function knows its sign, so
+        "two-sided" as in the paper. The mean of u is positive on the training rows, so
         "greater" is valid too and has more power.
     standardise : bool or "whiten"
         Centre and scale by the training rows first, x -> (x - m)/c and s -> c s.
@@ -158,14 +159,14 @@ def psd_test(
     notes, results = first_notes(source, split, variance), []
     reads = expected_reads(source, split, standardise, repeats)
     with working(source, n_jobs, progress, reads):
-        # Split the rows, by default at random, into D_tr and D_te
+        # Split the rows, by default once and at random, into D_tr and D_te
         for rows in split_rows(source, split, rng, notes, standardise=standardise, repeats=repeats):
-            # Training: Stein moments mu_i and mu_b of D_tr, and the maximiser A_i, b that they give
+            # Training: Stein moments mu_i and mu_b of all of D_tr, and the maximiser A_i, b
             d_tr, count = rows.partition.rows(*TRAINING), rows.partition.count(*TRAINING)
             witness = fit_witness(source, d_tr, functions, structure, frame=rows.frame, count=count)
             rows = with_training_gap(rows, witness)  # for chains; not in the paper
 
-            # Testing: u = sum_i <A_i, Phi_i(x)> + b's(x) on D_te, and its z-statistic
+            # Testing: u = sum_i <A_i, Phi_i(x)> + <b, s(x)> on D_te, and its z-statistic
             results.append(z_test(rows, witness, None, variance, alternative, settings))
     return combine_splits(results, notes)
 
@@ -256,38 +257,41 @@ def lambda_psd_test(
     notes, results = first_notes(source, split, variance), []
     reads = expected_reads(source, split, standardise, repeats)
     with working(source, n_jobs, progress, reads):
-        # Split the rows, by default at random, into D_1, D_2 and D_te
+        # Split the rows, by default once and at random, into D_1, D_2 and D_te: 35, 35 and 30 %
         for rows in split_rows(source, split, rng, notes, standardise=standardise, repeats=repeats):
-            d_2 = list(rows.partition.rows("weights"))
             if resolution == "order":
-                # Training (stage 1): A_i and b by D_1, as in Algorithm 1. At order 0 the only
-                # feature has the weight 1, so that all training rows go to b
+                # Training (stage 1): A_i and b from D_1, as in Algorithm 1. At order 0 the only
+                # feature has the weight 1, so that all training rows go to b; not in the paper
                 roles: tuple[Role, ...] = ("witness",) if order > 0 else TRAINING
                 d_1, count = rows.partition.rows(*roles), rows.partition.count(*roles)
                 witness = fit_witness(
                     source, d_1, functions, structure, frame=rows.frame, count=count
                 )
-                chosen = np.ones(1)
+                lambdas = np.ones(1)
                 if order > 0:
                     # Training (stage 2): the features of every row x_k of D_2, block by block,
-                    # G[k, i] = <A_i, Phi_i(x_k)> for i = 1, ..., Q and G[k, Q+1] = b's(x_k).
-                    # The rule, by default Algorithm 2, needs mean and covariance of G (1/n_2)
+                    # G[k, i] = <A_i, Phi_i(x_k)> for i = 1, ..., Q and G[k, Q+1] = <b, s(x_k)>.
+                    # The rule, by default Algorithm 2, needs their mean and covariance, with the
+                    # divisor n_2. It returns lambda times its sign: lambda' mean(G) >= 0
+                    d_2 = rows.partition.rows("weights")
                     features = ProjectedColumns(witness, ColumnMoments(order + 1))
                     run_pass(source, d_2, features)
-                    chosen = weights.solve(features.moments.finalise(), rows.streams.weights)
+                    lambdas = weights.solve(features.moments.finalise(), rows.streams.weights)
             else:
-                # Section 4.4: finer weights, also from D_2, which are folded into the witness
+                # Section 4.4: finer weights, also from D_2. Entries of A_i and b are multiplied by
+                # them, and all lambda are then 1
+                d_2 = list(rows.partition.rows("weights"))
                 primal = fit_matrices(
                     source, rows.partition.rows("witness"), functions, structure, frame=rows.frame
                 )
                 finer = FinerWeights(source, d_2, primal, weights, rows.streams.weights)
                 factors = finer.factors(resolution)
                 witness = folded = primal.scaled(factors)
-                chosen = np.ones(order + 1)
+                lambdas = np.ones(order + 1)
             rows = with_training_gap(rows, witness)  # for chains; not in the paper
 
-            # Testing: u = sum_i lambda_i <A_i, Phi_i(x)> + lambda_{Q+1} b's(x) on D_te, and z
-            result = z_test(rows, witness, chosen, variance, alternative, settings)
+            # Testing: u = sum_i lambda_i <A_i, Phi_i(x)> + lambda_{Q+1} <b, s(x)> on D_te, and z
+            result = z_test(rows, witness, lambdas, variance, alternative, settings)
             if resolution != "order":
                 result = with_finer_weights(result, rows, folded, factors, resolution)
             results.append(result)
@@ -323,15 +327,15 @@ def fit_witness(
     frame: Frame = RAW,
     count: int,
 ) -> Witness:
-    """The test function h of Proposition 3.2, trained on the chosen rows: `count` of them."""
+    """The test function h of Proposition 3.2, trained on these rows, `count` in all."""
     one_of(structure, Structure, "structure")
     rows = list(rows)
     if structure == "full" and dual_is_cheaper(count, source.layout.dimension, basis.order):
-        # Fewer rows than coordinates: the same features, up to a factor, without d x d matrices
+        # Not in the paper: the same features up to the common factor 1/Z, without d x d matrices
         dual = fit_dual(source, rows, basis, frame, count)
         if dual is not None:
             return dual
-    # mu_i and mu_b: the means of Phi_i(x) = s(x) phi_i(x)' + diag(phi_i'(x)) and of s(x)
+    # mu_i and mu_b: the means of Phi_i(x) = s(x) phi_i(x)^T + diag(phi_i'(x)) and of s(x)
     moments = stein_moments(source, rows, basis, structure, answer=frame)
     # A_i = mu_i / Z and b = mu_b / Z, where Z^2 = sum_i ||mu_i||^2 + ||mu_b||^2
     witness = maximiser(moments.finalise(), basis, structure, frame)
@@ -342,48 +346,50 @@ def fit_witness(
 def z_test(
     rows: DividedRows,
     witness: Witness,
-    weights: FloatArray | None,
+    lambdas: FloatArray | None,
     variance: Variance,
     alternative: Alternative,
     settings: dict[str, Any],
 ) -> GofResult:
     """z = mean(u) / se(u) on the test rows, its p-value, and what each feature adds to it.
 
-    u(x) = sum_i lambda_i <A_i, Phi_i(x)> + lambda_{Q+1} b's(x), where lambda is 1 for PSD, whose
-    ``weights`` are None. For n independent rows z is sqrt(n) mean(u) / s_u, where
+    u(x) = sum_i lambda_i <A_i, Phi_i(x)> + lambda_{Q+1} <b, s(x)>, where lambda is 1 for PSD, whose
+    ``lambdas`` are None. For n independent rows z is sqrt(n) mean(u) / s_u, where
     s_u^2 = sum_j (u_j - mean(u))^2 / (n - 1) (`IID`).
     """
     source, partition, names = rows.source, rows.partition, witness.names
     n_test = partition.count("test")
-    chosen = np.ones(len(names)) if weights is None else weights
+    weights = np.ones(len(names)) if lambdas is None else lambdas
     # The columns are u = G lambda and then its features G, block by block.
     columns = ProjectedTestRows(
         witness,
-        variance.accumulator(source.layout.lengths, 1 + chosen.size),
+        variance.accumulator(source.layout.lengths, 1 + weights.size),
         [LargestValues(n_test)],
-        combined=chosen,
+        combined=weights,
     )
     run_pass(source, partition.rows("test"), columns)
-    # Their means, and the variances of these means: s_u^2 / n with the divisor n - 1 for `IID`
+    # Their means, and the covariance of these means: for `IID` that of rows, divisor n - 1, over n
     tested = columns.variance.finalise()
+    # z = mean(u) / sqrt(variance of mean(u)), and the same for every feature
     z = z_statistics(tested, judged=slice(1))
-    if tested.mean[-1] == tested.covariance[-1, -1] == 0.0:  # b's(x) is 0 at every test row
+    if tested.mean[-1] == tested.covariance[-1, -1] == 0.0:  # <b, s(x)> is 0 at every test row
         refuse_zero_scores(source)
+    # For `IID` the degrees of freedom are infinite: the normal law, as in the paper
     pvalue = tail_probability(float(z[0]), float(tested.df[0]), alternative)
 
     ess = float(tested.ess[0])
     rows.notes.add(low_ess_warning(ess, variance.least_ess), heavy_tail_warning(columns.tails[0]))
     # Each feature with its share in the mean of u: absolute values sum to 1.
-    products = chosen * tested.mean[1:]
+    products = weights * tested.mean[1:]
     shares = products / max(float(np.abs(products).sum()), TINY)
-    numbers = (z[1:].tolist(), chosen.tolist(), shares.tolist())
+    numbers = (z[1:].tolist(), weights.tolist(), shares.tolist())
     return GofResult(
         statistic=float(z[0]),
         pvalue=pvalue,
         alternative=alternative,
-        method="psd" if weights is None else "lambda-psd",
+        method="psd" if lambdas is None else "lambda-psd",
         dimension=source.layout.dimension,
-        weights=None if weights is None else dict(zip(names, weights.tolist(), strict=True)),
+        weights=None if lambdas is None else dict(zip(names, lambdas.tolist(), strict=True)),
         components=tuple(map(Component, names, witness.words, *numbers)),
         evidence=Evidence(estimates=rows.estimates),
         ess=ess,
