@@ -30,6 +30,7 @@ LAZY = {
     # Methods of a result show it.
     ("results.result", "report"),
     ("results.effects", "report"),
+    ("results.many", "report"),
     # The door takes objects of other libraries, whose adapters are imported when one is met.
     ("data.foreign", "adapters"),
 }

@@ -44,6 +44,7 @@ from polystein.methods.check.check import check
 from polystein.methods.discrepancy import lambda_psd, o_psd, psd
 from polystein.methods.gof import lambda_psd_test, psd_test
 from polystein.results.effects import EffectTable, ExpectationTable
+from polystein.results.many import CheckTable
 from polystein.results.result import GofResult
 from polystein.rivals import (
     GaussianKernel,
@@ -59,6 +60,7 @@ from polystein.rivals import (
 from polystein.scale.door import from_store
 from polystein.stein.moments import SteinMoments
 from polystein.weights.rules import ClosedForm, CrossEntropy, SoftThreshold, Uniform
+from polystein.workflows.many import check_many
 from polystein.workflows.monitor import Monitor
 
 __all__ = [
@@ -66,6 +68,7 @@ __all__ = [
     "BatchMeans",
     "BlockSplit",
     "ChainSplit",
+    "CheckTable",
     "ClosedForm",
     "ClusterError",
     "CrossEntropy",
@@ -93,6 +96,7 @@ __all__ = [
     "Uniform",
     "__version__",
     "check",
+    "check_many",
     "effects",
     "expectations",
     "from_arviz",
