@@ -5,7 +5,6 @@ each cell are made again, and the rates of all are held against what was promise
 """
 
 import importlib
-import re
 from pathlib import Path
 from types import ModuleType
 
@@ -58,9 +57,3 @@ def test_the_page_shows_the_table(study: ModuleType) -> None:
     page = PAGE.read_text(encoding="utf-8")
     for cells in (SIZES, FAULTS, OTHERS):
         assert "\n".join(study.markdown(cells)) in page
-
-
-def test_the_code_on_the_page_runs() -> None:
-    blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
-    assert blocks
-    exec("\n".join(blocks), {})

@@ -241,9 +241,3 @@ def test_the_page_is_as_the_command_writes_it() -> None:
     main = importlib.import_module("studies.check.__main__")
     command = importlib.import_module("studies._command")
     assert command.on_page(text, main.PAGE, command.tables_of(main.PARTS)) == text
-
-
-def test_the_code_on_the_page_runs() -> None:
-    blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
-    assert blocks
-    exec("\n".join(blocks), {})
