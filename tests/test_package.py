@@ -31,6 +31,7 @@ LAZY = {
     ("results.result", "report"),
     ("results.effects", "report"),
     ("results.refinement", "report"),
+    ("results.many", "report"),
     # The door takes objects of other libraries, whose adapters are imported when one is met.
     ("data.foreign", "adapters"),
 }

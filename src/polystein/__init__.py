@@ -45,6 +45,7 @@ from polystein.methods.discrepancy import lambda_psd, o_psd, psd
 from polystein.methods.gof import lambda_psd_test, psd_test
 from polystein.refinement.refine import refine
 from polystein.results.effects import EffectTable, ExpectationTable
+from polystein.results.many import CheckTable
 from polystein.results.refinement import Refinement
 from polystein.results.result import GofResult
 from polystein.rivals import (
@@ -61,6 +62,7 @@ from polystein.rivals import (
 from polystein.scale.door import from_store
 from polystein.stein.moments import SteinMoments
 from polystein.weights.rules import ClosedForm, CrossEntropy, SoftThreshold, Uniform
+from polystein.workflows.many import check_many
 from polystein.workflows.monitor import Monitor
 
 __all__ = [
@@ -68,6 +70,7 @@ __all__ = [
     "BatchMeans",
     "BlockSplit",
     "ChainSplit",
+    "CheckTable",
     "ClosedForm",
     "ClusterError",
     "CrossEntropy",
@@ -96,6 +99,7 @@ __all__ = [
     "Uniform",
     "__version__",
     "check",
+    "check_many",
     "effects",
     "expectations",
     "from_arviz",

@@ -17,6 +17,8 @@ ScoreFunction: TypeAlias = Callable[[Array], Array]
 RNG: TypeAlias = int | np.random.SeedSequence | np.random.Generator | None
 Progress: TypeAlias = Callable[[int, int], None]
 
+#: How p-values of many tests allow for each other.
+Adjustment: TypeAlias = Literal["holm", "benjamini-hochberg"]
 Alternative: TypeAlias = Literal["two-sided", "greater"]
 BasisName: TypeAlias = Literal["monomial", "hermite", "bounded-hermite"]
 Estimator: TypeAlias = Literal["u", "v"]

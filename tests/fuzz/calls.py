@@ -131,6 +131,12 @@ _REFINED = (
     "rows((80, 1), spoilt=nan)",
     *_ROWS,
 )
+_FITS = (
+    "{'a': (rows((2, 40, 2)), minus), 'b\\n': (rows((40, 2)), rows((40, 2), factor=-1.0))}",
+    "{'a': lambda: (rows((40, 2)), minus), 'b': minus, '\\x1b[31m': 'no such file'}",
+    "{'a': (rows((40, 2)), faulty['raises']), 'b': (rows((40, 2)), faulty['NaN'])}",
+    "{'a': place('.'), 'b': None, 'c': (), 'd': stops, 'e': ps}",
+)
 _RESULTS = ("result()", "result(0.0, ess=nan)", "ps.GofResult.from_dict(stored('check'))")
 _DAMAGE = ("...", *JUNK)
 #: Parts of a result that only the library puts together.
@@ -181,6 +187,7 @@ _monitor = _receiver(
 _table = _receiver("ps.EffectTable.from_dict(stored('effects'))", "ps.EffectTable((), 0)")
 _refinement = _receiver("refinement()", "ps.Refinement.from_dict(stored('refinement'))")
 _expected = _receiver("ps.expectations(rows((40, 2)), minus)", "ps.ExpectationTable(())")
+_checks = _receiver("ps.check_many({'a': (rows((2, 40, 1)), minus), 'b': 3})")
 _sample = _receiver(
     "ps.Sample(rows((40, 2)), minus, names=['a', 'b'])", "ps.Sample(rows((2, 40, 1)), minus)"
 )
@@ -209,12 +216,15 @@ _PLAIN = {"Monitor.discrepancy": _monitor, "Monitor.state_dict": _monitor} | {
     "ExpectationTable.to_dict": _expected,
     "ExpectationTable.to_dataframe": _expected,
     "Sample.select": _sample,
+    **{f"CheckTable.{name}": _checks for name in ("to_dict", "to_html", "count")},
+    "CheckTable.to_dataframe": _checks,
 }
 _COMMANDS = ("'check'", "'test'")
 _SWITCHES = (
     *("'--json'", "'--alpha=0.5'", "'--alpha=nan'", "'--seed=-1'", "'--thin=3'", "'--thin=0'"),
     *("'--drop-first=10'", "'--var-names=a'", "'--var-names=['", "'--iid'", "'--tolerance=0.1'"),
     *("'--order=3'", "'--order=0'", "'--method=psd'", "'--jobs=0'", "'--unknown'", "'--html='"),
+    *("'--many'", "'--store=kept'", "'--adjust=holm'"),
 )
 
 ENTRIES: dict[str, Calls] = {
@@ -230,6 +240,9 @@ ENTRIES: dict[str, Calls] = {
         "theory.moment_differences", st.one_of(draws_alone, _texts(_MOMENTS))
     ),
     "GofResult": entry("GofResult", covered=_MADE_BY_TESTS),
+    "check_many": entry("check_many", _texts((*_FITS, *_FITS, *JUNK)), ("fits",)),
+    "CheckTable": entry("CheckTable", _texts(("()", *JUNK)), ("fits",)),
+    "CheckTable.from_dict": entry("CheckTable.from_dict", _stored("many"), ("values",)),
     "Monitor": entry("Monitor"),
     "Monitor.update": entry("Monitor.update", draws_and_scores, receiver=_monitor),
     "Monitor.load": entry("Monitor.load", _stored("state"), ("state",)),

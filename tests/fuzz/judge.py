@@ -234,8 +234,22 @@ def examine(answer: Any, call: Call) -> list[str]:
         return faults if same else [*faults, "another result after to_dict and from_dict"]
     if isinstance(answer, ps.EffectTable | ps.ExpectationTable):
         return _faults_of_table(answer)
+    if isinstance(answer, ps.CheckTable):
+        return _faults_of_checks(answer, call)
     str(answer)
     return []
+
+
+def _faults_of_checks(table: ps.CheckTable, call: Call) -> list[str]:
+    _ = str(table), repr(table), table._repr_html_()
+    again = ps.CheckTable.from_dict(json.loads(json.dumps(table.to_dict(), allow_nan=False)))
+    faults = [] if again.to_dict() == table.to_dict() else ["another table after from_dict"]
+    for row in table:
+        if row.result is None:
+            faults += [] if row.error else [f"{row.name!r} has neither a result nor an error"]
+        else:
+            faults += _faults_of_result(row.result, call)
+    return faults
 
 
 def _faults_of_result(result: ps.GofResult, call: Call) -> list[str]:
@@ -301,7 +315,8 @@ def _without_ranks(*forms: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _comparable_form(answer: Any) -> Any:
-    if isinstance(answer, ps.GofResult | ps.EffectTable | ps.ExpectationTable):
+    kinds = ps.GofResult | ps.EffectTable | ps.ExpectationTable | ps.CheckTable
+    if isinstance(answer, kinds):
         return answer.to_dict()
     return answer if isinstance(answer, float | str | tuple) else None
 

@@ -192,7 +192,14 @@ VALUES: dict[str, Values] = {
         ("-1", "2**200", "1.5", "'seed'", "np.random.RandomState(3)", "[1, 2]", "np.int64(3)"),
     ),
     "progress": Values(("None", "no_progress"), ("stops", "1", "'bar'", "lambda: None", "int")),
+    # Other processes take seconds to start.
+    "check_many.n_jobs": Values(("None", "1"), ("0", "1.5", "'all'")),
     "n_jobs": Values(("None", "1"), ("0", "-2", "2", "1.5", "10**400", "'all'")),
+    "adjust": Values(("'holm'", "'benjamini-hochberg'"), _WORD_EDGES),
+    "store": Values(
+        ("None", "place('kept')"), ("1", "''", "'\\x00'", "place('0.npy')", "place('.')")
+    ),
+    "verdict": Values(("'rejected'", "'error'"), _WORD_EDGES),
     "cores": _count("1", "2"),
     "split": Values(_SPLITS, _SPLIT_EDGES),
     "variance": Values(_VARIANCES, ("ps.BatchMeans(1)", "ps.BatchMeans(10**6)", "ps.IID")),

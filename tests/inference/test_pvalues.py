@@ -2,15 +2,18 @@
 
 import itertools
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 from scipy.stats import binomtest, combine_pvalues, norm
 
 from polystein.inference.pvalues import (
+    benjamini_hochberg,
     combined_pvalue,
     correlations,
     exchangeable_pvalue,
+    holm,
     monte_carlo_pvalue,
     spent_levels,
     tail_of_maximum,
@@ -200,3 +203,49 @@ def test_the_combination_is_stouffers() -> None:
 
 def test_the_combination_is_a_number_at_the_ends() -> None:
     assert 0.0 <= combined_pvalue([0.0, 1.0], [10, 10]) <= 1.0
+
+
+# Of many tests
+
+
+def rejected_by_benjamini_hochberg(pvalues: list[float], level: float) -> set[int]:
+    """Step up: reject the k smallest for the largest k with p_(k) <= k level / m."""
+    order = sorted(range(len(pvalues)), key=pvalues.__getitem__)
+    bounds = [level * k / len(pvalues) for k in range(1, len(pvalues) + 1)]
+    last = max((k for k, i in enumerate(order, 1) if pvalues[i] <= bounds[k - 1]), default=0)
+    return set(order[:last])
+
+
+def rejected_by_holm(pvalues: list[float], level: float) -> set[int]:
+    """Step down: reject as long as p_(k) <= level / (m - k + 1)."""
+    order = sorted(range(len(pvalues)), key=pvalues.__getitem__)
+    found = set()
+    for k, i in enumerate(order):
+        if pvalues[i] > level / (len(pvalues) - k):
+            break
+        found.add(i)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("adjust", "rejected"),
+    [(holm, rejected_by_holm), (benjamini_hochberg, rejected_by_benjamini_hochberg)],
+)
+def test_adjusted_p_values_are_the_levels_at_which_each_is_rejected(
+    adjust: Callable[[list[float]], Array], rejected: Callable[[list[float], float], set[int]]
+) -> None:
+    rng = np.random.default_rng(0)
+    for count in (1, 2, 7):
+        pvalues = (rng.random(count) ** 3).tolist()
+        adjusted = adjust(pvalues)
+        assert (adjusted >= pvalues).all()
+        for i, level in enumerate(adjusted):
+            if level < 1.0:
+                assert i in rejected(pvalues, level * (1 + 1e-12))
+            assert i not in rejected(pvalues, level * (1 - 1e-9))
+
+
+@pytest.mark.parametrize("adjust", [holm, benjamini_hochberg])
+def test_nothing_to_adjust(adjust: Callable[[list[float]], Array]) -> None:
+    assert adjust([]).shape == (0,)
+    assert adjust([0.0, 1.0]).tolist() == [0.0, 1.0]

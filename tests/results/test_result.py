@@ -312,6 +312,15 @@ def test_an_arm_without_parts_is_refused() -> None:
         crafted(evidence=evidence)
 
 
+def test_a_part_without_a_share_of_the_level_is_refused() -> None:
+    evidence = real("check rejected").to_dict()["evidence"]
+    evidence["arms"][0]["parts"][0]["level_share"] = 0
+    with pytest.raises(
+        InputError, match="damaged: a part of the arm 'trained witnesses' has no share"
+    ):
+        crafted(evidence=evidence)
+
+
 def test_what_others_wrote_stays_on_its_line() -> None:
     """A name of an effect cannot pretend to be another line of the report."""
     effects = crafted().effects.to_dict()

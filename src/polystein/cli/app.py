@@ -15,6 +15,7 @@ from rich.table import Table
 import polystein
 from polystein._lib.files import writing
 from polystein.cli.inputs import Input
+from polystein.cli.many import TWO_FILES, Adjust, Outputs, check_files, fits_of
 from polystein.cli.refine import run_refine
 from polystein.cli.reproduce import run_reproduce
 from polystein.cli.session import (
@@ -72,6 +73,14 @@ DrawsIfAny = Annotated[Path | None, typer.Argument(help=DRAWS_HELP)]
 Scores = Annotated[
     Path | None,
     typer.Argument(help="Scores (gradients of log p), in the same shape, if DRAWS has none."),
+]
+MoreFits = Annotated[
+    list[Path] | None,
+    typer.Argument(
+        help="Three or more files are fits of their own, each with its scores: p-values are "
+        "adjusted for their number, and one table shows all. Two files are draws and scores, "
+        "unless --many is given."
+    ),
 ]
 ScoresFrom = Annotated[
     str | None,
@@ -179,6 +188,7 @@ def run_test(
 def run_check(
     draws: DrawsIfAny = None,
     scores: Scores = None,
+    more: MoreFits = None,
     scores_from: ScoresFrom = None,
     cmdstan: CmdStan = None,
     target: Target = None,
@@ -199,6 +209,17 @@ def run_check(
     ] = None,
     alpha: Alpha = DEFAULT_LEVEL,
     seed: Seed = 0,
+    many: Annotated[
+        bool, typer.Option("--many", help="Every file is a fit of its own, also if there are two.")
+    ] = False,
+    adjust: Annotated[
+        Adjust | None,
+        typer.Option(help="How p-values of several fits allow for each other. Default: holm."),
+    ] = None,
+    store: Annotated[
+        Path | None,
+        typer.Option(help="Folder for results of several fits. A stopped run goes on from there."),
+    ] = None,
     as_json: Json = False,
     html: Html = None,
     force: Force = False,
@@ -206,15 +227,39 @@ def run_check(
 ) -> None:
     """Check draws: safe for autocorrelated chains, nothing to tune.
 
-    Draws of shape (chain, draw, d) are chains in time order, (draw, d) is one chain.
+    Draws of shape (chain, draw, d) are chains in time order, (draw, d) is one chain. Several files,
+    as in check *.nc, are fits of their own. The exit code is then that of the worst fit: 2, else 1,
+    5, 4, 6 or 0, in this order.
     """
     with session(debug):
         _check_level_and_seed(alpha, seed)
         checked_tolerance(tolerance, "--tolerance")
         names = tuple(var_names or ())
-        chosen = Input(draws, scores, scores_from, cmdstan, target, names, thin, drop_first, cache)
+        further = (scores_from, cmdstan, target, names, thin, drop_first, cache)
+        if many or more:
+            files = [file for file in (draws, scores, *(more or ())) if file is not None]
+            fits = fits_of([Input(file, None, *further) for file in files], many)
+            check_files(
+                fits,
+                Outputs(as_json, html, force),
+                store,
+                seed,
+                adjust=(adjust or Adjust.HOLM).value,
+                alpha=alpha,
+                iid=iid,
+                tolerance=tolerance,
+                n_jobs=jobs,
+            )
+        for option, value in (("--adjust", adjust), ("--store", store)):
+            if value is not None:
+                raise InputError(f"`{option}` is for several fits; add --many if these are some")
+        chosen = Input(draws, scores, *further)
         _check_outputs(chosen, html, force)
-        sample = chosen.load()
+        try:
+            sample = chosen.load()
+        except InputError as error:
+            remark = f"{str(error).removesuffix('.')}. {TWO_FILES}"
+            raise InputError(remark if draws and scores else error) from error
         with progress_bar("Checking") as progress:
             result = polystein.check(
                 sample, iid=iid, tolerance=tolerance, n_jobs=jobs, rng=seed, progress=progress

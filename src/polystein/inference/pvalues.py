@@ -148,3 +148,41 @@ def combined_pvalue(pvalues: Sequence[float], rows: Sequence[int]) -> float:
     sizes = np.sqrt(np.asarray(rows, dtype=float))
     z = float(sizes @ upper_normal(np.asarray(pvalues))) / math.sqrt(float(np.sum(rows)))
     return float(ndtr(-z))
+
+
+def holm(pvalues: Sequence[float]) -> FloatArray:
+    """Return Holm's adjusted p-values: max over i <= k of (m - i + 1) p_(i), at most 1.
+
+    Rejecting what is at most alpha keeps the probability of any false rejection at most alpha,
+    whatever the dependence.
+
+    Examples
+    --------
+    >>> holm([0.01, 0.04, 0.03]).tolist()
+    [0.03, 0.06, 0.06]
+    """
+    values = np.asarray(pvalues, dtype=float)
+    order = np.argsort(values, kind="stable")
+    factors = values.size - np.arange(values.size)
+    adjusted: FloatArray = np.empty(values.size)
+    adjusted[order] = np.minimum(np.maximum.accumulate(factors * values[order]), 1.0)
+    return adjusted
+
+
+def benjamini_hochberg(pvalues: Sequence[float]) -> FloatArray:
+    """Return Benjamini and Hochberg's adjusted p-values: min over i >= k of m p_(i) / i, at most 1.
+
+    Rejecting what is at most alpha keeps the expected share of false rejections among all at most
+    alpha, for independent p-values and some that depend on each other positively.
+
+    Examples
+    --------
+    >>> benjamini_hochberg([0.01, 0.04, 0.03, 0.5]).round(6).tolist()
+    [0.04, 0.053333, 0.053333, 0.5]
+    """
+    values = np.asarray(pvalues, dtype=float)
+    order = np.argsort(-values, kind="stable")
+    factors = values.size / np.arange(values.size, 0, -1)
+    adjusted: FloatArray = np.empty(values.size)
+    adjusted[order] = np.minimum(np.minimum.accumulate(factors * values[order]), 1.0)
+    return adjusted

@@ -273,7 +273,7 @@ def lambda_psd_test(
                     # G[k, i] = <A_i, Phi_i(x_k)> for i = 1, ..., Q and G[k, Q+1] = <b, s(x_k)>.
                     # The rule, by default Algorithm 2, needs their mean and covariance, with the
                     # divisor n_2. It returns lambda times its sign: lambda' mean(G) >= 0
-                    d_2 = rows.partition.rows("weights")
+                    d_2 = list(rows.partition.rows("weights"))
                     features = ProjectedColumns(witness, ColumnMoments(order + 1))
                     run_pass(source, d_2, features)
                     lambdas = weights.solve(features.moments.finalise(), rows.streams.weights)

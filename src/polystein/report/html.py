@@ -29,7 +29,7 @@ from polystein.results.result import DEFAULT_LEVEL, GofResult
 MOST_SENTENCES, MOST_LETTERS = 20, 100
 # Readable on white and on black, and apart for colour-blind eyes.
 _FOR, _AGAINST = "#2f86c8", "#d9641e"
-_STYLE = """<style>
+STYLE = """<style>
 .polystein table { border-collapse: collapse; margin: 0.5em 0; }
 .polystein tr, .polystein th, .polystein td { background: transparent; border: 0; }
 .polystein th, .polystein td { padding: 0.2em 0.8em 0.2em 0; text-align: left;
@@ -77,7 +77,7 @@ def _body(result: GofResult, alpha: float, heading: str) -> str:
         part
         for part in (
             '<div class="polystein">',
-            _STYLE,
+            STYLE,
             f'<{heading} class="verdict {name}"><strong>{verdict}</strong> {escape(rest)}'
             f"</{heading}>",
             f"<p>Do these draws come from the target? {escape(meaning(result, alpha))}</p>",
@@ -111,18 +111,36 @@ def write_page(
     overwrite : bool
         Whether to replace also a file that polystein did not write.
     """
+    write_document(page(result, alpha), path, overwrite=overwrite)
+
+
+def write_document(text: str, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+    """Write a page; an earlier one is replaced, another file only with ``overwrite``."""
     file = path_of(path, "path")
     if not boolean(overwrite, "overwrite") and not is_replaceable(file):
         raise InputError(
             f"`path` must be a new file or an earlier page; got {path}, a file that polystein did "
             "not write. Choose another name, or replace the file with `overwrite=True`"
         )
-    write_whole(file, page(result, alpha).encode())
+    write_whole(file, text.encode())
 
 
 def page(result: GofResult, alpha: float = DEFAULT_LEVEL) -> str:
     """Return the page that `write_page` writes."""
     options = [(key, str(value)) for key, value in result.settings.items()]
+    title = f"{headline(result, alpha)[0]}: polystein, {name_of_test(result)}"
+    return document(
+        title,
+        f"""{_body(result, alpha, "h1")}
+<h2>Settings</h2>
+<div class="polystein">
+{_pairs(options)}
+</div>""",
+    )
+
+
+def document(title: str, body: str) -> str:
+    """A page without scripts that loads nothing from anywhere."""
     return f"""<!doctype html>
 <html lang="en">
 <head>
@@ -130,15 +148,11 @@ def page(result: GofResult, alpha: float = DEFAULT_LEVEL) -> str:
 <meta http-equiv="Content-Security-Policy"
       content="default-src 'none'; style-src 'unsafe-inline'">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{headline(result, alpha)[0]}: polystein, {escape(name_of_test(result))}</title>
+<title>{escape(title)}</title>
 <style>{_PAGE_STYLE}</style>
 </head>
 <body>
-{_body(result, alpha, "h1")}
-<h2>Settings</h2>
-<div class="polystein">
-{_pairs(options)}
-</div>
+{body}
 <footer>{MARK} {escape(__version__)}.</footer>
 </body>
 </html>
@@ -154,13 +168,13 @@ def _listed(title: str, sentences: tuple[str, ...]) -> str:
 
 def _pairs(rows: list[tuple[str, str]]) -> str:
     cells = "\n".join(
-        f'<tr><th scope="row">{escape(name)}</th><td>{_with_names(value)}</td></tr>'
+        f'<tr><th scope="row">{escape(name)}</th><td>{with_names(value)}</td></tr>'
         for name, value in rows
     )
     return f"<table>\n{cells}\n</table>" if rows else ""
 
 
-def _with_names(text: str) -> str:
+def with_names(text: str) -> str:
     """A text whose names of parameters, between backticks, are set as names."""
     return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))
 

@@ -180,6 +180,8 @@ def _arm(values: Mapping[str, Any]) -> Arm:
     )
     if not parts:
         raise ValueError(f"the arm {values['name']!r} has no parts")
+    if not all(part.level_share > 0.0 for part in parts):
+        raise ValueError(f"a part of the arm {values['name']!r} has no share of the level")
     return Arm(**{**values, "parts": parts})
 
 

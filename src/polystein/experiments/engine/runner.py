@@ -10,8 +10,6 @@ import json
 import multiprocessing
 import os
 import pickle
-import signal
-import threading
 import time
 import traceback
 import warnings
@@ -20,10 +18,10 @@ from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from multiprocessing.connection import wait
 from pathlib import Path
 from typing import NamedTuple
 
+from polystein._lib.processes import end_with_parent
 from polystein.errors import InputError, PolysteinWarning, StudyError, TaskError
 from polystein.experiments.engine.cells import Cell, Replicate, Row, Task
 from polystein.experiments.engine.store import Finished, Store
@@ -219,7 +217,7 @@ def workers(jobs: int) -> Iterator[ProcessPoolExecutor]:
     before = set(multiprocessing.active_children())
     context = multiprocessing.get_context("spawn")
     with _one_thread_each():
-        pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_start_worker)
+        pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=end_with_parent)
         try:
             yield pool
         except BaseException:
@@ -243,19 +241,6 @@ def _one_thread_each() -> Iterator[None]:
                 del os.environ[name]
             else:
                 os.environ[name] = value
-
-
-def _start_worker() -> None:
-    """End at once and silently on Ctrl-C, and when the parent is gone."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    threading.Thread(target=_outlive_no_parent, daemon=True).start()
-
-
-def _outlive_no_parent() -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        wait([parent.sentinel])
-        os._exit(1)
 
 
 def _work(task: Task, chunk: Chunk, seed: int) -> Done:

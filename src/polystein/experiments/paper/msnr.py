@@ -12,7 +12,8 @@ from scipy.stats import norm
 from polystein.experiments.engine.cells import Row, number
 from polystein.experiments.engine.summary import markdown_table
 from polystein.experiments.paper.methods import LABELS, LEVEL, Method
-from polystein.experiments.paper.verdict import holm, published_cell
+from polystein.experiments.paper.verdict import published_cell
+from polystein.inference.pvalues import holm
 
 
 class Difference(NamedTuple):

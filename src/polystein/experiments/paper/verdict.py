@@ -21,6 +21,7 @@ from polystein.experiments.paper.pooled import (
     detectable_range,
     pool,
 )
+from polystein.inference.pvalues import holm
 from polystein.types import FloatArray
 
 #: According to the paper, Table 1 rests on 200 repetitions.
@@ -143,22 +144,6 @@ def fisher(published: int, published_of: int, measured: int, measured_of: int) -
     """Two-sided p-value of Fisher's exact test for equal rates."""
     table = [[published, published_of - published], [measured, measured_of - measured]]
     return float(fisher_exact(table).pvalue)
-
-
-def holm(pvalues: Sequence[float]) -> FloatArray:
-    """Return Holm's adjusted p-values: max over i <= k of (m - i + 1) p_(i), at most 1.
-
-    Examples
-    --------
-    >>> holm([0.01, 0.04, 0.03]).tolist()
-    [0.03, 0.06, 0.06]
-    """
-    values = np.asarray(pvalues, dtype=float)
-    order = np.argsort(values, kind="stable")
-    factors = values.size - np.arange(values.size)
-    adjusted: FloatArray = np.empty(values.size)
-    adjusted[order] = np.minimum(np.maximum.accumulate(factors * values[order]), 1.0)
-    return adjusted
 
 
 def compare_experiment1(summary: Iterable[Row]) -> list[Comparison]:

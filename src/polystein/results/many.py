@@ -1,0 +1,260 @@
+"""The verdicts on many fits: p-values that allow for each other, in one table."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from polystein._lib.arguments import is_finite_number, is_integer, one_of
+from polystein._lib.imports import imported
+from polystein._lib.records import listed, stored
+from polystein.errors import InputError
+from polystein.inference.pvalues import benjamini_hochberg, holm
+from polystein.results.result import GofResult
+from polystein.types import Adjustment
+
+MANY_SCHEMA_VERSION = 1
+#: The verdict on a fit, or that it could not be checked.
+FitVerdict: TypeAlias = Literal["error", "rejected", "inconclusive", "not rejected"]
+#: The worst first.
+WORST_FIRST: tuple[FitVerdict, ...] = ("error", "rejected", "inconclusive", "not rejected")
+_ADJUST = {"holm": holm, "benjamini-hochberg": benjamini_hochberg}
+
+
+class CheckedFit(NamedTuple):
+    """What `check` said about one fit, before others are allowed for.
+
+    ``draws`` is the length of the longest chain. A fit that could not be checked has an ``error``,
+    no result, and zeros. ``coarse`` says whether no sign flip was as far out as the draws: their
+    p-value is then the smallest that so many flips can give.
+    """
+
+    name: str
+    chains: int = 0
+    draws: int = 0
+    result: GofResult | None = None
+    coarse: bool = False
+    error: str = ""
+
+
+class CheckRow(NamedTuple):
+    """The verdict on one of many fits.
+
+    Attributes
+    ----------
+    name : str
+        The name of the fit.
+    verdict : str
+        ``"rejected"`` if the adjusted p-value is at most the level. Else ``"inconclusive"`` if
+        there are ``reasons``, and ``"not rejected"`` if there are none. ``"error"`` if the fit
+        could not be checked.
+    pvalue, adjusted : float or None
+        The p-value of `check`, and what becomes of it if all fits are allowed for. None if the fit
+        could not be checked.
+    chains, draws, dimension : int
+        Number of chains, of draws of the longest chain, and of coordinates.
+    reasons : tuple of str
+        Why an adjusted p-value above the level leaves the question open.
+    error : str
+        Why the fit could not be checked. Else empty.
+    result : GofResult or None
+        All that `check` found, for this fit by itself.
+    """
+
+    name: str
+    verdict: FitVerdict
+    pvalue: float | None
+    adjusted: float | None
+    chains: int
+    draws: int
+    dimension: int
+    reasons: tuple[str, ...]
+    error: str
+    result: GofResult | None
+
+
+@dataclass(frozen=True, repr=False)
+class CheckTable:
+    """The verdicts of `check_many`, a row for each fit; `print` shows them, the worst first.
+
+    Attributes
+    ----------
+    fits : tuple of CheckedFit
+        What `check` said about each fit, in the order in which they were given.
+    adjust : str
+        How p-values allow for each other: ``"holm"`` or ``"benjamini-hochberg"``.
+    alpha : float
+        The level of the verdicts.
+    """
+
+    fits: tuple[CheckedFit, ...]
+    adjust: Adjustment = "holm"
+    alpha: float = 0.05
+
+    def __post_init__(self) -> None:
+        """Refuse what no table has."""
+        one_of(self.adjust, Adjustment, "adjust")
+        if not (is_finite_number(self.alpha) and 0.0 < self.alpha < 1.0):
+            raise InputError(
+                f"`alpha` must be a level strictly between 0 and 1; got {self.alpha!r}"
+            )
+        found = isinstance(self.fits, tuple) and self.fits
+        if not found or not all(isinstance(one, CheckedFit) for one in self.fits):
+            raise InputError(
+                "`fits` must be a tuple of at least one checked fit, which `check_many` makes; "
+                f"got {self.fits!r}"
+            )
+
+    @cached_property
+    def rows(self) -> tuple[CheckRow, ...]:
+        """The verdicts, in the order in which the fits were given."""
+        pvalues = [one.result.pvalue for one in self.fits if one.result is not None]
+        adjusted = iter(_ADJUST[self.adjust](pvalues).tolist())
+        return tuple(
+            self._row(one, None if one.result is None else next(adjusted)) for one in self.fits
+        )
+
+    def _row(self, fit: CheckedFit, adjusted: float | None) -> CheckRow:
+        result, size = fit.result, (fit.chains, fit.draws)
+        if result is None or adjusted is None:
+            return CheckRow(fit.name, "error", None, None, *size, 0, (), fit.error, None)
+        reasons = result.reasons
+        # Such a p-value says no more than "one in so many flips", which many fits may need.
+        if fit.coarse and adjusted > self.alpha:
+            reasons = (
+                f"No sign flip was as far out as the draws, but flips are too few to allow for "
+                f"{len(self.fits)} fits. Take more draws, or check fewer fits together.",
+                *reasons,
+            )
+        verdict: FitVerdict = "inconclusive" if reasons else "not rejected"
+        if adjusted <= self.alpha:
+            verdict, reasons = "rejected", ()
+        return CheckRow(
+            fit.name, verdict, result.pvalue, adjusted, *size, result.dimension, reasons, "", result
+        )
+
+    @property
+    def worst_first(self) -> tuple[CheckRow, ...]:
+        """The rows: errors, rejected ones by their p-values, inconclusive ones, the others."""
+        return tuple(
+            sorted(self.rows, key=lambda row: (WORST_FIRST.index(row.verdict), row.pvalue or 0.0))
+        )
+
+    @property
+    def verdict(self) -> FitVerdict:
+        """The worst verdict of all: "error", "rejected", "inconclusive" or "not rejected"."""
+        return min((row.verdict for row in self.rows), key=WORST_FIRST.index)
+
+    def count(self, verdict: str) -> int:
+        """How many fits have this verdict."""
+        one_of(verdict, FitVerdict, "verdict")
+        return sum(row.verdict == verdict for row in self.rows)
+
+    def __getitem__(self, name: str) -> CheckRow:
+        """The row of a fit, ``table["nuts"]``."""
+        for row in self.rows:
+            if row.name == name:
+                return row
+        known = ", ".join(repr(one.name) for one in self.fits[:6])
+        raise InputError(f"the key must be the name of a fit, {known}, ...; got {name!r}")
+
+    def __len__(self) -> int:
+        return len(self.fits)
+
+    def __iter__(self) -> Iterator[CheckRow]:
+        return iter(self.rows)
+
+    def to_dataframe(self) -> Any:
+        """The rows as a pandas DataFrame, without the results."""
+        pandas = imported("pandas", None, "`to_dataframe`")
+        rows = [row._asdict() for row in self.rows]
+        return pandas.DataFrame([{k: v for k, v in row.items() if k != "result"} for row in rows])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain Python values, ready for JSON, with the result of every fit."""
+        fits = [
+            {
+                **row._asdict(),
+                "reasons": list(row.reasons),
+                "coarse": fit.coarse,
+                "result": None if row.result is None else row.result.to_dict(),
+            }
+            for fit, row in zip(self.fits, self.rows, strict=True)
+        ]
+        return {
+            "schema_version": MANY_SCHEMA_VERSION,
+            "adjust": self.adjust,
+            "alpha": self.alpha,
+            "verdict": self.verdict,
+            "fits": fits,
+        }
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> CheckTable:
+        """The table that `to_dict` was called on; unknown keys are ignored."""
+        with stored(values) as content:
+            if (version := content.get("schema_version")) != MANY_SCHEMA_VERSION:
+                raise InputError(
+                    f"`values` must come from `to_dict` with schema_version {MANY_SCHEMA_VERSION}; "
+                    f"got schema_version {version!r}. Run `check_many` again with this version."
+                )
+            fits = listed(content["fits"], "fits")
+            made = cls(tuple(map(_fit_of, fits)), content["adjust"], content["alpha"])
+            for row, given in zip(made.rows, fits, strict=True):
+                for name in ("verdict", "pvalue", "adjusted"):
+                    if given[name] != getattr(row, name):
+                        raise InputError(
+                            f"`values` must be what `to_dict` gave; got {given[name]!r} for "
+                            f"{name} of {row.name!r}, which is {getattr(row, name)!r}"
+                        )
+        return made
+
+    def to_html(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write a self-contained HTML page.
+
+        An earlier page is replaced, another file only with ``overwrite=True``.
+        """
+        from polystein._lib.files import writing
+        from polystein.report.html import write_document
+        from polystein.report.many import many_page
+
+        with writing("path", path):
+            write_document(many_page(self), path, overwrite=overwrite)
+
+    def __repr__(self) -> str:
+        counts = [f"{self.count(one)} {one}" for one in WORST_FIRST if self.count(one)]
+        return f"CheckTable({len(self)} fits: {', '.join(counts)})"
+
+    def __str__(self) -> str:
+        from polystein.report.many import render_many
+
+        return render_many(self)
+
+    def _repr_html_(self) -> str:
+        from polystein.report.many import many_fragment
+
+        return many_fragment(self)
+
+
+def checked_names(names: Sequence[object]) -> list[str]:
+    """The names of fits, or an error."""
+    for name in names:
+        if not isinstance(name, str) or not name:
+            raise InputError(f"`fits` must have strings as names; got {name!r}")
+    return [str(name) for name in names]
+
+
+def _fit_of(values: Mapping[str, Any]) -> CheckedFit:
+    """A fit that was stored."""
+    (name,) = checked_names([values["name"]])
+    given, coarse, error = values["result"], values["coarse"], values["error"]
+    if type(coarse) is not bool or not isinstance(error, str):
+        raise TypeError(f"the fit {name!r} is not what it should be")
+    for size in ("chains", "draws"):
+        if not is_integer(values[size], least=0):
+            raise TypeError(f"the {size} of {name!r} are no number")
+    result = None if given is None else GofResult.from_dict(given)
+    return CheckedFit(name, values["chains"], values["draws"], result, coarse, error)

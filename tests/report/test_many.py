@@ -1,0 +1,96 @@
+"""A table of many checks as text and as a page."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import polystein as ps
+from polystein.report.many import many_page, render_many
+from polystein.results.effect_rows import EffectRow
+from polystein.results.effects import EffectTable
+from polystein.results.many import CheckedFit
+from tests.results.test_many import LOST, fit
+
+SD = EffectRow(
+    "mu", "sd", 1.2, 1.1, 1.3, 1e-9, True, 1.0, "the sd of `mu` is 20 % too large", 0.2, 0.01, 99.0
+)
+FOUND = EffectTable((SD,), 6)
+WRONG = fit("wrong", 1e-7, effect_table=FOUND)
+SHORT = fit("short", 0.3, reasons=("R-hat is 1.4. Run longer.", "Few draws."), warnings=("w",))
+
+
+def test_a_line_for_each_fit_and_what_was_found_below_it() -> None:
+    text = str(ps.CheckTable((fit("right", 0.5), WRONG, SHORT, LOST)))
+    assert text.splitlines() == [
+        "1 of 4 fits is rejected at the level 0.05 after Holm's correction; 1 is inconclusive; 1",
+        "could not be checked.",
+        "Do the draws of each fit come from its target? check, the worst fits first",
+        "",
+        "fit    verdict              p  adjusted  chains x draws x d",
+        "lost   error",
+        "    no such file",
+        "wrong  rejected      < 0.0001  < 0.0001  4 x 100 x 3",
+        "    the sd of `mu` is 20 % too large",
+        "short  inconclusive       0.3       0.6  4 x 100 x 3",
+        "    R-hat is 1.4. Run longer.",
+        "right  not rejected       0.5       0.6  4 x 100 x 3",
+        "",
+        "Read the warnings about short in `table[name].result.warnings`.",
+    ]
+
+
+@pytest.mark.parametrize("count", [1, 15, 40])
+def test_it_fits_on_one_screen(count: int) -> None:
+    long = CheckedFit("a/long/path/" * 9 + "posterior.nc", error="wrong " * 100)
+    rights = [fit(f"fit {number}", 0.5, warnings=("w",)) for number in range(count)]
+    lines = str(ps.CheckTable((*[long] * 3, WRONG, *rights), "benjamini-hochberg")).splitlines()
+    assert len(lines) <= 24
+    assert max(map(len, lines)) <= 88
+    assert lines[0].startswith("1 of ")
+    assert any(line.startswith("..") and "posterior.nc" in line for line in lines)
+    shown = sum(line.startswith("fit ") for line in lines[5:])
+    left = re.search(r"\.\.\. and (\d+) more \(not rejected\), in `table.rows`", "\n".join(lines))
+    assert shown + (int(left[1]) if left else 0) == count
+
+
+@pytest.mark.parametrize(
+    ("fits", "start"),
+    [
+        ([fit("a", 0.5)], "None of 1 fit is rejected"),
+        ([fit("a", 0.5), fit("b", 0.5)], "None of 2 fits is rejected"),
+        ([WRONG, WRONG], "2 of 2 fits are rejected"),
+    ],
+)
+def test_the_headline_counts(fits: list[CheckedFit], start: str) -> None:
+    assert str(ps.CheckTable(tuple(fits))).startswith(start)
+
+
+def test_a_tolerance_has_a_column() -> None:
+    within = fit("a", 0.5, tolerance="within", settings={"tolerance": 0.1})
+    lines = render_many(ps.CheckTable((within, LOST))).splitlines()
+    assert next(line for line in lines if line.startswith("fit")).endswith("  tolerance")
+    assert next(line for line in lines if line.startswith("a ")).endswith("  within")
+
+
+def test_the_page_is_self_contained_and_escapes_names(tmp_path: Path) -> None:
+    evil = CheckedFit("<script>alert(1)</script>", error="<b>")
+    table = ps.CheckTable((evil, WRONG, SHORT, fit("right", 0.5)))
+    page = many_page(table)
+    assert "<script" not in page
+    assert "<b>" not in page
+    assert "default-src 'none'" in page
+    assert "the sd of <code>mu</code> is 20 % too large" in page
+    # Those that are rejected or inconclusive are shown by themselves, too.
+    assert re.findall(r"<summary>(\w+):", page) == ["wrong", "short"]
+    table.to_html(tmp_path / "page.html")
+    assert (tmp_path / "page.html").read_text("utf-8") == page
+    assert "<table>" in table._repr_html_()
+
+
+def test_a_file_of_others_is_kept(tmp_path: Path) -> None:
+    (tmp_path / "mine.html").write_text("mine")
+    with pytest.raises(ps.InputError, match="overwrite=True"):
+        ps.CheckTable((WRONG,)).to_html(tmp_path / "mine.html")
+    ps.CheckTable((WRONG,)).to_html(tmp_path / "mine.html", overwrite=True)
+    assert "Written by polystein" in (tmp_path / "mine.html").read_text("utf-8")
