@@ -46,7 +46,7 @@ PUBLISHED = {
     "weights",
     "results",
 }
-PUBLISHED |= {"corrections", "explain", "methods", "rivals", "workflows"}
+PUBLISHED |= {"corrections", "explain", "methods", "rivals", "report", "workflows"}
 #: What the package imports first: Ctrl-C while the command line is imported.
 FIRST = "polystein._lib.interrupts"
 CORE_DEPENDENCIES = {"numpy", "scipy", "threadpoolctl"}

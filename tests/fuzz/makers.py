@@ -16,6 +16,7 @@ from typing import Any
 
 import array_api_strict
 import numpy as np
+from matplotlib.figure import Figure
 
 import polystein as ps
 
@@ -258,6 +259,11 @@ def result(pvalue: float = 0.5, **more: Any) -> ps.GofResult:
     """A result that was put together by hand."""
     values = {"statistic": 1.0, "alternative": "greater", "method": "fuzz", "dimension": 2}
     return ps.GofResult(**{**values, "pvalue": pvalue, **more})  # type: ignore[arg-type]
+
+
+def new_axes() -> Any:
+    """Axes to draw on."""
+    return Figure().subplots()
 
 
 def place(name: str) -> Path:
