@@ -48,7 +48,7 @@ PUBLISHED = {
     "weights",
     "results",
 }
-PUBLISHED |= {"corrections", "explain", "methods", "refinement", "rivals", "workflows"}
+PUBLISHED |= {"corrections", "explain", "methods", "refinement", "rivals", "report", "workflows"}
 #: What the package imports first: Ctrl-C while the command line is imported.
 FIRST = "polystein._lib.interrupts"
 CORE_DEPENDENCIES = {"numpy", "scipy", "threadpoolctl"}

@@ -44,6 +44,9 @@ from polystein.methods.check.check import check
 from polystein.methods.discrepancy import lambda_psd, o_psd, psd
 from polystein.methods.gof import lambda_psd_test, psd_test
 from polystein.refinement.refine import refine
+from polystein.report.bars import plot_evidence, plot_weights
+from polystein.report.draws import plot_chains, plot_moments
+from polystein.report.forest import plot_effects
 from polystein.results.effects import EffectTable, ExpectationTable
 from polystein.results.many import CheckTable
 from polystein.results.refinement import Refinement
@@ -123,6 +126,11 @@ __all__ = [
     "lambda_psd_test",
     "nystrom_ksd_test",
     "o_psd",
+    "plot_chains",
+    "plot_effects",
+    "plot_evidence",
+    "plot_moments",
+    "plot_weights",
     "psd",
     "psd_bootstrap_test",
     "psd_l2_test",

@@ -12,7 +12,7 @@ import pytest
 from polystein._lib import files
 from polystein._lib.files import MARK, is_replaceable
 from polystein.experiments.engine.store import write_text
-from polystein.report import plots
+from polystein.report import canvas
 from tests.disk import small_disk
 
 #: Writes a page again and again, under the same name as others do. The module that does so is
@@ -34,7 +34,7 @@ def broken(*_: object) -> None:
 
 
 def write_figure(path: Path) -> None:
-    plots.save(plots.new_figure(1.0, 1.0), path)
+    canvas.save(canvas.new_figure(1.0, 1.0), path)
 
 
 def write_words(path: Path) -> None:
@@ -86,10 +86,10 @@ def test_a_pipe_is_written_to_and_not_replaced(tmp_path: Path) -> None:
 def test_a_figure_that_cannot_be_drawn_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    figure = plots.new_figure(1.0, 1.0)
+    figure = canvas.new_figure(1.0, 1.0)
     monkeypatch.setattr(figure, "draw", broken)
     with pytest.raises(KeyboardInterrupt):
-        plots.save(figure, tmp_path / "picture.png")
+        canvas.save(figure, tmp_path / "picture.png")
     assert list(tmp_path.iterdir()) == []
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from polystein.errors import InputError
 from polystein.experiments import demo
-from polystein.report import plots
+from polystein.report.side_by_side import plot_results
 
 
 def log_posterior(coefficients: np.ndarray) -> np.ndarray:
@@ -90,7 +90,7 @@ def test_the_demonstration_refuses_nonsense(draws: int, seed: int) -> None:
 
 def test_labels_of_the_demos_plot_have_room() -> None:
     cases = demo.run(400)
-    figure = plots.plot_results({case.name: case.result for case in cases})
+    figure = plot_results({case.name: case.result for case in cases})
     figure.draw_without_rendering()
     left, right = figure.axes
     # The dashed line is the only one.

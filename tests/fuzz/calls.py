@@ -138,6 +138,8 @@ _FITS = (
     "{'a': place('.'), 'b': None, 'c': (), 'd': stops, 'e': ps}",
 )
 _RESULTS = ("result()", "result(0.0, ess=nan)", "ps.GofResult.from_dict(stored('check'))")
+_WEIGHTED = "result(weights={'x': 0.6, 'score': -0.8})"
+_EFFECTS = ("ps.EffectTable.from_dict(stored('effects'))", "ps.EffectTable((), 0)", _RESULTS[2])
 _DAMAGE = ("...", *JUNK)
 #: Parts of a result that only the library puts together.
 _MADE_BY_TESTS = (
@@ -195,6 +197,7 @@ _TESTS = (
     *("check", "effects", "expectations", "psd_test", "lambda_psd_test", "psd_bootstrap_test"),
     *("psd", "lambda_psd", "o_psd", "fssd_test", "ksd", "ksd_test", "ksdagg_test"),
     *("nystrom_ksd_test", "psd_l2_test", "rfsd_test", "Sample", "theory.snr_squared"),
+    *("plot_moments", "plot_chains"),
 )
 _RULES = (
     *("IID", "BatchMeans", "InitialSequence", "BlockSplit", "ChainSplit", "RandomSplit"),
@@ -210,6 +213,7 @@ _PLAIN = {"Monitor.discrepancy": _monitor, "Monitor.state_dict": _monitor} | {
     "GofResult.rejected": _result,
     "GofResult.verdict_at": _result,
     "GofResult.to_html": _result,
+    "GofResult.plot": _result,
     "EffectTable.to_dict": _table,
     "EffectTable.to_dataframe": _table,
     "EffectTable.within": _table,
@@ -261,6 +265,9 @@ ENTRIES: dict[str, Calls] = {
     "Refinement.from_dict": entry("Refinement.from_dict", _stored("refinement"), ("values",)),
     "Refinement.to_dict": entry("Refinement.to_dict", receiver=_refinement),
     "Refinement.verdict_at": entry("Refinement.verdict_at", receiver=_refinement),
+    "plot_effects": entry("plot_effects", _texts((*_EFFECTS * 20, *JUNK))),
+    "plot_evidence": entry("plot_evidence", _texts((*_RESULTS * 20, *JUNK))),
+    "plot_weights": entry("plot_weights", _texts((*(*_RESULTS, _WEIGHTED) * 20, *JUNK))),
     "to_arviz": entry("to_arviz", _texts((*_RESULTS, *JUNK), JUNK), ("result", "data")),
     "from_file": entry("from_file", files(*WRITERS), ("path", "scores")),
     "from_cmdstan": entry(

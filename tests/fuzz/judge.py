@@ -16,12 +16,14 @@ import warnings
 from collections.abc import Iterator
 from contextlib import chdir, contextmanager, suppress
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
 
 import numpy as np
 import scipy.stats
+from matplotlib.axes import Axes
 
 import polystein as ps
 from tests.fuzz import files, makers, scores
@@ -236,6 +238,8 @@ def examine(answer: Any, call: Call) -> list[str]:
         return _faults_of_table(answer)
     if isinstance(answer, ps.CheckTable):
         return _faults_of_checks(answer, call)
+    if isinstance(answer, Axes):
+        answer.figure.savefig(BytesIO())  # what cannot be drawn raises, or warns
     str(answer)
     return []
 

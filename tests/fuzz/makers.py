@@ -16,6 +16,7 @@ from typing import Any
 
 import array_api_strict
 import numpy as np
+from matplotlib.figure import Figure
 
 import polystein as ps
 
@@ -274,6 +275,11 @@ def refinement() -> ps.Refinement:
     """A refinement of draws that are too wide."""
     draws = np.random.default_rng(5).standard_normal((80, 2)) * 1.5
     return ps.refine(draws, log_density=half_square, scores=minus, transitions=2, starts=40)
+
+
+def new_axes() -> Any:
+    """Axes to draw on."""
+    return Figure().subplots()
 
 
 def place(name: str) -> Path:

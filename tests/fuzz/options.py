@@ -340,5 +340,7 @@ VALUES: dict[str, Values] = {
     "statistic": Values(("1.0", "0.0"), _REAL_EDGES),
     "pvalue": Values(("0.5", "1e-300"), _SHARE_EDGES),
     "method": Values(("'psd'",), _NAME_EDGES),
+    "most": _count("1", "2", "20"),
+    "ax": Values(("None", "new_axes()")),
     "path": Values(("place('page.html')",), ("place('.')", "''", "'\\x00'", "1", "None")),
 }

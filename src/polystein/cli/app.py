@@ -32,7 +32,7 @@ from polystein.cli.session import (
 from polystein.errors import InputError, printable
 from polystein.experiments import demo as demonstration
 from polystein.explain.tolerance import checked_tolerance
-from polystein.report import plots
+from polystein.report import canvas, side_by_side
 from polystein.report.effects import effect_facts
 from polystein.report.html import write_page
 from polystein.report.text import p_number, render
@@ -289,12 +289,12 @@ def run_demo(
             f"\nAt the level {DEFAULT_LEVEL:g} a correct sampler, too, is rejected "
             f"in about 1 run of {1 / DEFAULT_LEVEL:.0f}."
         )
-        figure = plots.plot_results({case.name: case.result for case in cases})
+        figure = side_by_side.plot_results({case.name: case.result for case in cases})
         with writing("--out", out):
             if plot != out:
                 out.mkdir(parents=True, exist_ok=True)
             try:
-                plots.save(figure, plot)
+                canvas.save(figure, plot)
             except ValueError as error:
                 raise InputError(f"`--out` must name a picture; got {plot}: {error}") from error
         print(f"Plot: {printable(str(plot))}")

@@ -79,7 +79,7 @@ def effect_facts(
     Effects are computed for a rejected result only, unless they are there already. ``place``
     says where a reader finds a field of the result, here the effects that are left out.
     """
-    table, why_not = _effects_to_tell(result, alpha)
+    table, why_not = effects_to_tell(result, alpha)
     facts = _tolerance_facts(result, table)
     if why_not and why_not != result.tolerance_reason:
         facts.append(("Effects", f"not told: {why_not}"))
@@ -107,7 +107,7 @@ def label_of_parts(effects: Sequence[tuple[str, str]]) -> str:
     return "By" if any(label == "Found" for label, _ in effects) else "Found"
 
 
-def _effects_to_tell(result: GofResult, alpha: float) -> tuple[EffectTable | None, str]:
+def effects_to_tell(result: GofResult, alpha: float) -> tuple[EffectTable | None, str]:
     """The effects, if they are there or the result is rejected, or why there are none."""
     if result.effect_table is not None:
         return result.effect_table, ""

@@ -234,6 +234,26 @@ class GofResult(WithEffects):
         with writing("path", path):
             write_page(self, path, overwrite=overwrite)
 
+    def plot(self, *, ax: Any = None) -> Any:
+        """Draw the plot that fits the result, on new axes unless some are given.
+
+        Weights for lambda-PSD (`plot_weights`), effects for a `check` that is rejected
+        (`plot_effects`), and otherwise the evidence (`plot_evidence`). Takes and returns
+        Matplotlib's Axes.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import polystein as ps
+        >>> draws = np.random.default_rng(0).normal(0.2, 1.0, size=(1000, 2))
+        >>> ax = ps.psd_test(draws, lambda x: -x, order=1, rng=1).plot()
+        >>> ax.get_title(loc="left")
+        'Rejected (PSD z-test, order 1, dimension 2)'
+        """
+        from polystein.report.bars import fitting_plot
+
+        return fitting_plot(self, ax)
+
     def __repr__(self) -> str:
         statistic = f"{self.statistic_name} = {self.statistic:.4g}"
         return f"GofResult({self.method}: {self.verdict}, p = {self.pvalue:.3g}, {statistic})"

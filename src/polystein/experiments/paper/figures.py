@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from polystein.experiments.engine.cells import Row, number
 from polystein.experiments.engine.summary import PUBLISHED_LINE, TEXT_LINE
 from polystein.experiments.paper.methods import LABELS, LEVEL, Method
-from polystein.report.plots import new_figure
+from polystein.report.canvas import BLACK, GREEN, GREY, SKY, VERMILION, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,11 +28,11 @@ _ORDER_COLOURS = (
     "#e66c5c", "#f89540", "#e0b000", "#b5b500",
 )  # fmt: skip
 _RIVAL_COLOURS = {
-    "ksd_imq": "#000000",
-    "ksd_gauss": "#777777",
-    "fssd_opt": "#009e73",
-    "rfsd_published": "#d55e00",
-    "rfsd": "#56b4e9",
+    "ksd_imq": BLACK,
+    "ksd_gauss": GREY,
+    "fssd_opt": GREEN,
+    "rfsd_published": VERMILION,
+    "rfsd": SKY,
 }
 
 #: What figure 1 leaves to figure 2 and to the tables.

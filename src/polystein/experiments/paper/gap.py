@@ -15,7 +15,7 @@ from polystein.experiments.engine.store import read_csv
 from polystein.experiments.engine.summary import markdown_table
 from polystein.experiments.paper import reproduction
 from polystein.experiments.paper.figures import clean
-from polystein.report.plots import new_figure
+from polystein.report.canvas import BLACK, BLUE, GREEN, VERMILION, new_figure
 from polystein.theory import GaussianPair
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ DIMENSIONS = (1, 2, 16, 64)
 ORDERS = range(7)
 #: The columns of the page; the table beside it has all orders.
 SHOWN_ORDERS = (1, 2, 4, 6)
-_COLOURS = ("#000000", "#0072b2", "#009e73", "#d55e00")
+_COLOURS = (BLACK, BLUE, GREEN, VERMILION)
 
 
 def cells() -> list[Cell]:

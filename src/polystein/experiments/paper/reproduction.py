@@ -20,7 +20,7 @@ from polystein.experiments.engine.store import (
     write_json,
 )
 from polystein.experiments.paper.methods import LABELS, Method
-from polystein.report.plots import save
+from polystein.report.canvas import save
 from polystein.types import Progress
 
 if TYPE_CHECKING:

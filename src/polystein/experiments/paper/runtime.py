@@ -19,7 +19,7 @@ from polystein.experiments.paper.figures import clean, column, order_colour
 from polystein.experiments.paper.methods import ORDERS
 from polystein.experiments.paper.samplers import gaussian, gaussian_score
 from polystein.methods.gof import lambda_psd_test
-from polystein.report.plots import new_figure
+from polystein.report.canvas import new_figure
 from polystein.weights.rules import ClosedForm, CrossEntropy, Weights
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from polystein.experiments.paper import reproduction
 from polystein.experiments.paper.figures import clean, column
 from polystein.experiments.paper.samplers import gaussian_score
 from polystein.methods.discrepancy import psd
-from polystein.report.plots import new_figure
+from polystein.report.canvas import BLUE, GREEN, PINK, VERMILION, new_figure
 from polystein.theory import GaussianPair, corrected_law, printed_law
 from polystein.types import FloatArray
 
@@ -197,7 +197,7 @@ def _draw_u_statistic(axes: Axes, summary: Sequence[Row]) -> None:
         linestyle="none",
         marker="s",
         markersize=5,
-        color="#d55e00",
+        color=VERMILION,
         capsize=3,
         label="simulated (± 2 standard errors)",
     )
@@ -212,8 +212,8 @@ def _draw_per_draw(axes: Axes, summary: Sequence[Row]) -> None:
     anchor = next(row for row in summary if row["order"] == SLOPE[0])
     odd = [row for row in summary if number(row, "order") % 2]
     laws = (
-        ("printed_law", "((Q+1)!!)²/(2Q+1)!!, as printed", "#cc79a7", ":"),
-        ("corrected_law", "(Q!!)²/(2Q+1)!!, corrected", "#009e73", "--"),
+        ("printed_law", "((Q+1)!!)²/(2Q+1)!!, as printed", PINK, ":"),
+        ("corrected_law", "(Q!!)²/(2Q+1)!!, corrected", GREEN, "--"),
     )
     for law, label, colour, style in laws:
         factor = number(anchor, "psd_z_exact") / number(anchor, law)
@@ -228,11 +228,11 @@ def _draw_per_draw(axes: Axes, summary: Sequence[Row]) -> None:
     axes.plot(
         column(summary, "order"),
         column(summary, "lambda_psd_exact"),
-        color="#0072b2",
+        color=BLUE,
         linestyle="--",
         marker="^",
         label="λ-PSD, exact (Proposition 4.3)",
     )
     bound = number(summary[0], "chi_square_bound")
-    axes.axhline(bound, color="#0072b2", linestyle=":", label="χ² bound (Theorem 4.4)")
+    axes.axhline(bound, color=BLUE, linestyle=":", label="χ² bound (Theorem 4.4)")
     axes.set_title(f"SNR² of the z-statistics, per draw; d = {PAIR.dimension}", fontsize=11)

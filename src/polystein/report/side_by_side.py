@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
-from io import BytesIO
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scipy.special import ndtri
 
-from polystein._lib.files import MARK, write_whole
-from polystein._lib.imports import imported
-from polystein._version import __version__
 from polystein.errors import InputError
+from polystein.report.canvas import AGAINST, COLOURS, NOT_AGAINST, new_figure
 from polystein.report.text import headings, p_words
 from polystein.results.result import DEFAULT_LEVEL, GofResult
 
@@ -21,17 +16,13 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# The palette of Okabe and Ito, made for colour-blind eyes; hatches tell orders apart in grey.
-_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442")
+# Hatches tell orders apart in grey.
 _HATCHES = ("", "//", "..", "xx", "\\\\", "++", "oo")
 _WORDS = {
     "rejected": "evidence against it",
     "not rejected": "no evidence against it",
     "inconclusive": "inconclusive",
 }
-#: Pictures of these kinds say what made them.
-_WITH_CREATOR = ("png", "svg", "pdf", "ps", "eps")
-_ACCEPTED, _REJECTED = "#0072B2", "#D55E00"
 
 
 def plot_results(results: Mapping[str, GofResult], alpha: float = DEFAULT_LEVEL) -> Figure:
@@ -63,24 +54,6 @@ def plot_results(results: Mapping[str, GofResult], alpha: float = DEFAULT_LEVEL)
     return figure
 
 
-def save(figure: Figure, path: str | os.PathLike[str]) -> None:
-    """Write the figure in the format that the file's name asks for."""
-    path = Path(path)
-    kind = path.suffix.removeprefix(".").lower() or "png"
-    metadata = {"Creator": f"{MARK} {__version__}"} if kind in _WITH_CREATOR else None
-    picture = BytesIO()
-    figure.savefig(picture, dpi=150, format=kind, metadata=metadata)
-    write_whole(path, picture.getvalue())
-
-
-def new_figure(width: float, height: float) -> Figure:
-    """Return an empty figure, or say which extra has Matplotlib."""
-    made: Figure = imported("matplotlib.figure", "cli", "plotting").Figure(
-        figsize=(width, height), layout="constrained"
-    )
-    return made
-
-
 def _draw_statistics(axes: Axes, results: Mapping[str, GofResult], alpha: float) -> None:
     """|z| of every result (z where only large values count), with the critical value."""
     sizes = [_size(result) for result in results.values()]
@@ -90,7 +63,7 @@ def _draw_statistics(axes: Axes, results: Mapping[str, GofResult], alpha: float)
         axes.axvline(value, color="black", linestyle="--", linewidth=1.0)
     for row, (result, size) in enumerate(zip(results.values(), sizes, strict=True)):
         against = result.rejected(alpha)
-        axes.barh(row, size, height=0.6, color=_REJECTED if against else _ACCEPTED)
+        axes.barh(row, size, height=0.6, color=AGAINST if against else NOT_AGAINST)
         words = _WORDS[result.verdict_at(alpha)]
         axes.annotate(
             f"{words}, {p_words(result.pvalue)}",
@@ -130,9 +103,9 @@ def _draw_shares(axes: Axes, results: Mapping[str, GofResult], alpha: float) -> 
             sizes,
             left=starts,
             height=0.6,
-            color=_COLOURS[index % len(_COLOURS)],
+            color=COLOURS[index % len(COLOURS)],
             # Beyond as many features as colours, a colour comes again with another hatch.
-            hatch=_HATCHES[(index + index // len(_COLOURS)) % len(_HATCHES)],
+            hatch=_HATCHES[(index + index // len(COLOURS)) % len(_HATCHES)],
             edgecolor="white",
             label=name,
         )

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from polystein.errors import InputError, MissingExtraError
-from polystein.report.plots import new_figure, plot_results, save
+from polystein.report.canvas import new_figure, save
+from polystein.report.side_by_side import plot_results
 from tests.report.results import bootstrap_result, check_result, inconclusive_result, z_result
 
 

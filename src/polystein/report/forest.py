@@ -1,0 +1,201 @@
+"""A forest plot of effects: how far each property of the draws is off, with its interval."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from polystein._lib.imports import imported
+from polystein.errors import InputError
+from polystein.report.canvas import (
+    AGAINST,
+    GREY,
+    MOST_LETTERS,
+    NOT_AGAINST,
+    axes_for,
+    label_rows,
+    legend_below,
+    most_shown,
+    note_beside,
+    shortened,
+    signed,
+    title_with_verdict,
+)
+from polystein.results.effect_rows import RELIABLE, EffectRow
+from polystein.results.effects import EffectTable
+from polystein.results.result import DEFAULT_LEVEL, GofResult
+from polystein.results.tolerance import UNIT_VARIANCE, checked_bound
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+#: Intervals count for the range of the axis up to this many times the largest size; arrows say
+#: that they go on.
+_REACH = 3.0
+#: Sizes beyond this are drawn on a scale that is linear up to 1 and logarithmic from there on.
+_LINEAR_UP_TO = 8.0
+#: Letters of each of two names in one label.
+_LETTERS_IN_PAIR = 17
+#: The tolerance behind the rows that it is for.
+_BAND = "#DDDDDD"
+#: The least range of the axis: effects of less than this are small in any unit.
+_LEAST_RANGE = 0.05
+
+
+def plot_effects(
+    effects: EffectTable | GofResult,
+    /,
+    *,
+    tolerance: float | None = None,
+    most: int = 20,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw how far each mean, sd, correlation and shape of the draws is off, with its interval.
+
+    Parameters
+    ----------
+    effects : EffectTable or GofResult
+        What `effects` or `check` gave.
+    tolerance : float, optional
+        Half the width of the band drawn around 0, strictly between 0 and 1: means within
+        this many posterior sds, and sds within this share, are good enough. The
+        default is the tolerance of the result, if it has one.
+    most : int
+        How many effects to draw, in the order of the table: what was found comes first, and
+        within that the surest.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw. The default is a new figure, ``ax.figure``, which is not shown.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Notes
+    -----
+    Sizes of means are in posterior sds, those of sds are the ratio minus 1, and others are
+    differences. Intervals are of level 0.95, each for its row alone. Rows whose reliability is
+    below 0.99 are hollow: they may be off by more than their interval says.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import polystein as ps
+    >>> draws = np.random.default_rng(0).standard_normal((4, 500, 2)) * [1.0, 1.3]
+    >>> sample = ps.Sample(draws, -draws, names=["mu", "tau"])
+    >>> ax = ps.plot_effects(ps.effects(sample), tolerance=0.1)
+    >>> ax.get_yticklabels()[0].get_text()
+    'tau  sd'
+    >>> ax.figure.savefig("effects.png")  # doctest: +SKIP
+    """
+    most = most_shown(most)
+    table, bound = _table_and_bound(effects, tolerance)
+    rows = [row for row in table.rows[:most] if math.isfinite(row.size)]
+    if not rows:
+        raise InputError("`effects` must have at least one row to draw; got none")
+    left_out = len(table.rows) - len(rows)
+    axes = axes_for(ax, 8.0, 2.1 + 0.27 * (len(rows) + bool(left_out)))
+    label_rows(axes, [_label(row) for row in rows], left_out)
+    limit = _limit(rows, bound)
+    if limit > _LINEAR_UP_TO:
+        axes.set_xscale("symlog", linthresh=1.0)
+    axes.set_xlim(-1.06 * limit, 1.06 * limit)
+    axes.axvline(0.0, color=GREY, linewidth=1.0, zorder=0)
+    for place, row in enumerate(rows):
+        if bound is not None and row.what in UNIT_VARIANCE:
+            axes.barh(place, 2.0 * bound, 1.0, -bound, color=_BAND, zorder=-1)
+        _draw_row(axes, place, row, limit)
+        note_beside(axes, place, _numbers(row))
+    axes.set_xlabel(
+        "draws against target: means in posterior sd, sds as\n"
+        "ratio − 1, shapes and correlations as differences"
+    )
+    if isinstance(effects, GofResult):
+        title_with_verdict(axes, effects, DEFAULT_LEVEL)
+    legend_below(axes, _handles(rows, bound))
+    return axes
+
+
+def _table_and_bound(effects: object, tolerance: float | None) -> tuple[EffectTable, float | None]:
+    """The table of effects, and the tolerance that was given or that the result has."""
+    if not isinstance(effects, EffectTable | GofResult):
+        raise InputError(
+            "`effects` must be what `polystein.effects` or `check` gave; got "
+            f"{type(effects).__name__}"
+        )
+    bound = None if tolerance is None else checked_bound(tolerance)
+    if isinstance(effects, EffectTable):
+        return effects, bound
+    if bound is None and effects.tolerance is not None:
+        bound = float(effects.settings["tolerance"])
+    return effects.effects, bound
+
+
+def _on_axis(row: EffectRow, size: float) -> float:
+    """A size or a bound as it is drawn: no effect is 0."""
+    return size - 1.0 if row.what.endswith("sd") else size
+
+
+def _limit(rows: Sequence[EffectRow], bound: float | None) -> float:
+    """Half the range of the axis: all sizes, and intervals unless they are many times as long."""
+    sizes = [abs(_on_axis(row, row.size)) for row in rows]
+    largest = max([*sizes, bound or 0.0, _LEAST_RANGE])
+    ends = [abs(_on_axis(row, end)) for row in rows for end in (row.lower, row.upper)]
+    return 1.08 * max(largest, *(min(end, _REACH * largest) for end in ends))
+
+
+def _draw_row(axes: Axes, place: int, row: EffectRow, limit: float) -> None:
+    colour = AGAINST if row.found else NOT_AGAINST
+    ends = [_on_axis(row, end) for end in (row.lower, row.upper)]
+    inside = [min(max(end, -limit), limit) for end in ends]
+    axes.plot(inside, [place, place], color=colour, linewidth=1.6, zorder=2)
+    for end, drawn, marker in zip(ends, inside, "<>", strict=True):
+        if end != drawn:
+            axes.plot(drawn, place, marker, color=colour, markersize=6, zorder=2)
+    axes.plot(
+        _on_axis(row, row.size),
+        place,
+        "o",
+        markersize=6.5,
+        markeredgewidth=1.4,
+        markeredgecolor=colour,
+        markerfacecolor=colour if row.reliable else "white",
+        zorder=3,
+    )
+
+
+def _numbers(row: EffectRow) -> str:
+    """The size in the unit in which people read it."""
+    if row.what.endswith("sd"):
+        return f"× {row.size:.2f}" if 0.1 < row.size < 100.0 else f"× {row.size:.3g}"
+    return f"{signed(row.size)}{' sd' if row.what.endswith('mean') else ''}"
+
+
+def _label(row: EffectRow) -> str:
+    """The parameter and its property; long directions lose their end, where loadings are small."""
+    name = row.name
+    if row.direction:
+        name = name if len(name) <= MOST_LETTERS else f"{name[: MOST_LETTERS - 1]}…"
+    elif row.what == "correlation" and name.count(", ") == 1:  # names may have commas, too
+        name = ", ".join(shortened(one, _LETTERS_IN_PAIR) for one in name.split(", "))
+    return f"{shortened(name, 2 * _LETTERS_IN_PAIR + 2)}  {row.what}"
+
+
+def _handles(rows: Sequence[EffectRow], bound: float | None) -> list[object]:
+    """What the legend explains: only what there is."""
+    line = imported("matplotlib.lines", "cli", "plotting").Line2D
+    patch = imported("matplotlib.patches", "cli", "plotting").Patch
+    made: list[object] = []
+    for found, colour, words in (
+        (True, AGAINST, "found at the level 0.05, all together"),
+        (False, NOT_AGAINST, "not found: may be chance"),
+    ):
+        if any(row.found is found for row in rows):
+            made.append(line([], [], color=colour, marker="o", label=words))
+    if not all(row.reliable for row in rows):
+        words = f"hollow: R² below {RELIABLE:g}, may be off by more than the interval says"
+        made.append(line([], [], color=GREY, marker="o", markerfacecolor="white", label=words))
+    if bound is not None:
+        words = f"tolerance {bound:g}, of means and sds"
+        made.append(patch(color=_BAND, label=words))
+    return made
