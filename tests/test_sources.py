@@ -72,6 +72,17 @@ FUNCTIONS: dict[str, tuple[Function, dict[str, Any], set[str]]] = {
         {"order": 2, "n_bootstrap": 50, "rng": 1},
         {"rows", "chains", "weights"},
     ),
+    "refine": (
+        ps.refine,
+        {
+            "log_density": lambda x: -0.5 * np.sum(x**2, axis=1),
+            "scores": lambda x: -x,
+            "transitions": 2,
+            "starts": 60,
+            "rng": 1,
+        },
+        {"rows", "chains"},
+    ),
 }
 #: Public names that take no draws.
 WITHOUT_DRAWS = {"BatchMeans", "BlockSplit", "ChainSplit", "ClosedForm", "CrossEntropy", "IID"}
@@ -81,6 +92,10 @@ WITHOUT_DRAWS |= {"SoftThreshold", "Uniform", "__version__", "theory"}
 WITHOUT_DRAWS |= {name for name in ps.__all__ if name.endswith(("Error", "Warning"))}
 #: The door itself, and the accumulator, which has a test of its own.
 WITHOUT_DRAWS |= {"Sample", "SteinMoments"}
+#: Many fits, each by `check`, and the answers.
+WITHOUT_DRAWS |= {"check_many", "CheckTable", "Refinement"}
+#: Plots, which answer with axes; `tests/report/test_draws.py` draws those of draws.
+WITHOUT_DRAWS |= {name for name in ps.__all__ if name.startswith("plot_")}
 #: The monitor, which takes draws as they come and no source of finished ones.
 WITHOUT_DRAWS |= {"Monitor"}
 #: Adapters, which take objects of other libraries.
