@@ -132,6 +132,27 @@ def test_short_numbers_at_the_end_of_a_csv_file_are_read() -> None:
     assert load_table(Path("draws.csv"), "draws").values[-1] == 7.0
 
 
+def test_exponents_of_one_digit_may_be_complete() -> None:
+    """Some programs write 1e-7 and some 1e-07: only what others write in two digits was cut."""
+    cells = ["0.12345678", "0.34567812"] * 5
+    for last in ("1.2345e-7", "1.2345e-07"):
+        Path("draws.csv").write_text("\n".join(["mu", *cells, last]), encoding="utf-8")
+        assert load_table(Path("draws.csv"), "draws").values[-1] == 1.2345e-7
+    for above, last in ((cells, "1.2345e-0"), ([*cells, "1.2345e-12"], "1.2345e-1")):
+        Path("draws.csv").write_text("\n".join(["mu", *above, last]), encoding="utf-8")
+        with pytest.raises(InputError, match="must be a complete file"):
+            load_table(Path("draws.csv"), "draws")
+
+
+def test_column_numbers_are_no_draw() -> None:
+    for first in ("0,1,2", "1,2,3"):
+        Path("draws.csv").write_text(f"{first}\n0.5,0.25,0.75\n", encoding="utf-8")
+        with pytest.raises(InputError, match="column numbers or a draw"):
+            load_table(Path("draws.csv"), "draws")
+    Path("draws.csv").write_text("1,2\n3,4\n", encoding="utf-8")
+    assert load_table(Path("draws.csv"), "draws").values.tolist() == [[1.0, 2.0], [3.0, 4.0]]
+
+
 def test_names_of_parameters_may_begin_with_digits() -> None:
     Path("draws.csv").write_text("2nd,e1,mu.1\n1,2,3\n", encoding="utf-8")
     assert load_table(Path("draws.csv"), "draws").names == ("2nd", "e1", "mu.1")

@@ -75,6 +75,17 @@ def test_names_that_the_terminal_cannot_show_are_written_out(
 
 #: In the place of a library that polystein imports: it says so, and then takes its time.
 SLOW = "import pathlib, time; pathlib.Path('begun').touch(); time.sleep(60)"
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("options", [["-um", "polystein"], ["-mpolystein"], ["-Im", "polystein"]])
+def test_python_may_be_given_its_options_in_one_word(options: list[str]) -> None:
+    command = [sys.executable, *options, "--version"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("polystein ")
+
+
 #: A shell lets what it runs in the background ignore interrupts.
 BEGIN = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
 

@@ -3,7 +3,9 @@
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
+from scipy.stats import norm
 
 import polystein as ps
 from polystein.report.canvas import AGAINST, NOT_AGAINST
@@ -70,7 +72,8 @@ def test_any_result_has_evidence() -> None:
 
 
 def test_features_have_their_z() -> None:
-    axes = ps.plot_evidence(z_result())
+    tail = float(norm.sf(2.5))
+    axes = ps.plot_evidence(z_result(pvalue=2.0 * tail))
     assert labels(axes) == [
         "all together",
         "location (score)",
@@ -78,9 +81,9 @@ def test_features_have_their_z() -> None:
         "skewness (x^2)",
     ]
     assert widths(axes) == [2.5, 1.25, 1.25, 1.25]
-    assert [round(line.get_xdata()[0], 2) for line in axes.lines] == [-1.96, 1.96, 0.0]
-    one_sided = ps.plot_evidence(z_result(alternative="greater"))
-    assert [round(line.get_xdata()[0], 2) for line in one_sided.lines] == [1.64, 0.0]
+    assert [round(line.get_xdata()[0], 2) for line in axes.lines] == [0.0, -1.96, 1.96]
+    one_sided = ps.plot_evidence(z_result(pvalue=tail, alternative="greater"))
+    assert [round(line.get_xdata()[0], 2) for line in one_sided.lines] == [0.0, 1.64]
     assert_legible(axes)
 
 
@@ -146,3 +149,14 @@ def test_effects_that_cannot_be_computed_leave_the_evidence() -> None:
     result = check_result()
     result.compute_effects_by(fails)
     assert labels(result.plot())[0] == "all together"
+
+
+def test_students_law_and_several_splits_have_no_line_of_the_normal_law() -> None:
+    draws = np.random.default_rng(1).standard_normal((4, 200, 2))
+    chains = ps.psd_test(
+        draws, -draws, order=1, split=ps.BlockSplit(), variance=ps.BatchMeans(), rng=0
+    )
+    rows = draws.reshape(-1, 2)
+    for result in (chains, ps.psd_test(rows, -rows, order=1, repeats=5, rng=0)):
+        assert "dashed" not in ps.plot_evidence(result).get_xlabel()
+    assert "dashed" in ps.plot_evidence(ps.psd_test(rows, -rows, order=1, rng=0)).get_xlabel()

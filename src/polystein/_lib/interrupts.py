@@ -15,8 +15,29 @@ def is_command() -> bool:
     """Whether this process is ``polystein`` or ``python -m polystein``."""
     program = PurePath((getattr(sys, "argv", None) or [""])[0])
     if program.name == "-m":  # what `argv` begins with while the package of the module is imported
-        return sys.orig_argv[sys.orig_argv.index("-m") + 1 :][:1] == ["polystein"]
+        return _module(sys.orig_argv[1:]) == "polystein"
     return program.name in ("polystein", "polystein.exe")
+
+
+def _module(arguments: list[str]) -> str:
+    """The module that Python's own arguments name by ``-m``; empty if there is none.
+
+    Examples
+    --------
+    >>> [_module(line.split()) for line in ("-um a", "-ma b", "-W error -m a", "-Ic pass")]
+    ['a', 'a', 'a', '']
+    """
+    words = iter(arguments)
+    for word in words:
+        if word.startswith("--"):
+            continue
+        for end, letter in enumerate(word[1:], start=2):
+            if letter in "cmWX":  # the rest of the word, or the next one, belongs to it
+                value = word[end:] or next(words, "")
+                if letter in "cm":
+                    return value if letter == "m" else ""
+                break
+    return ""
 
 
 def end_at_once() -> None:

@@ -17,8 +17,8 @@ from polystein.types import FloatArray
 _DELIMITERS = (";", ",", "\t")
 #: What only a damaged number looks like, and no name: "1.2.3", "1e", "0.5x".
 _DAMAGED = re.compile(r"[+-]*(\d*\.\d.*|[\d.][\d.eE+-]*)")
-#: An exponent of one digit, as in "1.5e-0": what is left of two where a file ends too early.
-_SHORT_EXPONENT = re.compile(rb"[eE][+-]?\d$")
+#: The digits of an exponent. In "1.5e-0" one is left of two: the file ends too early.
+_EXPONENT = re.compile(rb"[eE][+-]?(\d*)$")
 #: The last number of a file without a final line break is compared with this many above it ...
 _CELLS_COMPARED = 100
 #: ... if there are at least this many: fewer do not show how short a number may be.
@@ -80,10 +80,12 @@ def _cells(line: str, delimiter: str) -> list[str]:
 
 def _header(cells: list[str], path: Path, argument: str) -> tuple[str, ...] | None:
     """The names on the first line, or None if it holds numbers."""
-    if cells and cells == [str(index) for index in range(len(cells))]:
+    # 1, 2 may be a draw. Pandas numbers columns from 0 on, others from 1 on.
+    counts = [[str(first + place) for place in range(len(cells))] for first in (0, 1)]
+    if cells and cells in (counts if len(cells) > 2 else counts[:1]):
         raise InputError(
-            f"`{argument}`, line 1 of {path}, counts 0, 1, ...: column numbers or a draw? Give "
-            "the columns names, or leave the line out"
+            f"`{argument}`, line 1 of {path}, counts {cells[0]}, ...: column numbers or a draw? "
+            "Give the columns names, or leave the line out"
         )
     words = [cell for cell in cells if not is_number(cell)]
     if not words:
@@ -109,14 +111,18 @@ def _refuse_cut_number(data: bytes, delimiter: bytes, path: Path, argument: str)
     """Refuse a file that ends in the middle of a number, as far as its column shows.
 
     A complete file may lack the final line break. Here the last number is also shorter than
-    all above it by more than one character, or is the only one with an exponent of one digit.
+    all above it by more than one character, or its exponent is 0 or the only one of one digit.
     """
     lines = data.rsplit(b"\n", _CELLS_COMPARED + 1)[1:]
     *above, last = [line.rpartition(delimiter)[2].strip(b'" \t\r+-') for line in lines] or [b""]
     if len(above) < _FEWEST_COMPARED:
         return
     is_short = len(last) + 1 < min(map(len, above))
-    lost_digit = _SHORT_EXPONENT.search(last) and not any(map(_SHORT_EXPONENT.search, above))
+    exponents = [found[1] for cell in above if (found := _EXPONENT.search(cell))]
+    own = _EXPONENT.search(last)
+    # Some programs write one digit where there is one, but none writes an exponent of 0.
+    longer = bool(exponents) and min(map(len, exponents)) > 1
+    lost_digit = own is not None and len(own[1]) < 2 and (own[1] == b"0" or longer)
     if is_short or lost_digit:
         raise InputError(
             f"`{argument}` must be a complete file; got {path}, which ends in {last.decode()!r}, "

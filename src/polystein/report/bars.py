@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from scipy.special import ndtri
 
 from polystein.errors import InputError
+from polystein.inference.pvalues import tail_probability
 from polystein.report.canvas import (
     AGAINST,
     BLACK,
@@ -128,14 +129,19 @@ def _draw_features(
         colour = GREY if place else AGAINST if rejected else NOT_AGAINST
         axes.barh(place, z, height=0.62, color=colour)
         note_beside(axes, place, f"{z:.2f}".replace("-", "−"))
-    two_sided = result.alternative == "two-sided"
-    critical = float(-ndtri(alpha / 2.0 if two_sided else alpha))
-    for value in (-critical, critical) if two_sided else (critical,):
-        axes.axvline(value, color=BLACK, linestyle="--", linewidth=1.0)
     axes.axvline(0.0, color=GREY, linewidth=1.0)
-    low, high = axes.get_xlim()
-    axes.set_xlim(min(low, -1.1 * critical if two_sided else 0.0), max(high, 1.1 * critical))
-    axes.set_xlabel(f"z, of the test and of each feature alone (dashed: level {alpha:g})")
+    meaning = "z, of the test and of each feature alone"
+    two_sided = result.alternative == "two-sided"
+    normal = tail_probability(result.statistic, math.inf, result.alternative)
+    if math.isclose(normal, result.pvalue, rel_tol=1e-6, abs_tol=1e-12):
+        # Neither Student's t nor several splits: z has one critical value
+        critical = float(-ndtri(alpha / 2.0 if two_sided else alpha))
+        for value in (-critical, critical) if two_sided else (critical,):
+            axes.axvline(value, color=BLACK, linestyle="--", linewidth=1.0)
+        low, high = axes.get_xlim()
+        axes.set_xlim(min(low, -1.1 * critical if two_sided else 0.0), max(high, 1.1 * critical))
+        meaning += f" (dashed: level {alpha:g})"
+    axes.set_xlabel(meaning)
     title_with_verdict(axes, result, alpha)
     return axes
 
