@@ -13,7 +13,7 @@ about from `PolysteinWarning`::
         └── TaskError                          the task of a study raised an error
 
     PolysteinWarning (also a UserWarning)
-    ├── DependenceWarning                      an i.i.d. method was given chains
+    ├── DependenceWarning                      rows depend on each other in an unexpected way
     ├── LowESSWarning                          too few effective draws for the p-value
     ├── HeavyTailWarning                       the test column may have no finite variance
     └── ScoreWarning                           the scores look like those of something else
@@ -97,7 +97,11 @@ class PolysteinWarning(UserWarning):
 
 
 class DependenceWarning(PolysteinWarning):
-    """A method for independent draws was given time-ordered chains."""
+    """Rows depend on each other in a way that the method does not expect.
+
+    A method for independent draws was given time-ordered chains, or the rows of what was given as
+    chains do not seem to be in time order.
+    """
 
 
 class LowESSWarning(PolysteinWarning):

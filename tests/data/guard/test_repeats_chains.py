@@ -130,9 +130,10 @@ def test_a_chain_given_again_in_itself_is_refused() -> None:
 
 
 def test_several_chains_of_walkers_are_told_apart() -> None:
-    draws = metropolis(8, 120).swapaxes(0, 1).reshape(2, -1, 5)[:, :-3]
-    words = copies_refused(draws, "rows 8 apart are alike")
-    assert "`draws[..., :472, :].reshape(2, -1, 8, 5).swapaxes(1, 2).reshape(16, -1, 5)`" in words
+    draws = metropolis(20, 120).swapaxes(0, 1).reshape(2, -1, 5)[:, :-3]
+    words = copies_refused(draws, "rows 20 apart are alike")
+    line = "draws[..., :1180, :].reshape(2, -1, 20, 5).swapaxes(1, 2).reshape(40, -1, 5)"
+    assert f"`{line}`" in words
 
 
 @pytest.mark.parametrize(
@@ -147,6 +148,10 @@ def test_several_chains_of_walkers_are_told_apart() -> None:
         np.zeros((4, 100, 2)),
         0.3 + 1e-6 * autoregressive(4, 300, 1, 0.0).astype(np.float32),
         np.round(1e3 * autoregressive(1, 500, 1, 0.0)).cumsum(axis=1) % 7.0,
+        np.log(np.exp(autoregressive(4, 500, 1, 0.9)).round(1) + 0.05),
+        1.0 / np.maximum(np.exp(autoregressive(1, 2000, 1, 0.0)).round(1), 0.1),
+        np.abs(autoregressive(4, 1000, 2, 0.5)).round(1) ** 2,
+        np.log(np.maximum(np.random.default_rng(0).gamma(2.0, 0.1, (4, 1500, 1)).round(2), 0.01)),
     ],
 )
 def test_neighbours_and_rounded_values_may_repeat(draws: Array) -> None:
@@ -168,9 +173,27 @@ def test_swaps_there_and_back_are_no_resampling() -> None:
     draws[:, 2::4] = draws[:, ::4]
     draws[:, 3::8] = draws[:, 2::8]
     allowed(draws)
-    # Walkers never stay: the next row is that of another one.
     draws[:, 3::8] = autoregressive(2, 75, 2, 0.5, seed=1)
-    copies_refused(draws, "rows 2 apart are alike")
+    allowed(draws)
+
+
+@pytest.mark.parametrize("step", [1.0, 3.0, 6.0])
+def test_metropolis_that_turns_its_sign_at_every_step_is_no_copy(step: float) -> None:
+    """N(0, I) is symmetric: x to -x, to x, to -x, until a proposal is accepted."""
+    rng = np.random.default_rng(5)
+    state, draws = rng.standard_normal((4, 2)), np.empty((4, 1500, 2))
+    for t in range(1500):
+        proposal = state + step * rng.standard_normal((4, 2))
+        gain = np.sum(state**2 - proposal**2, axis=1) / 2
+        accepted = np.log(rng.random(4)) < gain
+        state = -np.where(accepted[:, None], proposal, state)
+        draws[:, t] = state
+    allowed(draws)
+
+
+def test_few_rows_given_again_and_again_are_refused() -> None:
+    draws = np.tile(autoregressive(1, 10, 2, 0.5)[0], (50, 1))
+    copies_refused(draws, "the same 10 rows are given again")
 
 
 def test_most_rows_of_chains_that_repeat_by_chance() -> None:

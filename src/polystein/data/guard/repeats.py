@@ -47,9 +47,14 @@ COPIED, FEWEST_COPIED = 0.1, 10
 #: Rows at one distance are copies if this part of those that have a partner repeats it. Walkers
 #: move more often, and hardly any row of theirs is equal to the next one, which is another's.
 GIVEN_AGAIN, MOST_STAYS = 0.9, 0.01
+#: At a distance of at most `NEAR` this part has to: a chain that goes to x and -x by turns stays.
+GIVEN_AGAIN_NEAR = 0.999
 #: Values are looked at in groups of this many neighbours in order of size. Distances up to the
 #: second times the smallest of a group are equal to it but for rounding if values lie on a grid.
 GROUP, ONE_STEP = 64, 1.5
+#: On a transformed scale steps grow, and have the size of the next one, up to this factor: this
+#: part of them at least if a grid is coarse, 0.11 of them if values are resampled.
+NEXT_STEP, OF_STEPS = 1.25, 0.4
 #: Most chains that a message names.
 MOST_NAMED = 12
 #: Fewer different values do not show whether they lie on a grid.
@@ -347,8 +352,8 @@ def _refuse_one_distance(equal: _EqualRows, layout: Layout) -> None:
     lengths = np.array(equal.lengths)
     # As many runs as rows have a partner that many rows before them.
     partners = float(equal.runs @ (np.maximum(lengths - apart, 0) / lengths))
-    if count < GIVEN_AGAIN * partners:
-        if equal.runs.sum() < (1.0 - MOST_STAYS) * lengths.sum():
+    if count < (GIVEN_AGAIN if apart > NEAR else GIVEN_AGAIN_NEAR) * partners:
+        if apart <= NEAR or equal.runs.sum() < (1.0 - MOST_STAYS) * lengths.sum():
             return
         raise interleaved_rows_error(layout, apart, f"{count} of {lengths.sum()} are equal")
     raise InputError(
@@ -377,11 +382,15 @@ def _on_grid(values: FloatArray, repeats: float) -> bool:
 
     If a cell of a grid holds c rows on average, the next value is one step away with probability
     1 - exp(-c), and fewer rows than that repeat. Distances between values that are resampled are
-    all different, and the smallest of a group stands alone.
+    all different, and the smallest of a group stands alone. Rounded values that were transformed
+    (their logarithm, say) have steps of all sizes, which change little from one to the next.
     """
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         steps = np.diff(np.unique(values))
+        ratios = steps[1:] / steps[:-1]
     if steps.size < FEWEST_VALUES:
+        return True
+    if ((ratios < NEXT_STEP) & (ratios > 1.0 / NEXT_STEP)).mean() > OF_STEPS:
         return True
     groups = steps[: steps.size - steps.size % GROUP].reshape(-1, GROUP)
     if steps.size < GROUP:

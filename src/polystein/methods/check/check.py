@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from polystein._lib.notes import Notes, first_of
 from polystein._lib.threads import one_blas_thread
 from polystein.data.guard.chains import refuse_absurd_chains, rows_or_chains
-from polystein.data.guard.interleaved import refuse_interleaved
+from polystein.data.guard.interleaved import interleaved_warning
 from polystein.data.guard.rows import ScreenedRows
 from polystein.data.guard.scores import score_warnings
 from polystein.data.passes import Accumulator
@@ -173,7 +173,7 @@ def check(
     with one_blas_thread(), working(source, n_jobs, progress, reads=3.0):
         (rows,) = split_rows(source, split, rng, notes, standardise=True, beside=beside)
         if not iid:
-            refuse_interleaved(source.layout, screened)
+            notes.add(interleaved_warning(source.layout, screened))
         notes.add(*score_warnings(source, screened))
         del beside, screened  # rows are kept there
         found = _judged(rows, thinned)
