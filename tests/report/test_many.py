@@ -42,9 +42,12 @@ def test_a_line_for_each_fit_and_what_was_found_below_it() -> None:
 
 @pytest.mark.parametrize("count", [1, 15, 40])
 def test_it_fits_on_one_screen(count: int) -> None:
-    long = CheckedFit("a/long/path/" * 9 + "posterior.nc", error="wrong " * 100)
+    long = [
+        CheckedFit("a/long/path/" * 9 + f"{number}/posterior.nc", error="wrong " * 100)
+        for number in range(3)
+    ]
     rights = [fit(f"fit {number}", 0.5, warnings=("w",)) for number in range(count)]
-    lines = str(ps.CheckTable((*[long] * 3, WRONG, *rights), "benjamini-hochberg")).splitlines()
+    lines = str(ps.CheckTable((*long, WRONG, *rights), "benjamini-hochberg")).splitlines()
     assert len(lines) <= 24
     assert max(map(len, lines)) <= 88
     assert lines[0].startswith("1 of ")
@@ -57,13 +60,41 @@ def test_it_fits_on_one_screen(count: int) -> None:
 @pytest.mark.parametrize(
     ("fits", "start"),
     [
-        ([fit("a", 0.5)], "None of 1 fit is rejected"),
+        ([fit("a", 0.5)], "The fit is not rejected at the level 0.05 after Holm's correction.\n"),
+        ([WRONG], "The fit is rejected at the level 0.05 after Holm's correction.\n"),
+        (
+            [SHORT],
+            "The fit is not rejected at the level 0.05 after Holm's correction; it is "
+            "inconclusive.\n",
+        ),
+        ([LOST], "The fit could not be checked.\n"),
+        ([LOST, LOST._replace(name="b")], "None of 2 fits could be checked.\n"),
         ([fit("a", 0.5), fit("b", 0.5)], "None of 2 fits is rejected"),
-        ([WRONG, WRONG], "2 of 2 fits are rejected"),
+        ([WRONG, WRONG._replace(name="b")], "2 of 2 fits are rejected"),
     ],
 )
 def test_the_headline_counts(fits: list[CheckedFit], start: str) -> None:
     assert str(ps.CheckTable(tuple(fits))).startswith(start)
+
+
+def test_names_are_escaped_where_they_are_shown() -> None:
+    names = ("a\nb", " ", "\x1b[31m", "\udcff")
+    table = ps.CheckTable(tuple(fit(name, 1e-6, warnings=("w",)) for name in names))
+    for text in (str(table), many_page(table)):
+        assert "\x1b" not in text
+        assert "a\nb" not in text
+        text.encode()
+    assert [line.split("  ")[0] for line in str(table).splitlines() if "rejected  " in line] == [
+        *(r"a\nb", "' '", r"\x1b[31m", r"\udcff")
+    ]
+    assert r"Read the warnings about a\nb, ' ', \x1b[31m, ... in" in str(table)
+    assert r"<summary>a\nb: rejected</summary>" in many_page(table)
+    assert r'<th scope="row">a\nb</th>' in many_page(table)
+
+
+def test_the_title_counts() -> None:
+    assert "<title>polystein, 1 fit: rejected</title>" in many_page(ps.CheckTable((WRONG,)))
+    assert "<title>polystein, 2 fits: error</title>" in many_page(ps.CheckTable((WRONG, LOST)))
 
 
 def test_a_tolerance_has_a_column() -> None:

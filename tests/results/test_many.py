@@ -56,6 +56,13 @@ def test_flips_at_their_limit_do_not_pass_among_many_fits() -> None:
         assert table["wrong"].verdict == verdict
         assert table.verdict == verdict
     assert "too few to allow for 21 fits" in table["wrong"].reasons[0]
+    with_error = ps.CheckTable((*table.fits, LOST))
+    assert with_error["wrong"].reasons == table["wrong"].reasons
+    alone = ps.CheckTable((fit("wrong", least, coarse=True), LOST), alpha=0.001)
+    assert alone["wrong"].reasons == (
+        "No sign flip was as far out as the draws, but flips are too few for the level 0.001. "
+        "Take more draws.",
+    )
 
 
 def test_the_worst_comes_first() -> None:
@@ -65,6 +72,7 @@ def test_the_worst_comes_first() -> None:
     assert [row.name for row in table.rows] == ["a", "b", "c", "lost", "d"]
     assert table.verdict == "error"
     assert repr(table) == "CheckTable(5 fits: 1 error, 2 rejected, 1 inconclusive, 1 not rejected)"
+    assert repr(ps.CheckTable((LOST,))) == "CheckTable(1 fit: 1 error)"
 
 
 TABLE = ps.CheckTable((fit("a", 0.2, ess=math.inf), fit("b", 0.001, coarse=True), LOST))
@@ -90,7 +98,11 @@ def test_to_dict_is_json_and_comes_back() -> None:
         (("fits", 1, "adjusted"), 0.5, "adjusted of 'b'"),
         (("fits", 0, "pvalue"), 0.001, "pvalue of 'a'"),
         (("fits", 0, "name"), 3, "strings as names"),
+        (("fits", 1, "name"), "a", "a name of its own for each fit; got 'a' twice"),
         (("fits", 0, "chains"), -1, "chains of 'a'"),
+        (("fits", 0, "draws"), 0, "draws of 'a'"),
+        (("fits", 0, "error"), "why", "either a result or an error"),
+        (("fits", 2, "error"), "", "either a result or an error"),
         (("fits", 1, "coarse"), "yes", "'b'"),
         (("fits", 0, "result"), {}, "schema_version"),
         (("fits", 0, "result", "pvalue"), 0.5, "'a'"),
@@ -113,3 +125,5 @@ def test_names_and_verdicts_that_there_are_not() -> None:
         TABLE.count("wrong")
     with pytest.raises(ps.InputError, match="`fits`"):
         ps.CheckTable((1, 2))  # type: ignore[arg-type]
+    with pytest.raises(ps.InputError, match="'lost' twice"):
+        ps.CheckTable((LOST, LOST))

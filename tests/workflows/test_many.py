@@ -1,6 +1,7 @@
 """`check_many`: every row is that of `check`, whatever becomes of the others."""
 
 import json
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,10 @@ def sample(draws: np.ndarray) -> ps.Sample:
 
 def raises(_: Any) -> Any:
     raise ZeroDivisionError("no score here")
+
+
+def leaves() -> Any:
+    raise SystemExit(3)
 
 
 @pytest.fixture
@@ -99,6 +104,31 @@ def test_a_fault_is_a_row_and_the_others_go_on(tmp_path: Path) -> None:
     assert table["score"].error == "ZeroDivisionError: no score here"
     assert "`scores`" in table["number"].error
     assert table["wide"].adjusted == table["wide"].pvalue
+
+
+ENDED = "the function of a fit must return it; it ended with SystemExit: 3"
+
+
+def test_a_function_that_exits_is_a_row_with_its_error() -> None:
+    table = ps.check_many({"exit": leaves, "wide": sample(WIDE)})
+    assert (table["exit"].verdict, table["exit"].error) == ("error", ENDED)
+    assert table["wide"].verdict == "rejected"
+
+
+def test_an_exit_elsewhere_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A handler of SIGTERM may raise it: the program is to end then."""
+    monkeypatch.setattr(workflow, "check", lambda *_, **__: leaves())
+    with pytest.raises(SystemExit):
+        ps.check_many({"a": sample(RIGHT)})
+
+
+def test_an_error_without_a_message_is_named() -> None:
+    def silent() -> Any:
+        raise ps.PolysteinError
+
+    table = ps.check_many({"a": silent})
+    assert table["a"].error == "PolysteinError"
+    assert ps.CheckTable.from_dict(table.to_dict())["a"] == table["a"]
 
 
 def test_warnings_are_kept_and_not_emitted() -> None:
@@ -190,6 +220,21 @@ def test_a_damaged_file_in_the_store_is_replaced(
     assert json.loads(file.read_bytes())["chains"] == 4
 
 
+@pytest.mark.parametrize(
+    ("key", "value"), [("chains", -4), ("chains", "4"), ("draws", 0), ("draws", 1.5)]
+)
+def test_sizes_that_no_fit_has_are_not_taken_from_the_store(
+    tmp_path: Path, checks: list[Any], key: str, value: Any
+) -> None:
+    fits = {"wide": sample(WIDE)}
+    ps.check_many(fits, store=tmp_path)
+    (file,) = tmp_path.iterdir()
+    file.write_text(json.dumps({**json.loads(file.read_bytes()), key: value}))
+    row = ps.check_many(fits, store=tmp_path)["wide"]
+    assert len(checks) == 2
+    assert (row.chains, row.draws) == (4, 150)
+
+
 def test_a_store_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("mine")
     with pytest.raises(ps.InputError, match="`store` must be where files can be written"):
@@ -221,9 +266,33 @@ def test_wrong_arguments_are_named_before_any_work(
         ps.check_many(fits, **options)
 
 
-def test_names_are_shown_on_one_line() -> None:
-    table = ps.check_many({"a\nb": 3})
-    assert table.fits[0].name == "a\\nb"
+def test_names_stay_as_they_are_given() -> None:
+    names = ["a\nb", "a\\nb", " ", "\x1b[31m", "\udcff"]
+    table = ps.check_many(dict.fromkeys(names, 3))
+    assert [row.name for row in table] == names
+    assert [table[name].name for name in names] == names
+    again = ps.CheckTable.from_dict(json.loads(json.dumps(table.to_dict())))
+    assert [row.name for row in again] == names
+
+
+class Model(str, Enum):  # noqa: UP042  (a StrEnum shows its value, which hides the difference)
+    """Names as older code has them."""
+
+    WIDE = "wide"
+
+
+def test_an_enum_of_strings_is_known_by_its_value() -> None:
+    table = ps.check_many({Model.WIDE: 3})
+    assert table["wide"] is table[Model.WIDE]
+    assert table.fits[0].name == "wide"
+
+
+@pytest.mark.slow
+@pytest.mark.processes
+def test_a_function_that_exits_in_another_process_is_a_row_with_its_error() -> None:
+    table = ps.check_many({"exit": leaves, "wide": sample(WIDE)}, n_jobs=2)
+    assert (table["exit"].verdict, table["exit"].error) == ("error", ENDED)
+    assert table["wide"].verdict == "rejected"
 
 
 @pytest.mark.slow

@@ -69,7 +69,8 @@ def one_line(text: str) -> str:
 def shown_name(name: str) -> str:
     r"""A name that others chose, on one line; a name of nothing but spaces is shown in quotes.
 
-    Names are escaped once, where they enter.
+    Names of coordinates are escaped once, where they enter. Names that are keys, as those of many
+    fits, are escaped where they are shown.
 
     Examples
     --------

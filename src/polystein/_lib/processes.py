@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
+from multiprocessing.reduction import ForkingPickler
 from typing import Any, Final
 
 from polystein.errors import ClusterError
@@ -21,6 +22,9 @@ class Lost:
 
 
 LOST: Final = Lost()
+#: How often a task is sent: once more if the first process ended while it had nothing to do. A
+#: second one that ends has ended over this task, which may be too large for its memory.
+_ATTEMPTS = 2
 
 
 def spread(
@@ -48,15 +52,21 @@ def spread(
             while waiting and idle:
                 number, task = waiting.popleft()
                 try:
-                    idle[-1].send(task)
-                except (pickle.PicklingError, AttributeError, TypeError):
+                    message = ForkingPickler.dumps(task)
+                except Exception:  # classes of others raise what they like
                     yield number, work(task)
                     continue
-                except OSError:  # the process ended while it had nothing to do
-                    idle[-1] = _replaced(work, started)
-                    waiting.appendleft((number, task))
-                    continue
-                busy[idle.pop()] = number
+                for _ in range(_ATTEMPTS):
+                    try:
+                        idle[-1].send_bytes(message)
+                    except OSError:
+                        idle[-1] = _replaced(work, started)
+                    else:
+                        busy[idle.pop()] = number
+                        break
+                else:
+                    yield number, LOST
+                del message  # which may be as large as all draws
             ready = wait(list(busy))
             for connection in [one for one in busy if one in ready]:
                 number = busy.pop(connection)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import textwrap
 from html import escape
 
-from polystein._lib.notes import first_of
+from polystein._lib.notes import first_of, shown_name
 from polystein.report.effects import effect_facts
 from polystein.report.html import STYLE, document, fragment, with_names
 from polystein.report.text import HEIGHT, WIDTH, found_words, p_number
-from polystein.results.many import CheckRow, CheckTable
+from polystein.results.many import CheckRow, CheckTable, count_of_fits
 
 #: What stands below a fit, and how many lines of it at most.
 _INDENT, _MOST_LINES = "    ", 2
@@ -35,7 +35,7 @@ def render_many(
     The rest says where a reader finds what is left out.
     """
     rows = table.worst_first
-    name = min(_LONGEST_NAME, max(len("fit"), *(len(row.name) for row in rows)))
+    name = min(_LONGEST_NAME, max(len("fit"), *(len(shown_name(row.name)) for row in rows)))
     tolerance = any(row.result is not None and row.result.tolerance for row in rows)
     lines: list[str] = []
     shown = 0
@@ -60,13 +60,21 @@ _QUESTION = "Do the draws of each fit come from its target? check, the worst fit
 
 def many_headline(table: CheckTable) -> str:
     """How many fits are rejected, and how many of the others say little."""
-    total, rejected = len(table), table.count("rejected")
-    which = f"{rejected or 'None'} of {total} fit{'s' * (total > 1)}"
-    found = f"{which} {_is_or_are(rejected)} rejected at the level {table.alpha:g} after "
-    sentence = f"{found}{_CORRECTIONS[table.adjust]}"
+    total, rejected, errors = len(table), table.count("rejected"), table.count("error")
+    if errors == total:
+        return (
+            "The fit could not be checked."
+            if total == 1
+            else f"None of {count_of_fits(total)} could be checked."
+        )
+    which = f"{rejected or 'None'} of {count_of_fits(total)} {_is_or_are(rejected)} rejected"
+    if total == 1:
+        which = f"The fit is {'' if rejected else 'not '}rejected"
+    sentence = f"{which} at the level {table.alpha:g} after {_CORRECTIONS[table.adjust]}"
     if vague := table.count("inconclusive"):
-        sentence += f"; {vague} {_is_or_are(vague)} inconclusive"
-    if errors := table.count("error"):
+        which = "it" if total == 1 else f"{vague}"
+        sentence += f"; {which} {_is_or_are(vague)} inconclusive"
+    if errors:
         sentence += f"; {errors} could not be checked"
     return f"{sentence}."
 
@@ -76,7 +84,8 @@ def _is_or_are(count: int) -> str:
 
 
 def _line(row: CheckRow, name: int, tolerance: bool) -> str:
-    short = row.name if len(row.name) <= name else ".." + row.name[2 - name :]
+    shown = shown_name(row.name)
+    short = shown if len(shown) <= name else ".." + shown[2 - name :]
     text = f"{short:<{name}}  {row.verdict:<12}"
     if row.result is None or row.pvalue is None or row.adjusted is None:
         return text.rstrip()
@@ -119,7 +128,9 @@ _SMALLEST_LEVEL = 1e-300
 
 def _warned(table: CheckTable, warnings_in: str) -> str:
     """Which fits have warnings, and where to read them."""
-    names = [one.name for one in table.fits if one.result is not None and one.result.warnings]
+    names = [
+        shown_name(one.name) for one in table.fits if one.result is not None and one.result.warnings
+    ]
     if not names:
         return ""
     return f"Read the warnings about {first_of(names, 3)} in {warnings_in}."
@@ -133,7 +144,7 @@ def many_fragment(table: CheckTable) -> str:
 def many_page(table: CheckTable) -> str:
     """A page with the table, and below it every fit that is rejected or inconclusive by itself."""
     details = [
-        f"<details><summary>{escape(row.name)}: {row.verdict}</summary>\n"
+        f"<details><summary>{escape(shown_name(row.name))}: {row.verdict}</summary>\n"
         f"{fragment(row.result, table.alpha)}\n</details>"
         for row in table.worst_first
         if row.result is not None and row.verdict != "not rejected"
@@ -143,7 +154,7 @@ def many_page(table: CheckTable) -> str:
         if details
         else ""
     )
-    title = f"polystein, {len(table)} fits: {table.verdict}"
+    title = f"polystein, {count_of_fits(len(table))}: {table.verdict}"
     return document(title, "\n".join([_body(table, "h1"), each, *details]))
 
 
@@ -181,6 +192,7 @@ def _html_row(row: CheckRow) -> str:
     tolerance = row.result.tolerance if row.result is not None else None
     verdict = row.verdict + (f", {tolerance} the tolerance" if tolerance else "")
     return (
-        f'<tr><th scope="row">{escape(row.name)}</th><td>{verdict}</td>{"".join(pvalues)}'
+        f'<tr><th scope="row">{escape(shown_name(row.name))}</th>'
+        f"<td>{verdict}</td>{''.join(pvalues)}"
         f"<td>{size_words(row).replace('x', '×')}</td><td>{with_names(row_words(row))}</td></tr>"
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -107,6 +108,7 @@ class CheckTable:
                 "`fits` must be a tuple of at least one checked fit, which `check_many` makes; "
                 f"got {self.fits!r}"
             )
+        checked_names([one.name for one in self.fits])
 
     @cached_property
     def rows(self) -> tuple[CheckRow, ...]:
@@ -124,11 +126,14 @@ class CheckTable:
         reasons = result.reasons
         # Such a p-value says no more than "one in so many flips", which many fits may need.
         if fit.coarse and adjusted > self.alpha:
-            reasons = (
-                f"No sign flip was as far out as the draws, but flips are too few to allow for "
-                f"{len(self.fits)} fits. Take more draws, or check fewer fits together.",
-                *reasons,
+            checked = sum(one.result is not None for one in self.fits)
+            remedy = (
+                f"to allow for {checked} fits. Take more draws, or check fewer fits together."
+                if checked > 1
+                else f"for the level {self.alpha:g}. Take more draws."
             )
+            far = "No sign flip was as far out as the draws, but flips are too few"
+            reasons = (f"{far} {remedy}", *reasons)
         verdict: FitVerdict = "inconclusive" if reasons else "not rejected"
         if adjusted <= self.alpha:
             verdict, reasons = "rejected", ()
@@ -202,7 +207,12 @@ class CheckTable:
                     f"got schema_version {version!r}. Run `check_many` again with this version."
                 )
             fits = listed(content["fits"], "fits")
-            made = cls(tuple(map(_fit_of, fits)), content["adjust"], content["alpha"])
+            # Names are keys: they come back as they were given, and are escaped where shown.
+            named = [
+                {**fit, "name": given["name"]}
+                for fit, given in zip(fits, values["fits"], strict=True)
+            ]
+            made = cls(tuple(map(_stored_fit, named)), content["adjust"], content["alpha"])
             for row, given in zip(made.rows, fits, strict=True):
                 for name in ("verdict", "pvalue", "adjusted"):
                     if given[name] != getattr(row, name):
@@ -226,7 +236,7 @@ class CheckTable:
 
     def __repr__(self) -> str:
         counts = [f"{self.count(one)} {one}" for one in WORST_FIRST if self.count(one)]
-        return f"CheckTable({len(self)} fits: {', '.join(counts)})"
+        return f"CheckTable({count_of_fits(len(self))}: {', '.join(counts)})"
 
     def __str__(self) -> str:
         from polystein.report.many import render_many
@@ -239,22 +249,39 @@ class CheckTable:
         return many_fragment(self)
 
 
+def count_of_fits(count: int) -> str:
+    """As in "1 fit" or "3 fits"."""
+    return f"{count} fit{'s' * (count != 1)}"
+
+
 def checked_names(names: Sequence[object]) -> list[str]:
-    """The names of fits, or an error."""
+    """The names of fits as they are, or an error if one is no name or stands there twice."""
+    found: list[str] = []
     for name in names:
         if not isinstance(name, str) or not name:
             raise InputError(f"`fits` must have strings as names; got {name!r}")
-    return [str(name) for name in names]
+        found.append(str.__str__(name))  # an enum of strings shows another text by `str`
+    if twice := [name for name, count in Counter(found).items() if count > 1]:
+        raise InputError(f"`fits` must have a name of its own for each fit; got {twice[0]!r} twice")
+    return found
 
 
-def _fit_of(values: Mapping[str, Any]) -> CheckedFit:
+def stored_size(values: Mapping[str, Any], name: str, *, least: int) -> tuple[int, int]:
+    """How many chains and draws were stored for a fit, or an error."""
+    for size in ("chains", "draws"):
+        if not is_integer(values[size], least=least):
+            raise TypeError(f"the {size} of {name!r} are no number of at least {least}")
+    return values["chains"], values["draws"]
+
+
+def _stored_fit(values: Mapping[str, Any]) -> CheckedFit:
     """A fit that was stored."""
-    (name,) = checked_names([values["name"]])
-    given, coarse, error = values["result"], values["coarse"], values["error"]
+    name, coarse, error = values["name"], values["coarse"], values["error"]
     if type(coarse) is not bool or not isinstance(error, str):
         raise TypeError(f"the fit {name!r} is not what it should be")
-    for size in ("chains", "draws"):
-        if not is_integer(values[size], least=0):
-            raise TypeError(f"the {size} of {name!r} are no number")
-    result = None if given is None else GofResult.from_dict(given)
-    return CheckedFit(name, values["chains"], values["draws"], result, coarse, error)
+    if (values["result"] is None) != bool(error):
+        raise TypeError(f"the fit {name!r} must have either a result or an error")
+    if error:
+        return CheckedFit(name, *stored_size(values, name, least=0), None, coarse, error)
+    result = GofResult.from_dict(values["result"])
+    return CheckedFit(name, *stored_size(values, name, least=1), result, coarse)

@@ -16,7 +16,7 @@ import numpy as np
 from polystein._lib.arguments import boolean, is_finite_number, one_of, path_of, require_progress
 from polystein._lib.arrays import is_array, to_numpy
 from polystein._lib.files import MARK, write_whole, writing
-from polystein._lib.notes import one_line, shown_name
+from polystein._lib.notes import one_line
 from polystein._lib.processes import Lost, spread
 from polystein._lib.random import seed_sequence
 from polystein._lib.threads import one_blas_thread
@@ -31,7 +31,7 @@ from polystein.methods.check.arms import FLIPS, SHARES_OF_CHAINS, SHARES_OF_ROWS
 from polystein.methods.check.check import check
 from polystein.methods.check.flips_arm import FIRST_PATTERNS, FURTHER_PATTERNS
 from polystein.report.effects import effect_facts
-from polystein.results.many import CheckedFit, CheckTable, checked_names
+from polystein.results.many import CheckedFit, CheckTable, checked_names, stored_size
 from polystein.results.result import DEFAULT_LEVEL, GofResult
 from polystein.scale.threads import thread_count
 from polystein.types import RNG, Adjustment, Progress
@@ -112,7 +112,7 @@ def check_many(
     """
     if not isinstance(fits, Mapping) or not fits:
         raise InputError(f"`fits` must be a mapping from names to at least one fit; got {fits!r}")
-    names = [shown_name(name) for name in checked_names(list(fits))]
+    names = checked_names(list(fits))
     one_of(adjust, Adjustment, "adjust")
     if not (is_finite_number(alpha) and 0.0 < alpha < 1.0):
         raise InputError(f"`alpha` must be a level strictly between 0 and 1; got {alpha!r}")
@@ -189,7 +189,7 @@ def _checked(task: _Task) -> _Answer:
             result = check(source, iid=task.iid, tolerance=task.tolerance, rng=task.seed)
             effect_facts(result, task.alpha)  # computes the effects, which `to_dict` then holds
     except PolysteinError as error:
-        return _Answer(None, str(error))
+        return _Answer(None, str(error) or type(error).__name__)
     except Exception as error:
         return _Answer(None, f"{type(error).__name__}: {error}")
     values = {
@@ -209,7 +209,13 @@ def _loaded(fit: Any) -> Source:
         return as_source(*fit)
     if callable(fit) and not (is_source(fit) or is_array(fit)):
         load: Callable[[], Any] = fit
-        return _loaded(load())
+        try:
+            loaded = load()
+        except SystemExit as end:  # caught here alone: handlers of signals raise it anywhere
+            raise InputError(
+                f"the function of a fit must return it; it ended with SystemExit: {end}"
+            ) from end
+        return _loaded(loaded)
     return as_source(fit, None)
 
 
@@ -252,8 +258,8 @@ def _fit(name: str, answer: _Answer) -> CheckedFit:
     if answer.values is None:
         return CheckedFit(name, error=one_line(answer.error))
     result = GofResult.from_dict(answer.values["result"])
-    chains, draws = int(answer.values["chains"]), int(answer.values["draws"])
-    return CheckedFit(name, chains, draws, result, _is_coarse(result))
+    size = stored_size(answer.values, name, least=1)
+    return CheckedFit(name, *size, result, _is_coarse(result))
 
 
 def _is_coarse(result: GofResult) -> bool:
