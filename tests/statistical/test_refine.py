@@ -66,7 +66,7 @@ RIGHT: dict[str, tuple[Callable[[np.random.Generator], FloatArray], int]] = {
     "short slow chains": (lambda rng: autoregressive(rng, 300, 7, 0.99), 1000),
     "long chains": (lambda rng: autoregressive(rng, 4, 500, 0.9), 1000),
 }
-RIGHT_REPLICATES = 40
+RIGHT_REPLICATES = 25
 
 
 def test_refine_has_its_level_on_rows_and_chains() -> None:
