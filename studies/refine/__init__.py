@@ -6,7 +6,7 @@ Each study has its table beside the code:
 - ``faults``: one fault in one place, a wrong balance of modes, a slab that the draws missed;
 - ``fits``: Gaussian approximations of hierarchical posteriors, against long references.
 
-Lines of ``level`` and ``faults`` name the commit whose code made them; ``docs/refine.md`` says which
+Lines of ``level`` and ``faults`` name the commit of their code; ``docs/refine.md`` says which
 tables are older than the code. A cell that has no line has not been run.
 """
 
