@@ -61,7 +61,7 @@ def test_steps_are_doubled_while_pilots_are_unsettled() -> None:
 
 
 def test_pilots_are_judged_from_where_the_starts_begin() -> None:
-    """Two steps are enough for rows that are right, not for those that come in from far away."""
+    """Twelve steps are enough for rows that are right, not for those that come in from far away."""
     law, rng = correlated(2), np.random.default_rng(4)
     rows = law.draw(rng, 400)
     right = pilots_of(law, rows, steps=12)
