@@ -2,9 +2,12 @@
 
 Each study has its table beside the code:
 
-- ``level``: right draws of six laws, with gradients and without; how often are they rejected?
+- ``level``: right draws of several laws; how often are they rejected?
 - ``faults``: one fault in one place, a wrong balance of modes, a slab that the draws missed;
 - ``fits``: Gaussian approximations of hierarchical posteriors, against long references.
+
+Lines of ``level`` and ``faults`` name the commit of their code; ``docs/refine.md`` says which
+tables are older than the code. A cell that has no line has not been run.
 """
 
 #: Choices were made on other draws.

@@ -5,7 +5,8 @@ import pytest
 from scipy import stats
 
 from polystein.refinement.kernels import Moves
-from polystein.refinement.settled import rank_correlations, settled
+from polystein.refinement.settled import Settled, rank_correlations, settled
+from polystein.refinement.within import unsettled_words
 
 RNG = np.random.default_rng(0)
 
@@ -50,11 +51,21 @@ def test_a_coordinate_that_never_moves_has_not_settled() -> None:
     assert rank_correlations(first, first)[0] == pytest.approx(1.0)
 
 
-def test_few_rows_are_allowed_their_noise() -> None:
-    first, second = RNG.standard_normal((2, 100, 40))
-    found = settled(first, second, [moves(n=100)], trajectories=True)
-    assert 0.15 < found.correlations.max() < 0.3
-    assert found.all
+@pytest.mark.parametrize(("correlation", "drift"), [(0.18, 0.0), (0.0, 0.28)])
+def test_few_rows_are_allowed_their_noise(correlation: float, drift: float) -> None:
+    seen = np.array([correlation]), np.array([drift]), 0.0, 0.0
+    assert Settled(*seen, rows=250).all
+    assert not Settled(*seen, rows=1000).all
+
+
+@pytest.mark.parametrize(("rows", "enough"), [(20, False), (224, False), (225, True)])
+def test_too_few_rows_cannot_tell(rows: int, enough: bool) -> None:
+    first, second = np.random.default_rng(1).standard_normal((2, rows, 1))
+    found = settled(first, second, [moves(n=rows)], trajectories=True)
+    assert found.still
+    assert found.all == enough
+    if not enough:
+        assert unsettled_words(found, ("a",)) == f"{rows} starts are too few to tell"
 
 
 def test_a_few_rows_that_come_in_from_far_away_are_seen() -> None:

@@ -2,6 +2,7 @@
 
 import importlib
 import re
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
@@ -9,10 +10,12 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
+import polystein as ps
 from polystein.data.target import Target
 from polystein.refinement.differences import functions_by, judged_by_flips
 from polystein.refinement.kernels import Evaluations
 from polystein.refinement.pilots import piloted, run
+from polystein.types import FloatArray
 from tests.statistical.samplers_laws import LAWS
 
 pytestmark = pytest.mark.slow
@@ -44,6 +47,50 @@ def test_the_level_is_exact_whatever_the_pilots_chose(name: str, gradient: bool)
     assert binomtest(rejected, REPLICATES, 0.05).pvalue > 0.001
 
 
+def autoregressive(
+    rng: np.random.Generator, count: int, length: int, correlation: float
+) -> FloatArray:
+    """Chains of two coordinates that are stationary: right draws of N(0, I)."""
+    chains = np.empty((count, length, 2))
+    chains[:, 0] = rng.standard_normal((count, 2))
+    for time in range(1, length):
+        new = np.sqrt(1.0 - correlation**2) * rng.standard_normal((count, 2))
+        chains[:, time] = correlation * chains[:, time - 1] + new
+    return chains
+
+
+#: Right draws of N(0, I), and at most how many of them start.
+RIGHT: dict[str, tuple[Callable[[np.random.Generator], FloatArray], int]] = {
+    "three rows for each start": (lambda rng: rng.standard_normal((450, 2)), 150),
+    "fewer than two rows for each start": (lambda rng: rng.standard_normal((300, 2)), 1000),
+    "short slow chains": (lambda rng: autoregressive(rng, 300, 7, 0.99), 1000),
+    "long chains": (lambda rng: autoregressive(rng, 4, 500, 0.9), 1000),
+}
+RIGHT_REPLICATES = 25
+
+
+def test_refine_has_its_level_on_rows_and_chains() -> None:
+    """The whole of `refine`, with the starts, pilots and batches that it chooses."""
+    rejected = dict.fromkeys(RIGHT, 0)
+    for name, (draw, starts) in RIGHT.items():
+        for seed in range(RIGHT_REPLICATES):
+            found = ps.refine(
+                draw(np.random.default_rng([27, seed])),
+                log_density=lambda x: -0.5 * (x**2).sum(axis=1),
+                scores=lambda x: -x,
+                starts=starts,
+                transitions=2,
+                rng=seed,
+            )
+            rejected[name] += found.pvalue <= 0.05
+    for count in rejected.values():
+        one = binomtest(count, RIGHT_REPLICATES, 0.05, alternative="greater")
+        assert one.pvalue > 0.001, rejected
+    pooled = len(RIGHT) * RIGHT_REPLICATES
+    together = binomtest(sum(rejected.values()), pooled, 0.05, alternative="greater")
+    assert together.pvalue > 0.001, rejected
+
+
 @pytest.mark.parametrize("part", ["level", "faults"])
 def test_the_cells_begin_as_published(part: str) -> None:
     one = study(part).STUDY
@@ -63,7 +110,7 @@ def test_the_page_shows_the_tables(part: str) -> None:
 
 
 def test_the_published_level_holds() -> None:
-    for name, line in study("level").STUDY.stored().items():
-        marks = line["decisions"]
+    lines = {name: line["decisions"] for name, line in study("level").STUDY.stored().items()}
+    for name, marks in {**lines, "all cells": "".join(lines.values())}.items():
         rejected = len(marks) - marks.count(".")
         assert binomtest(rejected, len(marks), 0.05, alternative="greater").pvalue > 0.001, name

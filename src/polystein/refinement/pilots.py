@@ -12,12 +12,7 @@ import numpy as np
 
 from polystein.refinement.groups import separate_groups
 from polystein.refinement.kernels import Evaluations, Kernel, Moves, State
-from polystein.refinement.settled import (
-    DRIFT_NOISE,
-    MOST_DRIFT,
-    drifts,
-    largest_rank_correlation,
-)
+from polystein.refinement.settled import settled
 from polystein.types import FloatArray
 
 #: With fewer pilots than this for each coordinate the covariance is a diagonal.
@@ -38,43 +33,45 @@ _CLIMBERS = 4
 _FARTHEST_SCALE, _BINS = 3.0, 12
 #: This part of the scale moves goes to all bins alike, the others where proposals are accepted.
 _ALIKE = 0.5
-#: Pilots are few: above this rank correlation between the middle and the end they are unsettled.
-PILOTS_UNSETTLED = 0.2
 #: Most doublings of the number of steps.
 MOST_DOUBLINGS = 3
 
 
 @dataclass(frozen=True)
 class Piloted:
-    """What the pilots say: the kernel, how many steps the starts take, and where pilots are now."""
+    """What the pilots say: the kernel, how many steps the starts take, and where they lead."""
 
     kernel: Kernel
     steps: int
+    #: The pilots after this many steps of this kernel, as the starts will take them.
     pilots: State
-    #: Whether the pilots had settled when the budget was spent.
-    settled: bool
 
 
 def piloted(evaluate: Evaluations, pilots: State, steps: int, rng: np.random.Generator) -> Piloted:
-    """Tune a kernel by the pilots, and double the number of steps while they are unsettled."""
+    """Tune a kernel by the pilots, and double the number of steps while they are unsettled.
+
+    Pilots that moved while the kernel was tuned are nearer to the target than the starts. The rows
+    that they were at first are therefore run again, and judged by the rule that judges the starts.
+    """
     kernel, state = tuned(evaluate, pilots, rng)
     kernel, state = with_centres(kernel, state, rng)
     kernel = with_scales(kernel, state, rng)
     kernel, state = tuned_step(kernel, state, rng)
-    state, _ = run(kernel, state, steps // 2, rng)
     for doubling in range(MOST_DOUBLINGS + 1):
-        middle, taken = state.position, steps * 2**doubling
-        state, _ = run(kernel, state, taken - taken // 2, rng)
-        noise = max(MOST_DRIFT, DRIFT_NOISE / float(np.sqrt(len(middle))))
-        settled = (
-            largest_rank_correlation(middle, state.position) <= PILOTS_UNSETTLED
-            and float(drifts(middle, state.position).max()) <= noise
+        taken = steps * 2**doubling
+        middle, moves = run(kernel, pilots, taken // 2, rng)
+        end, later = run(kernel, middle, taken - taken // 2, rng)
+        judged = settled(
+            middle.position,
+            end.position,
+            [*moves, *later],
+            trajectories=evaluate.target.has_score,
         )
-        if settled or doubling == MOST_DOUBLINGS:
+        if judged.still or doubling == MOST_DOUBLINGS:
             break
-        kernel = replace(kernel, factor=_factor(state.position, kernel.centres))
-        kernel, state = tuned_step(kernel, state, rng)
-    return Piloted(kernel, taken, state, settled)
+        kernel = replace(kernel, factor=_factor(end.position, kernel.centres))
+        kernel, _ = tuned_step(kernel, end, rng)
+    return Piloted(kernel, taken, end)
 
 
 def run(

@@ -83,7 +83,7 @@ def refine(
         Transitions of every start to begin with, of eight leapfrog steps each. They are doubled,
         at most three times, while the pilots have not settled.
     starts : int
-        At most this many draws, evenly spaced, are moved and compared.
+        At most this many draws of all chains are moved and compared. Sizes take at least 225.
     tolerance : float, optional
         As for `check`: ``tolerance`` then says whether all means are within this many sds of the
         target, and all sds within this part.
@@ -106,7 +106,8 @@ def refine(
 
     All that has to be tuned is tuned by pilots, draws that are no starts. Effects have sizes where
     the runs have settled: after few transitions a single expectation may be farther off than
-    before. A mode that neither draws nor pilots found stays unseen.
+    before. Fewer than 225 starts cannot tell. A mode that neither draws nor pilots found stays
+    unseen.
 
     Examples
     --------

@@ -15,6 +15,8 @@ from polystein.types import FloatArray
 #: Largest rank correlation between the middle and the end of a run, of coordinates and of their
 #: distances from the median; or this many of its standard errors, which are large for few rows.
 MOST_CORRELATED, MOST_ERRORS = 0.15, 3.0
+#: If those exceed this, the starts are too few to tell: it takes 225 of them.
+MOST_ALLOWED = 0.2
 #: Largest change of a mean, in sds, and of a log sd between the middle and the end; or this many
 #: times 1/sqrt(rows). A few rows that come in from far away change no rank correlation.
 MOST_DRIFT, DRIFT_NOISE = 0.15, 4.7
@@ -41,10 +43,20 @@ class Settled(NamedTuple):
         return np.asarray(correlated | (self.drifts > max(MOST_DRIFT, DRIFT_NOISE / root)))
 
     @property
-    def all(self) -> bool:
-        """Whether the whole model has settled."""
+    def still(self) -> bool:
+        """Whether no rule finds anything that moves, few as the rows may be."""
         few = self.lost < MOST_LOST and self.unmoved < MOST_UNMOVED
         return few and not self.moving.any()
+
+    @property
+    def too_few(self) -> bool:
+        """Whether there are too few rows to tell: runs that move much would pass for still."""
+        return MOST_ERRORS / float(np.sqrt(self.rows)) > MOST_ALLOWED
+
+    @property
+    def all(self) -> bool:
+        """Whether the whole model has settled, by rows enough to tell."""
+        return self.still and not self.too_few
 
 
 def settled(
@@ -79,11 +91,6 @@ def rank_correlations(first: FloatArray, second: FloatArray) -> FloatArray:
     distances = [np.abs(rows - np.median(rows, axis=0)) for rows in (first, second)]
     folded = _correlations(*(rankdata(one, axis=0) for one in distances))
     return np.maximum(plain, folded)
-
-
-def largest_rank_correlation(first: FloatArray, second: FloatArray) -> float:
-    """The largest over all coordinates."""
-    return float(rank_correlations(first, second).max())
 
 
 def _correlations(first: FloatArray, second: FloatArray) -> FloatArray:

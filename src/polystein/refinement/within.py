@@ -55,6 +55,8 @@ def unsettled_words(state: Settled, names: tuple[str, ...]) -> str:
             f"most (between middle and end, rank correlation {state.correlations[slowest]:.2f}, "
             f"mean or log sd changed by {state.drifts[slowest]:.2f})"
         )
+    if state.still:
+        return f"{state.rows} starts are too few to tell"
     if state.lost >= MOST_LOST:
         return f"{100.0 * state.lost:.1f} % of the trajectories lose more than 100 in energy"
     return f"{100.0 * state.unmoved:.1f} % of the draws never moved, at most {MOST_UNMOVED:.0%} may"
