@@ -199,6 +199,9 @@ def test_what_has_not_settled_is_said() -> None:
     assert found.tolerance == "undecided"
     assert "have not settled" in found.tolerance_reason
     assert "sizes and signs are not told" in str(found)
+    assert found.verdict == "rejected"
+    assert found.to_dict()["statistic"] > 0.0
+    assert f"(|t| = {found.statistic:.1f})" in str(found)
 
 
 @pytest.mark.parametrize(

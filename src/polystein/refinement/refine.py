@@ -154,7 +154,7 @@ def refine(
     verdict, why = judged_tolerance(table, bound, state, names)
     return Refinement(
         pvalue=judged.pvalue,
-        statistic=judged.statistic,
+        statistic=judged.statistic if state.all else abs(judged.statistic),
         leading=judged.words,
         effects=table,
         settled=state.all,
