@@ -17,7 +17,7 @@ from polystein.results.tolerance import quantile
 from polystein.types import FloatArray
 
 #: An sd of at most this part of the largest value is rounding: the column has one value.
-_ROUNDING = 16.0 * np.finfo(np.float64).eps
+ROUNDING = 16.0 * np.finfo(np.float64).eps
 #: How far runs that have not settled have moved is not told beyond this: sds, and per cent.
 _FARTHEST_TOLD = {"mean": 10.0, "sd": 1000.0}
 
@@ -53,8 +53,8 @@ def paired(before: FloatArray, after: FloatArray, batches: NDArray[np.intp]) -> 
         The first row of each batch.
     """
     spreads, late_spreads = before.std(axis=0), after.std(axis=(0, 1))
-    spreads[spreads <= _ROUNDING * np.abs(before).max(axis=0)] = np.nan
-    late_spreads[late_spreads <= _ROUNDING * np.abs(after).max(axis=(0, 1))] = np.nan
+    spreads[spreads <= ROUNDING * np.abs(before).max(axis=0)] = np.nan
+    late_spreads[late_spreads <= ROUNDING * np.abs(after).max(axis=(0, 1))] = np.nan
     centre, late_centre = before.mean(axis=0), after.mean(axis=(0, 1))
     size = (centre - late_centre) / late_spreads
     z = (after - late_centre) / late_spreads
