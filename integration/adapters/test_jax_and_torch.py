@@ -218,3 +218,17 @@ def test_log_densities_of_the_wrong_shape_are_refused() -> None:
         ps.from_torch(lambda x: -0.5 * x**2, torch.zeros(30, 2, dtype=torch.float64))
     with pytest.raises(ps.InputError, match="`logdensity` must give one number"):
         ps.from_jax(lambda x: -0.5 * x**2, jnp.zeros((30, 2)))
+
+
+def test_the_density_is_zero_outside_the_support_of_a_torch_distribution() -> None:
+    """PyTorch raises a ValueError for such points."""
+    law = torch.distributions.Gamma(torch.tensor(2.0).double(), torch.tensor(1.0).double())
+    draws = np.random.default_rng(0).gamma(2.0, size=(40, 2))
+    target = ps.from_torch(lambda x: law.log_prob(x).sum(-1), draws).target
+    assert target is not None
+    points = draws[:5].copy()
+    points[2, 0] = -1.0
+    densities, scores = target.log_density_and_score(points)
+    np.testing.assert_array_equal(np.isneginf(densities), np.arange(5) == 2)
+    np.testing.assert_array_equal(np.isnan(scores).any(axis=1), np.arange(5) == 2)
+    np.testing.assert_allclose(target.log_density(points), densities)

@@ -113,3 +113,37 @@ def test_rows_may_be_independent() -> None:
 def test_wrong_draws_are_refused(draws: Any, options: Any, message: str) -> None:
     with pytest.raises(ps.InputError, match=message):
         ps.from_bridgestan(StanModel(), draws, **options)
+
+
+class Strict(StanModel):
+    """Stan raises an error where a scale is out of bounds."""
+
+    def log_density(self, theta_unc: Any) -> float:
+        if theta_unc[0] > 3.0:
+            raise RuntimeError("normal_lpdf: Scale parameter is inf, but must be positive finite!")
+        return super().log_density(theta_unc)
+
+
+def test_the_density_is_zero_where_stan_raises_an_error() -> None:
+    target = ps.from_bridgestan(Strict(), FREE, constrained=False).target
+    assert target is not None
+    points = FREE[0, :3].copy()
+    points[1, 0] = 4.0
+    densities, scores = target.log_density_and_score(points)
+    assert densities[1] == -np.inf
+    assert np.isnan(scores[1]).all()
+    assert np.isfinite(scores[[0, 2]]).all()
+    np.testing.assert_array_equal(target.log_density(points), densities)
+
+
+def test_refining_goes_on_where_stan_raises_an_error() -> None:
+    class Narrow(Strict):
+        def log_density(self, theta_unc: Any) -> float:
+            if theta_unc[0] > FREE[..., 0].max():
+                raise RuntimeError("rejected")
+            return StanModel.log_density(self, theta_unc)
+
+    sample = ps.from_bridgestan(Narrow(), FREE, constrained=False)
+    found = ps.refine(sample, starts=40, transitions=2)
+    names = {row.name for row in found.effects}
+    assert names == {*sample.names, "sigma (constrained)"}

@@ -1,6 +1,7 @@
 """The command ``polystein refine``."""
 
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +22,19 @@ def fails(x):
     raise ValueError("on purpose")
 
 def three(x):
-    return [density(x), -x, 3]
+    return density(x), -x, 3
+
+def ragged(x):
+    return [density(x), -x]
+
+def as_list(x):
+    return density(x).tolist()
+
+calls = []
+
+def counted(x):
+    calls.append(len(x))
+    return both(x)
 """
 
 
@@ -36,7 +49,9 @@ def refined(run: Run, tmp_path: Path, function: str, *more: str) -> Outcome:
     return run("refine", "draws.npy", "--target", f"{name}:{function}", *small, *more)
 
 
-@pytest.mark.parametrize(("function", "kernel"), [("both", "HMC"), ("density", "Metropolis")])
+@pytest.mark.parametrize(
+    ("function", "kernel"), [("both", "HMC"), ("density", "Metropolis"), ("as_list", "Metropolis")]
+)
 def test_wrong_draws_are_rejected(run: Run, tmp_path: Path, function: str, kernel: str) -> None:
     done = refined(run, tmp_path, function)
     assert done.code == 1
@@ -52,11 +67,19 @@ def test_json_holds_everything(run: Run, tmp_path: Path) -> None:
     assert (values["verdict"], values["tolerance"], values["seed"]) == ("rejected", "beyond", 0)
 
 
+def test_a_pair_costs_one_call(run: Run, tmp_path: Path) -> None:
+    done = refined(run, tmp_path, "counted", "--json")
+    rows = sum(sys.modules[f"own_{tmp_path.name}".replace("-", "_")].calls)
+    # The rest is one row to begin with, and differences that the scores are compared with.
+    assert json.loads(done.out)["gradients"] < rows < json.loads(done.out)["gradients"] + 100
+
+
 @pytest.mark.parametrize(
     ("function", "words"),
     [
         ("fails", "raised ValueError: on purpose"),
-        ("three", "a pair of log-densities and scores"),
+        ("three", "a pair of log-densities and scores; got a tuple of 3"),
+        ("ragged", "`log_density` must return"),
         ("missing", "returns their log-density"),
     ],
 )

@@ -103,3 +103,17 @@ def test_a_right_score_is_believed_also_in_single_precision() -> None:
     rng = np.random.default_rng(1)
     require_matching_score(of(), DRAWS, rng)
     require_matching_score(of(lambda x: log_density(x.astype(np.float32))), DRAWS, rng)
+
+
+def test_functions_that_fail_are_named() -> None:
+    def fails(rows: Array) -> Array:
+        raise ValueError("outside")
+
+    with pytest.raises(InputError, match=r"`log_density` raised ValueError: outside.*-inf"):
+        of(fails).log_density(DRAWS)
+    with pytest.raises(InputError, match=r"`log_density` raised ValueError: outside.*-inf"):
+        of(fails).log_density_and_score(DRAWS)
+    with pytest.raises(InputError, match="`scores` raised ValueError: outside"):
+        of(log_density, fails).log_density_and_score(DRAWS)
+    with pytest.raises(InputError, match="`log_density` must return an array"):
+        of(lambda rows: [1.0, rows]).log_density(DRAWS)

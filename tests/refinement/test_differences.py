@@ -1,5 +1,7 @@
 """What is compared, and sign flips of differences."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -11,6 +13,7 @@ from polystein.refinement.differences import (
     judged_by_flips,
     own_values,
     parameters,
+    shown_parameters,
 )
 from tests.reference.refinement import all_sign_flips
 from tests.refinement.laws import gaussian, kernel, state
@@ -60,7 +63,8 @@ def test_infinite_values_say_nothing() -> None:
 def test_all_families_are_there() -> None:
     target = Target(2, None, transform=lambda x: {"x": x[:, 0], "tau": np.exp(x), "mu": x[:, 1]})
     rows = RNG.standard_normal((40, 2))
-    compared = functions_by(target, ("x", "y"), rows, rows, {"first": lambda x: x[:, 0]})
+    shown = shown_parameters(target, ("x", "y"), rows)
+    compared = functions_by(target, ("x", "y"), rows, rows, shown, {"first": lambda x: x[:, 0]})
     values = compared.values(state(kernel(gaussian()), rows))
     assert set(values) == set(SHARES)
     assert list(values["parameter"]) == ["tau[0]", "tau[1]", "mu"]  # x is a coordinate itself
@@ -77,19 +81,65 @@ def test_of_many_coordinates_the_pairs_that_changed_are_taken() -> None:
     after = RNG.standard_normal((400, 20))
     after[:, 17] = after[:, 3]
     names = tuple(f"x[{place}]" for place in range(20))
-    pairs = functions_by(gaussian(), names, before, after, {}).pairs
+    pairs = functions_by(gaussian(), names, before, after, {}, {}).pairs
     assert len(pairs) == 40
     assert [3, 17] in pairs.tolist()
 
 
 def test_parameters_are_named_by_their_places() -> None:
     target = Target(1, None, transform=lambda x: {"m": np.ones((len(x), 2, 2))})
-    assert list(parameters(target, ["a"], np.ones((3, 1)))) == [
+    shown = shown_parameters(target, ["a"], np.ones((3, 1)))
+    assert list(parameters(target, shown, np.ones((3, 1)))) == [
         "m[0, 0]",
         "m[0, 1]",
         "m[1, 0]",
         "m[1, 1]",
     ]
+
+
+@pytest.mark.parametrize(
+    ("names", "transform", "expected"),
+    [
+        # Stan: coordinates have the names of constrained parameters, some of which they are.
+        (
+            ("tau", "mu"),
+            lambda x: {"tau": np.exp(x[:, 0]), "mu": x[:, 1]},
+            {"tau": "tau (constrained)"},
+        ),
+        (
+            ("tau", "mu"),
+            lambda x: {"tau": np.exp(x[:, 0]), "mu": x[:, 1].astype(np.float32)},
+            {"tau": "tau (constrained)"},
+        ),
+        # PyStan counts coordinates from 1; a vector and a simplex of three.
+        (("m[1]", "m[2]"), lambda x: {"m": x}, {}),
+        (
+            ("p[1]", "p[2]"),
+            lambda x: {"p": np.column_stack([x**2, x[:, 0]])},
+            {"p[0]": "p[0] (constrained)", "p[1]": "p[1] (constrained)"},
+        ),
+        # PyMC names coordinates by their transform.
+        (("tau_log__", "mu"), lambda x: {"tau": np.exp(x[:, 0]), "mu": x[:, 1]}, {"tau": "tau"}),
+    ],
+)
+def test_values_tell_which_parameters_are_coordinates(
+    names: tuple[str, ...], transform: Any, expected: dict[str, str]
+) -> None:
+    rows = RNG.standard_normal((50, 2))
+    target = Target(2, None, transform=transform)
+    assert shown_parameters(target, names, rows) == expected
+    assert list(parameters(target, expected, rows)) == list(expected.values())
+
+
+@pytest.mark.parametrize("transform", [lambda x: 1 / 0, lambda x: 3, lambda x: {"a": np.ones(7)}])
+def test_a_transform_that_fails_is_named(transform: Any) -> None:
+    with pytest.raises(InputError, match="`transform` raised"):
+        shown_parameters(Target(1, None, transform=transform), ["a"], np.ones((3, 1)))
+
+
+def test_a_function_that_fails_is_named() -> None:
+    with pytest.raises(InputError, match=r"`functions\['f'\]` raised ZeroDivisionError"):
+        own_values({"f": lambda x: 1 / 0}, np.ones((5, 1)))
 
 
 @pytest.mark.parametrize("value", [np.ones((5, 2)), np.full(5, np.nan), 3.0])

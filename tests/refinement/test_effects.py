@@ -8,6 +8,7 @@ import pytest
 
 from polystein.refinement.effects import effect_table, paired
 from polystein.results.effects import EffectTable
+from polystein.types import FloatArray
 from tests.reference.refinement import paired_errors, paired_sizes
 
 RNG = np.random.default_rng(0)
@@ -63,7 +64,16 @@ def test_without_settling_there_is_neither_size_nor_sign() -> None:
     assert "is off: it moved by" in row.sentence
     assert "so far" in row.sentence
     assert not any(word in row.sentence for word in ("high", "low", "small", "large"))
+    assert "sd of the moved draws" in row.sentence
     assert table.within(0.1).verdict == "undecided"
+
+
+def test_how_far_unsettled_runs_moved_is_told_up_to_a_bound() -> None:
+    before, after = RNG.standard_normal((400, 1)), RNG.standard_normal((2, 400, 1))
+    found = paired(1e-3 * before + 30.0, after, np.arange(400))
+    table = effect_table(["a"], found, 0.001, False)
+    assert "moved by more than 10 sd of the moved draws so far" in table["a", "mean"].sentence
+    assert "moved by more than 1,000 % so far" in table["a", "sd"].sentence
 
 
 @pytest.mark.parametrize("settled", [True, False])
@@ -78,3 +88,33 @@ def test_a_column_that_never_moves_is_not_found() -> None:
     before = np.ones((100, 1))
     table = effect_table(["a"], paired(before, before[None], np.arange(100)), 0.001, True)
     assert table.found == ()
+
+
+def indicator() -> tuple[FloatArray, FloatArray]:
+    """An indicator that is 0 at every start, and 1 at a twelfth of the moved rows."""
+    return np.zeros((400, 1)), (RNG.random((3, 400, 1)) < 1.0 / 12.0).astype(float)
+
+
+@pytest.mark.parametrize("constant", [0.0, 0.1, -1e9 / 3.0])
+@pytest.mark.parametrize("swapped", [False, True])
+def test_the_sd_of_a_column_with_one_value_has_no_size(constant: float, swapped: bool) -> None:
+    hit, after = indicator()
+    hit, after = hit + constant, after + constant
+    before, late = (after[0], np.stack([hit, hit])) if swapped else (hit, after)
+    table = effect_table(["hit"], paired(before, late, np.arange(400)), 0.001, True)
+    row = table["hit", "sd"]
+    assert not row.found
+    assert math.isnan(row.size)
+    assert math.isnan(row.estimate)
+    assert row.sentence == "the sd of `hit` cannot be judged: all draws have one value"
+    assert table.within(0.9).verdict == "undecided"
+    assert str(EffectTable.from_dict(json.loads(json.dumps(table.to_dict())))) == str(table)
+
+
+def test_the_mean_of_a_column_with_one_value_before_is_sized() -> None:
+    before, after = indicator()
+    table = effect_table(["hit"], paired(before, after, np.arange(400)), 0.001, True)
+    assert table["hit", "mean"].found
+    assert table["hit", "mean"].size == pytest.approx(-after.mean() / after.std())
+    assert table.within(0.1).verdict == "beyond"
+    assert table.within(0.1).row == table["hit", "mean"]

@@ -2,6 +2,7 @@
 
 import json
 import pickle
+import re
 from typing import Any
 
 import numpy as np
@@ -199,6 +200,9 @@ def test_what_has_not_settled_is_said() -> None:
     assert found.tolerance == "undecided"
     assert "have not settled" in found.tolerance_reason
     assert "sizes and signs are not told" in str(found)
+    assert found.verdict == "rejected"
+    assert found.to_dict()["statistic"] > 0.0
+    assert f"(|t| = {found.statistic:.1f})" in str(found)
 
 
 @pytest.mark.parametrize(
@@ -214,6 +218,11 @@ def test_what_has_not_settled_is_said() -> None:
         ((DRAWS,), {**FUNCTIONS, "starts": 3}, "`starts` must be an integer >= 20"),
         ((DRAWS,), {**FUNCTIONS, "tolerance": 2.0}, "`tolerance` must be a number"),
         ((DRAWS,), {**FUNCTIONS, "functions": [np.sum]}, "`functions` must be a mapping"),
+        (
+            (DRAWS,),
+            {**FUNCTIONS, "functions": {"x[0]": lambda x: x[:, 0] ** 2}},
+            "`functions` must have names of their own; got 'x[0]'",
+        ),
         ((DRAWS,), {**FUNCTIONS, "model": object()}, "`log_density` must not be given with"),
         (
             (ps.Sample(DRAWS, -DRAWS, log_weights=np.zeros(900)),),
@@ -237,7 +246,7 @@ def test_what_has_not_settled_is_said() -> None:
 def test_what_cannot_be_refined_is_refused(
     arguments: tuple[Any, ...], options: dict[str, Any], words: str
 ) -> None:
-    with pytest.raises(InputError, match=words.replace("(", r"\(")):
+    with pytest.raises(InputError, match=re.escape(words)):
         ps.refine(*arguments, **options)
 
 
@@ -251,3 +260,55 @@ def test_steps_that_are_hardly_accepted_leave_the_question_open() -> None:
     assert found.verdict == "inconclusive"
     assert "hardly accepted" in found.reasons[0]
     assert found.pvalue == 1.0
+
+
+@pytest.mark.parametrize("fact", ["functions", "transform"])
+def test_functions_that_fail_do_so_before_the_runs(fact: str) -> None:
+    calls = []
+
+    def counted(x: FloatArray) -> FloatArray:
+        calls.append(len(x))
+        return LAW.log_density(x)
+
+    def fails(x: FloatArray) -> FloatArray:
+        raise KeyError("on purpose")
+
+    facts = {"log_density": counted} | ({"transform": fails} if fact == "transform" else {})
+    own = {"f": fails} if fact == "functions" else None
+    with pytest.raises(InputError, match=rf"`{fact}.* raised KeyError"):
+        ps.refine(ps.Sample(DRAWS, LAW.score, facts=facts), functions=own)
+    assert sum(calls) < 2 * len(DRAWS)
+
+
+@pytest.mark.parametrize("name", ["log_density", "scores"])
+def test_functions_that_fail_outside_the_support_are_named(name: str) -> None:
+    def strict(x: FloatArray) -> FloatArray:
+        if (np.abs(x) > np.abs(DRAWS).max()).any():
+            raise ValueError("outside")
+        return FUNCTIONS[name](x)  # type: ignore[no-any-return]
+
+    with pytest.raises(InputError, match=f"`{name}` raised ValueError: outside. It must .* -inf"):
+        ps.refine(DRAWS, **{**FUNCTIONS, name: strict}, **SMALL)
+
+
+def test_parameters_with_one_value_are_left_out_and_functions_are_kept() -> None:
+    """The diagonal of a correlation matrix must not leave every tolerance open."""
+    facts = {
+        "log_density": LAW.log_density,
+        "transform": lambda x: {"diagonal": np.ones(len(x)), "wide": 2.0 * x[:, 0]},
+    }
+    sample = ps.Sample(DRAWS, LAW.score, facts=facts)
+    found = ps.refine(sample, **SMALL, tolerance=0.4)
+    assert {row.name for row in found.effects} == {"x[0]", "x[1]", "x[2]", "wide"}
+    assert found.tolerance == "within"
+    own = {"never": lambda x: np.zeros(len(x))}
+    found = ps.refine(sample, **SMALL, tolerance=0.4, functions=own)
+    assert found.tolerance == "undecided"
+    assert "`never`" in found.tolerance_reason
+
+
+def test_what_a_narrower_answer_takes_is_there_to_be_had() -> None:
+    few = ps.refine(DRAWS, **FUNCTIONS, **SMALL, tolerance=0.02)
+    assert few.tolerance_reason.endswith("It takes more `starts`")
+    everything = ps.refine(DRAWS, **FUNCTIONS, transitions=10, starts=2000, tolerance=0.02)
+    assert everything.tolerance_reason.endswith("It takes more draws")

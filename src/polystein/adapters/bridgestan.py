@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -90,18 +91,29 @@ def from_bridgestan(
 
 
 def _target(model: Any) -> Target:
-    """The model's log-density and gradient, from row to row."""
+    """The model's log-density and gradient, from row to row.
+
+    Stan raises a RuntimeError where the density is 0, such as for a scale that is infinite.
+    """
+
+    def density(points: FloatArray) -> FloatArray:
+        found = np.full(len(points), -np.inf)
+        for place, point in enumerate(points):
+            with suppress(RuntimeError):
+                found[place] = model.log_density(point)
+        return found
 
     def both(points: FloatArray) -> tuple[FloatArray, FloatArray]:
-        densities, scores = np.empty(len(points)), np.empty(points.shape)
+        densities, scores = np.full(len(points), -np.inf), np.full(points.shape, np.nan)
         for place, point in enumerate(points):
-            densities[place], scores[place] = model.log_density_gradient(point)
+            with suppress(RuntimeError):
+                densities[place], scores[place] = model.log_density_gradient(point)
         return densities, scores
 
     names = tuple(stan_names(model.param_unc_names()))
     return Target(
         len(names),
-        lambda points: np.array([model.log_density(point) for point in points]),
+        density,
         both,
         names,
         lambda points: _constrained_values(model, points),

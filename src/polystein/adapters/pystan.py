@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -90,13 +91,24 @@ def from_pystan(
 
 
 def _target(posterior: Any, parameters: Mapping[str, str], dimension: int) -> Target:
-    """The posterior's log-density and gradient: two calls of the server for each row, so slow."""
+    """The posterior's log-density and gradient: two calls of the server for each row, so slow.
+
+    PyStan raises a RuntimeError where Stan rejects a point, whose density is 0.
+    """
 
     def density(points: FloatArray) -> FloatArray:
-        return np.array([posterior.log_prob(one.tolist()) for one in points])
+        found = np.full(len(points), -np.inf)
+        for place, point in enumerate(points):
+            with suppress(RuntimeError):
+                found[place] = posterior.log_prob(point.tolist())
+        return found
 
     def score(points: FloatArray) -> FloatArray:
-        return np.array([posterior.grad_log_prob(one.tolist()) for one in points])
+        found = np.full(points.shape, np.nan)
+        for place, point in enumerate(points):
+            with suppress(RuntimeError):
+                found[place] = posterior.grad_log_prob(point.tolist())
+        return found
 
     return Target(
         dimension,

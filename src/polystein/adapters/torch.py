@@ -92,17 +92,33 @@ def _target(
     flat: Any,
     names: Sequence[str] | None,
 ) -> Target:
-    """The log-density in the precision and on the device of the draws, block by block."""
+    """The log-density in the precision and on the device of the draws, block by block.
+
+    Distributions of PyTorch raise a ValueError for points outside their support, where the density
+    is 0. Such points are found by halving the rows.
+    """
 
     def tensor(points: FloatArray) -> Any:
         return torch.as_tensor(points, dtype=flat.dtype, device=flat.device)
 
     def density(points: FloatArray) -> FloatArray:
-        with torch.no_grad():
-            return batched(values, tensor(points))
+        try:
+            with torch.no_grad():
+                return batched(values, tensor(points))
+        except ValueError:
+            if len(points) == 1:
+                return np.array([-np.inf])
+            half = len(points) // 2
+            return np.concatenate([density(points[:half]), density(points[half:])])
 
     def both(points: FloatArray) -> tuple[FloatArray, FloatArray]:
-        parts = [gradient(tensor(points[part])) for part in blocks(*points.shape)]
+        try:
+            parts = [gradient(tensor(points[part])) for part in blocks(*points.shape)]
+        except ValueError:
+            if len(points) == 1:
+                return np.array([-np.inf]), np.full(points.shape, np.nan)
+            half = len(points) // 2
+            parts = [both(points[:half]), both(points[half:])]
         densities, scores = (
             np.concatenate([to_numpy(one) for one in each]) for each in zip(*parts, strict=True)
         )

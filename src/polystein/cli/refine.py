@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from copy import copy
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,6 +23,8 @@ from polystein.cli.session import (
     require_other_output,
     session,
 )
+from polystein.data.sample import Sample
+from polystein.data.target import Target
 from polystein.errors import InputError
 from polystein.explain.tolerance import checked_tolerance
 from polystein.report.refinement import render_refinement
@@ -66,12 +71,11 @@ def run_refine(
         sample = from_file(
             draws, lambda rows: np.zeros(rows.shape), thin=thin, drop_first=drop_first
         )
-        paired = isinstance(found(np.array(sample.read(0, 0, 1).draws)), tuple | list)
+        sample = copy(sample)
+        sample.facts = replace(sample.facts, target=_target(found, sample))
         with progress_bar("Refining") as progress:
             refined = polystein.refine(
                 sample,
-                log_density=_part(found, 0) if paired else found,
-                scores=_part(found, 1) if paired else None,
                 transitions=transitions,
                 starts=starts,
                 tolerance=tolerance,
@@ -88,16 +92,24 @@ def run_refine(
         raise typer.Exit(int(ExitCode.of(verdict, refined.tolerance)))
 
 
-def _part(function: Any, place: int) -> Any:
-    """One of the two answers of a function."""
+def _target(function: Callable[[FloatArray], Any], sample: Sample) -> Target:
+    """The target of the user's function, which is called once wherever both of its answers count.
 
-    def part(rows: FloatArray) -> Any:
+    Only a tuple of two is a pair: a list of two may hold two log-densities.
+    """
+
+    def both(rows: FloatArray) -> tuple[Any, Any]:
         answer = function(rows)
-        if not isinstance(answer, tuple | list) or len(answer) != 2:
+        if not isinstance(answer, tuple) or len(answer) != 2:
             raise InputError(
                 "`--target` must return log-densities, or a pair of log-densities and scores; got "
                 f"a {type(answer).__name__}"
+                + (f" of {len(answer)}" if isinstance(answer, tuple) else "")
             )
-        return answer[place]
+        return answer
 
-    return part
+    known, first = sample.facts.transform, np.array(sample.read(0, 0, 1).draws)
+    paired, d = isinstance(function(first), tuple), sample.layout.dimension
+    if paired:
+        return Target(d, lambda rows: both(rows)[0], both, sample.names, known)
+    return Target(d, function, None, sample.names, known)

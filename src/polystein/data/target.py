@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from polystein._lib.arrays import holds_real_numbers, is_array, to_numpy
-from polystein.errors import InputError
+from polystein.errors import InputError, PolysteinError
 from polystein.types import Array, FloatArray, ScoreFunction
 
 #: Rows at which a score is compared with differences of the log-density.
 _COMPARED = 8
 #: Step of these differences, in standard deviations of the draws.
 _STEP = 1e-4
+#: What functions that fail are told.
+_OUTSIDE = "It must take any (n, d) draws, and return -inf for those outside the support"
+_SCORES_OUTSIDE = "It must take any (n, d) draws, also where the log-density is -inf"
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +69,9 @@ class Target:
             known: ScoreFunction = score
 
             def both(rows: FloatArray) -> tuple[Array, Array]:
-                return density(rows), known(rows)
+                values = density(rows)
+                with user_code("scores", _SCORES_OUTSIDE):
+                    return values, known(rows)
 
         return cls(dimension, density, both, names, transform)
 
@@ -86,14 +92,17 @@ class Target:
         if self.density is None:
             raise InputError("`target` must know its log-density; it has a transform alone")
         given = self._rows(rows)
-        return _numbers(self.density(given.copy()), given.shape[:1], "log_density")
+        with user_code("log_density", _OUTSIDE):
+            values = self.density(given.copy())
+        return _numbers(values, given.shape[:1], "log_density")
 
     def log_density_and_score(self, rows: Array) -> tuple[FloatArray, FloatArray]:
         """The log-density at (n, d) rows and its gradients, of the shapes (n,) and (n, d)."""
         if self.density_and_score is None:
             raise InputError("`target` must know its score; it has a log-density alone")
         given = self._rows(rows)
-        values, scores = self.density_and_score(given.copy())
+        with user_code("log_density", _OUTSIDE):
+            values, scores = self.density_and_score(given.copy())
         return (
             _numbers(values, given.shape[:1], "log_density"),
             _numbers(scores, given.shape, "scores"),
@@ -115,9 +124,25 @@ def _lost() -> None:
     return None
 
 
+@contextmanager
+def user_code(function: str, remedy: str) -> Iterator[None]:
+    """Turn errors of a user's function into errors of the input that name it."""
+    try:
+        yield
+    except (PolysteinError, MemoryError):
+        raise
+    except Exception as error:
+        raise InputError(
+            f"`{function}` raised {type(error).__name__}: {error}. {remedy}"
+        ) from error
+
+
 def _numbers(found: Array, shape: tuple[int, ...], function: str) -> FloatArray:
     """What a function gave in double precision; NaN and infinity are left to the caller."""
-    array = found if is_array(found) else np.asarray(found)
+    try:
+        array = found if is_array(found) else np.asarray(found)
+    except ValueError as error:
+        raise InputError(f"`{function}` must return an array; got parts that differ") from error
     if not holds_real_numbers(array) or math.prod(array.shape) != math.prod(shape):
         what = "a real number" if len(shape) == 1 else "a gradient"
         raise InputError(

@@ -17,7 +17,7 @@ from scipy.special import log_ndtr
 from polystein._lib.arrays import to_numpy
 from polystein.adapters.assemble import coordinate_labels
 from polystein.data.selection import variable
-from polystein.data.target import Target
+from polystein.data.target import Target, user_code
 from polystein.errors import InputError
 from polystein.inference.signflips import STILL, random_signs, unit_columns
 from polystein.refinement.kernels import State
@@ -53,6 +53,8 @@ _TAIL = 0.95
 _ALL_PAIRS, _PAIRS_FOR_EACH = 6, 2
 #: Most numbers of the model's own parameters that are looked at.
 _MOST_PARAMETERS = 200
+#: Rounding of numbers in single precision, with some to spare.
+_SINGLE = 1e-6
 #: Columns whose flips are summed at once.
 _AT_ONCE = 256
 
@@ -69,6 +71,7 @@ class Functions(NamedTuple):
     scale: FloatArray
     reach: FloatArray
     pairs: NDArray[np.intp]
+    shown: Mapping[str, str]
     own: Mapping[str, RowFunction]
 
     def values(self, state: State) -> dict[str, dict[str, FloatArray]]:
@@ -84,7 +87,7 @@ class Functions(NamedTuple):
             "distance": dict(zip(self.names, distance.T, strict=True)),
             "tail": dict(zip(self.names, (distance > self.reach).T.astype(float), strict=True)),
             "product": dict(zip(pairs, products.T, strict=True)),
-            "parameter": parameters(self.target, self.names, state.position),
+            "parameter": parameters(self.target, self.shown, state.position),
             "function": own_values(self.own, state.position),
         }
         return {family: columns for family, columns in found.items() if columns}
@@ -95,9 +98,13 @@ def functions_by(
     names: tuple[str, ...],
     before: FloatArray,
     after: FloatArray,
+    shown: Mapping[str, str],
     own: Mapping[str, RowFunction],
 ) -> Functions:
-    """Functions whose constants, and pairs of coordinates, come from pilots before and after."""
+    """Functions whose constants, and pairs of coordinates, come from pilots before and after.
+
+    ``shown`` are the names of the model's own parameters, as `shown_parameters` gives them.
+    """
     centre, scale = np.median(after, axis=0), after.std(axis=0)
     scale = np.where(scale > 0.0, scale, 1.0)
     reach = np.quantile(np.abs(after - centre) / scale, _TAIL, axis=0)
@@ -109,29 +116,55 @@ def functions_by(
         ]
         change = np.abs(moments[0] - moments[1])[pairs[:, 0], pairs[:, 1]]
         pairs = pairs[np.sort(np.argsort(-change)[: _PAIRS_FOR_EACH * d])]
-    return Functions(target, names, centre, scale, reach, pairs, own)
+    return Functions(target, names, centre, scale, reach, pairs, shown, own)
 
 
-def parameters(target: Target, names: Sequence[str], rows: FloatArray) -> dict[str, FloatArray]:
-    """The model's own parameters that are no coordinates themselves, each number by its name."""
+def shown_parameters(target: Target, names: Sequence[str], rows: FloatArray) -> dict[str, str]:
+    """The model's own parameters that are no coordinates themselves, with the names they go by.
+
+    An unconstrained coordinate of Stan or NumPyro has the name of the constrained parameter. The
+    values at rows therefore decide: a parameter that equals a coordinate of its own variable is
+    left out, and another one of that variable is shown as ``tau (constrained)``.
+    """
+    shown = {}
+    for label, values in _all_parameters(target, rows).items():
+        alike = [place for place, name in enumerate(names) if variable(name) == variable(label)]
+        if not any(_same(rows[:, place], values) for place in alike):
+            shown[label] = f"{label} (constrained)" if alike else label
+    return dict(list(shown.items())[:_MOST_PARAMETERS])
+
+
+def parameters(target: Target, shown: Mapping[str, str], rows: FloatArray) -> dict[str, FloatArray]:
+    """The values of the parameters that are shown, each number by its name."""
+    found = _all_parameters(target, rows) if shown else {}
+    return {name: found[label] for label, name in shown.items()}
+
+
+def _all_parameters(target: Target, rows: FloatArray) -> dict[str, FloatArray]:
+    """Everything that the transform gives at rows, number by number."""
     if target.transform is None:
         return {}
-    coordinates = {variable(name) for name in names}
     found: dict[str, FloatArray] = {}
-    for name, values in target.transform(rows.copy()).items():
-        if name in coordinates:
-            continue
-        array = np.asarray(to_numpy(values)).reshape(len(rows), *np.shape(values)[1:])
-        flat = array.reshape(len(rows), -1).T
-        found |= dict(zip(coordinate_labels(name, array.shape[1:]), flat, strict=True))
-    return dict(list(found.items())[:_MOST_PARAMETERS])
+    with user_code("transform", "It must return a mapping of arrays, with a value for each draw"):
+        for name, values in target.transform(rows.copy()).items():
+            array = np.asarray(to_numpy(values)).reshape(len(rows), *np.shape(values)[1:])
+            flat = array.reshape(len(rows), -1).T
+            found |= dict(zip(coordinate_labels(name, array.shape[1:]), flat, strict=True))
+    return found
+
+
+def _same(coordinate: FloatArray, values: FloatArray) -> bool:
+    """Whether two columns are the same, up to the rounding of single precision."""
+    with np.errstate(all="ignore"):
+        return bool(np.abs(values - coordinate).max() <= _SINGLE * np.abs(coordinate).max())
 
 
 def own_values(functions: Mapping[str, RowFunction], rows: FloatArray) -> dict[str, FloatArray]:
     """What the user's functions give at rows."""
     found = {}
     for name, function in functions.items():
-        values = np.asarray(to_numpy(np.asarray(function(rows.copy()))))
+        with user_code(f"functions[{name!r}]", "It must give a finite number for each draw"):
+            values = np.asarray(to_numpy(np.asarray(function(rows.copy()))))
         if values.shape != (len(rows),) or not np.isfinite(values).all():
             raise InputError(
                 f"`functions[{name!r}]` must give a finite number for each of {len(rows)} draws; "

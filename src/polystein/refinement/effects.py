@@ -16,9 +16,18 @@ from polystein.results.effects import EffectTable
 from polystein.results.tolerance import quantile
 from polystein.types import FloatArray
 
+#: An sd of at most this part of the largest value is rounding: the column has one value.
+ROUNDING = 16.0 * np.finfo(np.float64).eps
+#: How far runs that have not settled have moved is not told beyond this: sds, and per cent.
+_FARTHEST_TOLD = {"mean": 10.0, "sd": 1000.0}
+
 
 class Paired(NamedTuple):
-    """Estimates and standard errors of all columns: of means in sds, and of log sds."""
+    """Estimates and standard errors of all columns: of means in sds, and of log sds.
+
+    Estimates are NaN where a column has one value: a log sd if it is one before or after, a mean
+    if it is one after.
+    """
 
     mean: FloatArray
     mean_error: FloatArray
@@ -43,9 +52,9 @@ def paired(before: FloatArray, after: FloatArray, batches: NDArray[np.intp]) -> 
     batches : array
         The first row of each batch.
     """
-    spreads = np.where(before.std(axis=0) > 0.0, before.std(axis=0), 1.0)
-    late_spreads = after.std(axis=(0, 1))
-    late_spreads = np.where(late_spreads > 0.0, late_spreads, 1.0)
+    spreads, late_spreads = before.std(axis=0), after.std(axis=(0, 1))
+    spreads[spreads <= ROUNDING * np.abs(before).max(axis=0)] = np.nan
+    late_spreads[late_spreads <= ROUNDING * np.abs(after).max(axis=(0, 1))] = np.nan
     centre, late_centre = before.mean(axis=0), after.mean(axis=(0, 1))
     size = (centre - late_centre) / late_spreads
     z = (after - late_centre) / late_spreads
@@ -64,7 +73,8 @@ def effect_table(names: Sequence[str], found: Paired, pvalue: float, settled: bo
     """Rows for the mean and the sd of every column.
 
     P-values are Holm's, and never below that of the sign flips. Where the runs have not settled,
-    rows have no size and no sign.
+    rows have no size and no sign. A row without an estimate is never found, and no tolerance is
+    kept or broken by it.
     """
     looks = [
         (name, what, float(estimate), float(error))
@@ -88,8 +98,12 @@ def _row(
     name: str, what: str, estimate: float, error: float, df: float, pvalue: float, settled: bool
 ) -> EffectRow:
     off = pvalue <= LEVEL
-    if not settled:
-        words = f"the {what} of `{name}` {'is off: it ' if off else ''}{_so_far(what, estimate)}"
+    if not settled or np.isnan(estimate):
+        if np.isnan(estimate):
+            words = f"the {what} of `{name}` cannot be judged: all draws have one value"
+        else:
+            words = f"the {what} of `{name}` {'is off: it ' if off else ''}moved by "
+            words += f"{_so_far(what, abs(estimate))} so far"
         return EffectRow(
             name, what, np.nan, -np.inf, np.inf, pvalue, off, 0.0, words, np.nan, np.inf, df
         )
@@ -100,8 +114,12 @@ def _row(
     return EffectRow(name, what, size, lower, upper, pvalue, off, 1.0, words, estimate, error, df)
 
 
-def _so_far(what: str, estimate: float) -> str:
+def _so_far(what: str, distance: float) -> str:
     """How far it moved, without a direction."""
     if what == "mean":
-        return f"moved by {abs(estimate):.2g} posterior sd so far"
-    return f"moved by {100.0 * float(np.expm1(abs(estimate))):.2g} % so far"
+        moved, unit = distance, "sd of the moved draws"
+    else:
+        moved, unit = 100.0 * float(np.expm1(min(distance, 100.0))), "%"
+    if moved > _FARTHEST_TOLD[what]:
+        return f"more than {_FARTHEST_TOLD[what]:,.0f} {unit}"
+    return f"{moved:.0f} {unit}" if moved >= 10.0 else f"{moved:.2g} {unit}"

@@ -23,8 +23,9 @@ from polystein.refinement.differences import (
     judged_by_flips,
     own_values,
     parameters,
+    shown_parameters,
 )
-from polystein.refinement.effects import effect_table, paired
+from polystein.refinement.effects import ROUNDING, effect_table, paired
 from polystein.refinement.kernels import Evaluations, Kernel, Moves, State
 from polystein.refinement.pilots import piloted
 from polystein.refinement.rows import chosen_rows
@@ -139,10 +140,13 @@ def refine(
         if target.has_score:
             require_matching_score(target, chosen.pilots, tuning)
         names = coordinate_names(source)
+        shown = shown_parameters(target, names, chosen.pilots)
+        _require_own_names(own, (*names, *shown.values()))
+        own_values(own, chosen.pilots)  # what fails should fail before the runs
         steps = 1 if target.has_score else max(_FEWEST_STEPS, target.dimension)
         found = piloted(evaluate, pilots, wanted * steps, tuning)
         ends = _run(found.kernel, start, found.steps, moving, progress)
-        compared = functions_by(target, names, chosen.pilots, found.pilots.position, own)
+        compared = functions_by(target, names, chosen.pilots, found.pilots.position, shown, own)
         judged = judged_by_flips(
             compared.values(start), compared.values(ends.state), chosen.batches, flipping
         )
@@ -152,10 +156,12 @@ def refine(
             columns, paired(before, after, chosen.batches), judged.pvalue, state.all
         )
     acceptance = float(np.mean(np.concatenate([m.chance[m.kind == 0] for m in ends.moves])))
-    verdict, why = judged_tolerance(table, bound, state, names)
+    spare = source.layout.total - len(pilots.density) - len(start.density)
+    more = "`starts`" if spare > 0 else "draws"
+    verdict, why = judged_tolerance(table, bound, state, names, more)
     return Refinement(
         pvalue=judged.pvalue,
-        statistic=judged.statistic,
+        statistic=judged.statistic if state.all else abs(judged.statistic),
         leading=judged.words,
         effects=table,
         settled=state.all,
@@ -193,6 +199,15 @@ def _checked_functions(functions: object) -> dict[str, RowFunction]:
             f"{functions!r}"
         )
     return {shown_name(name): function for name, function in functions.items()}
+
+
+def _require_own_names(own: Mapping[str, RowFunction], taken: tuple[str, ...]) -> None:
+    for name in own:
+        if name in taken:
+            raise InputError(
+                f"`functions` must have names of their own; got {name!r}, which is a coordinate or "
+                "a parameter of the model"
+            )
 
 
 def _door(
@@ -301,17 +316,18 @@ def _columns(
 
     def beside(state: State) -> dict[str, FloatArray]:
         rows = state.position
-        found = parameters(compared.target, compared.names, rows)
+        found = parameters(compared.target, compared.shown, rows)
         return found | own_values(compared.own, rows)
 
     before, after = beside(start), [beside(state) for state in ends.late]
-    with np.errstate(all="ignore"):
-        kept = [
-            name
-            for name, values in before.items()
-            if np.isfinite(np.square(values)).all()
-            and all(np.isfinite(np.square(one[name])).all() for one in after)
-        ]
+    kept = []
+    for name, values in before.items():
+        column = np.concatenate([values, *(one[name] for one in after)])
+        # One value everywhere, as on the diagonal of a correlation matrix: there is nothing to say.
+        with np.errstate(all="ignore"):
+            fixed = np.ptp(column) <= ROUNDING * np.abs(column).max()
+            if np.isfinite(np.square(column)).all() and (name in compared.own or not fixed):
+                kept.append(name)
     first = np.column_stack([start.position, *(before[name] for name in kept)])
     later = [
         np.column_stack([state.position, *(one[name] for name in kept)])

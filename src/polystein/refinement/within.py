@@ -21,11 +21,16 @@ def checked(tolerance: object) -> float | None:
 
 
 def judged_tolerance(
-    table: EffectTable, tolerance: float | None, state: Settled, names: tuple[str, ...]
+    table: EffectTable,
+    tolerance: float | None,
+    state: Settled,
+    names: tuple[str, ...],
+    more: str,
 ) -> tuple[ToleranceVerdict | None, str]:
     """The verdict on the tolerance, with what it rests on; None if none was given.
 
-    Intervals are simultaneous (Bonferroni), as those of `EffectTable.within`.
+    Intervals are simultaneous (Bonferroni), as those of `EffectTable.within`. ``more`` says what
+    would make them narrower.
     """
     if tolerance is None:
         return None, ""
@@ -41,7 +46,7 @@ def judged_tolerance(
     inside = len(table.rows) - len(open_rows)
     return (
         "undecided",
-        f"{inside} of {len(table.rows)} within; open: {first_of(named, 3)}. It takes more `starts`",
+        f"{inside} of {len(table.rows)} within; open: {first_of(named, 3)}. It takes more {more}",
     )
 
 

@@ -22,7 +22,9 @@ def render_refinement(result: Refinement, alpha: float = DEFAULT_LEVEL) -> str:
     lines = [f"Refinement: {_VERDICTS[verdict]} ({p_words(result.pvalue)})"]
     facts: list[tuple[str, str]] = []
     if verdict == "rejected":
-        facts.append(("Most", f"{result.leading} changed most (t = {result.statistic:.1f})"))
+        # Before the runs have settled a direction may be the wrong one.
+        t, shown = ("t", result.statistic) if result.settled else ("|t|", abs(result.statistic))
+        facts.append(("Most", f"{result.leading} changed most ({t} = {shown:.1f})"))
     facts += [("Open", reason) for reason in result.reasons if verdict != "rejected"]
     found = result.effects.found
     for place, row in enumerate(found[:MOST_SENTENCES]):

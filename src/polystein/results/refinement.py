@@ -39,7 +39,8 @@ class Refinement:
         Of the largest difference between before and after, by sign flips. It is exact for
         independent draws, and holds for long chains.
     statistic : float
-        The sum of the differences that stand out most, over the root of their sum of squares.
+        The sum of the differences that stand out most, over the root of their sum of squares. Its
+        absolute value where the runs have not settled.
     leading : str
         What stands out most.
     effects : EffectTable
