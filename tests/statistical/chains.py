@@ -8,8 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 import polystein as ps
-from polystein.data.source import Layout
-from polystein.data.split import Partition
 from tests.statistical import samplers
 from tests.statistical.samplers import Array
 
@@ -113,22 +111,6 @@ def shuffled(draws: Array, score: Score, seed: int) -> ps.GofResult:
     """Chains whose rows were shuffled and called independent."""
     rows = draws.reshape(-1, draws.shape[-1])
     return ps.check(np.random.default_rng(seed).permutation(rows), score, iid=True, rng=seed)
-
-
-class _UnguardedSplit:
-    """A random split that is not asked whether rows repeat."""
-
-    respects_time = True
-
-    def partition(self, layout: Layout, rng: np.random.Generator) -> Partition:
-        return ps.RandomSplit(0.7).partition(layout, rng)
-
-
-def resampled(draws: Array, score: Score, seed: int) -> ps.GofResult:
-    """Correct rows drawn again with replacement, past the guard that refuses them."""
-    rows = draws.reshape(-1, draws.shape[-1])
-    rows = rows[np.random.default_rng(seed).integers(len(rows), size=len(rows))]
-    return ps.lambda_psd_test(rows, score, order=3, split=_UnguardedSplit(), rng=seed)
 
 
 def reweighted(spread: float) -> Test:
@@ -246,8 +228,6 @@ OTHERS = [
     ),
     Cell("rows shuffled, iid=True, AR(1) 0.9, 4 x 1000, d=8", ar1(0.9), normal_score,
          test=shuffled),
-    Cell("rows resampled, the paper's test, 4 x 1000, d=16", ar1(0.0, 1000, 16), normal_score,
-         test=resampled),
     Cell("Exp(1) on the constrained scale, 4 x 1000, d=2",
          lambda rng, parallel: rng.exponential(size=(parallel, 1000, 2)),
          lambda draws: -np.ones_like(draws)),
