@@ -310,5 +310,5 @@ def test_parameters_with_one_value_are_left_out_and_functions_are_kept() -> None
 def test_what_a_narrower_answer_takes_is_there_to_be_had() -> None:
     few = ps.refine(DRAWS, **FUNCTIONS, **SMALL, tolerance=0.02)
     assert few.tolerance_reason.endswith("It takes more `starts`")
-    everything = ps.refine(DRAWS, **FUNCTIONS, transitions=10, starts=2000, tolerance=0.02)
+    everything = ps.refine(DRAWS, **FUNCTIONS, transitions=60, starts=2000, tolerance=0.02)
     assert everything.tolerance_reason.endswith("It takes more draws")
