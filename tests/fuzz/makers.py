@@ -145,7 +145,7 @@ ODD: dict[str, Callable[[np.ndarray], Any]] = {
     "dates": lambda numbers: np.zeros(numbers.shape, "M8[s]"),
     "ragged": lambda numbers: [*np.atleast_1d(numbers).tolist(), [1.0]],
     "record": lambda numbers: np.zeros(numbers.shape, [("a", "f8")]),
-    "generator": lambda numbers: iter(numbers.tolist()),
+    "generator": lambda numbers: iter(np.atleast_1d(numbers).tolist()),
     "dictionary": lambda numbers: {"draws": numbers},
     "bytes": lambda numbers: numbers.tobytes(),
     "transposed": lambda numbers: numbers.T,

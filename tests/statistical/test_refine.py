@@ -36,7 +36,7 @@ def test_the_level_is_exact_whatever_the_pilots_chose(name: str, gradient: bool)
     target = Target.of_functions(3, law.log_density, law.score if gradient else None)
     evaluate, rows = Evaluations(target), law.draw(rng, 200)
     found = piloted(evaluate, evaluate(rows, rows), 6 if gradient else 48, rng)
-    compared = functions_by(target, ("a", "b", "c"), rows, found.pilots.position, {})
+    compared = functions_by(target, ("a", "b", "c"), rows, found.pilots.position, {}, {})
     rejected = 0
     for _ in range(REPLICATES):
         starts = law.draw(rng, STARTS)
