@@ -23,6 +23,7 @@ from polystein.errors import LowESSWarning, ScoreWarning
 from polystein.explain.hints import Circumstances
 from polystein.explain.tolerance import checked_tolerance, with_effects
 from polystein.inference.batch_means import BatchMeans
+from polystein.inference.convergence import RankedConvergence
 from polystein.inference.pvalues import upper_normal
 from polystein.inference.variance import IID, Variance
 from polystein.methods.check.agreement import (
@@ -42,7 +43,12 @@ from polystein.methods.check.arms import (
 )
 from polystein.methods.check.batch_sums import MOST_PAIRED_DIMENSIONS, BatchSums
 from polystein.methods.check.batches import chains_are_batches, cut
-from polystein.methods.check.chain_convergence import ChainConvergence, chain_convergence
+from polystein.methods.check.chain_convergence import (
+    ChainConvergence,
+    SpacedRows,
+    chain_convergence,
+    slow_scales,
+)
 from polystein.methods.check.families import BASIS, PAIR_ORDERS, TAILS, order_of
 from polystein.methods.check.flips_arm import flip_signs
 from polystein.methods.check.trained_arm import (
@@ -168,15 +174,19 @@ def check(
     notes = first_notes(source, split, variance)
     screened = ScreenedRows(source.layout)
     thinned = ThinnedRows(source.layout) if agreement_abstention(source) is None else None
-    beside: list[Accumulator] = [screened, *([] if thinned is None else [thinned])]
+    # Ranks know no importance weights.
+    spaced = None if iid or source.weighted else SpacedRows(source.layout)
+    wanted: list[Accumulator | None] = [screened, thinned, spaced]
+    beside = [look for look in wanted if look is not None]
     # Rows are read for a first look, for sums, and either to train or to test.
     with one_blas_thread(), working(source, n_jobs, progress, reads=3.0):
         (rows,) = split_rows(source, split, rng, notes, standardise=True, beside=beside)
         if not iid:
             refuse_interleaved(source.layout, screened)
         notes.add(*score_warnings(source, screened))
-        del beside, screened  # rows are kept there
-        found = _judged(rows, thinned)
+        ranked = None if spaced is None else spaced.ranked()
+        del wanted, beside, screened, spaced  # rows are kept there
+        found = _judged(rows, thinned, ranked)
     notes.emit()
     known = _circumstances(found, notes)
     return with_effects(_result(rows, found, iid=iid), source, bound, known)
@@ -200,7 +210,11 @@ class _Found(NamedTuple):
     diagnostics: Diagnostics | None
 
 
-def _judged(rows: DividedRows, thinned: ThinnedRows | None) -> _Found:
+def _judged(
+    rows: DividedRows,
+    thinned: ThinnedRows | None,
+    ranked: tuple[RankedConvergence, RankedConvergence] | None,
+) -> _Found:
     """Sum what all arms need of the rows in one pass, then judge one after the other."""
     source, chains = rows.source, rows.source.layout.time_ordered
     shares = SHARES_OF_CHAINS if chains else SHARES_OF_ROWS
@@ -208,22 +222,28 @@ def _judged(rows: DividedRows, thinned: ThinnedRows | None) -> _Found:
     convergence = chain_convergence(sums) if chains else None
     remembered = training_memory(rows, sums) if chains else INDEPENDENT
     trained = trained_arm(rows, training, remembered)
+    if ranked is not None and slow_scales(ranked).any() and isinstance(trained.arm, Arm):
+        trained = trained._replace(arm=Abstention(trained.arm.name, _SLOW_SCALE))
     found = [trained.arm, *_agreement(source, agreement)]
     arms, _ = combined(found, shares)
     # A level that another arm has reached already needs no more flips.
     reached = arms[0].pvalue if arms else 1.0
     levels = [level * shares[FLIPS] for level in USUAL_LEVELS if level < reached]
-    left_out = _left_out(rows, convergence)
+    left_out = _left_out(rows, convergence, ranked)
     names, rng = coordinate_names(source), rows.streams.resampling
     found += flip_signs(sums, names, rng, left_out=left_out, levels=levels)
     if not sums.judges_pairs and source.layout.dimension > 1:
         found.append(Abstention(PAIRS, _MANY_PAIRS))
     diagnostics = None
     if convergence is not None:
-        diagnostics = diagnosed(source, convergence.draws, convergence.scores, thinned)
+        diagnostics = diagnosed(source, convergence, ranked)
     return _Found(*combined(found, shares), trained, diagnostics)
 
 
+_SLOW_SCALE = (
+    "the scale of some coordinates moves so slowly that test rows may depend on training rows. Run "
+    "the sampler longer"
+)
 _MANY_PAIRS = (
     f"there are more than {MOST_PAIRED_DIMENSIONS} coordinates. Spreads along directions of many "
     "coordinates are left out, too. The trained witnesses look at pairs nevertheless"
@@ -266,12 +286,18 @@ def _circumstances(found: _Found, notes: Notes) -> Circumstances:
     return Circumstances(scores)
 
 
-def _left_out(rows: DividedRows, convergence: ChainConvergence | None) -> NDArray[np.bool_]:
+def _left_out(
+    rows: DividedRows,
+    convergence: ChainConvergence | None,
+    ranked: tuple[RankedConvergence, RankedConvergence] | None,
+) -> NDArray[np.bool_]:
     """Which coordinates move too slowly beside the others to be judged by sign flips."""
     names = coordinate_names(rows.source)
     if convergence is None:
         return np.zeros(len(names), dtype=np.bool_)
     slow = convergence.too_slow()
+    if ranked is not None:
+        slow |= slow_scales(ranked)
     _note_slow(rows.notes, [name for name, own in zip(names, slow, strict=True) if own])
     return slow
 
