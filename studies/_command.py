@@ -24,8 +24,8 @@ def on_page(text: str, page: Path, tables: Mapping[str, Lines]) -> str:
 
 
 def tables_of(parts: Mapping[str, ModuleType]) -> dict[str, Lines]:
-    """The table of each part of a study."""
-    return {name: module.markdown() for name, module in parts.items()}
+    """The table of each part of a study that has a line yet."""
+    return {name: module.markdown() for name, module in parts.items() if module.STUDY.stored()}
 
 
 def run_parts(

@@ -11,11 +11,15 @@ from pathlib import Path
 from studies._command import ended, run_parts
 from studies.check import (
     beyond,
+    blind_spots,
     correlated,
     correlated_size,
+    head_to_head,
+    memory_and_store,
     paper,
     posteriors,
     rows_needed,
+    seeds,
     size,
 )
 
@@ -27,6 +31,10 @@ PARTS = {
     "correlated_size": correlated_size,
     "posteriors": posteriors,
     "rows_needed": rows_needed,
+    "blind_spots": blind_spots,
+    "head_to_head": head_to_head,
+    "memory_and_store": memory_and_store,
+    "seeds": seeds,
 }
 PAGE = Path(__file__).parents[2] / "docs" / "check.md"
 
