@@ -114,13 +114,24 @@ def evaluate(call: Call) -> Outcome:
     faults += [
         f"{one.category.__name__}: {one.message} ({Path(one.filename).name}:{one.lineno})"
         for one in caught
-        if not (issubclass(one.category, ps.PolysteinWarning) or one.filename in _OF_USERS)
+        if not (
+            issubclass(one.category, ps.PolysteinWarning)
+            or one.filename in _OF_USERS
+            or _is_deprecated_between_libraries(one)
+        )
     ]
     grown = _peak() - before
     if grown * 1024 > GROWTH:
         faults.append(f"memory grew by {grown // 1024} MiB")
     kind = "warning" if faults and not outcome.faults else outcome.kind
     return Outcome(kind, outcome.answer, tuple(dict.fromkeys(faults)))
+
+
+def _is_deprecated_between_libraries(warning: warnings.WarningMessage) -> bool:
+    """Whether one library calls an old name of another, which Python shows to no user of ours."""
+    return issubclass(warning.category, DeprecationWarning) and not (
+        Path(warning.filename).is_relative_to(_PACKAGE)
+    )
 
 
 def _peak() -> int:
