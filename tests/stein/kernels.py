@@ -1,6 +1,6 @@
 """Kernels, each with its literal transcription."""
 
-from polystein.rivals.kernels import GaussianKernel, IMQKernel, Kernel
+from polystein.stein.kernel import GaussianKernel, IMQKernel, Kernel
 from tests.reference import kernels as literal
 
 KERNELS: dict[str, tuple[Kernel, literal.Kernel]] = {

@@ -9,7 +9,7 @@ import pytest
 
 import polystein as ps
 from polystein.errors import DegenerateError, InputError, ScaleError
-from polystein.rivals.kernels import (
+from polystein.stein.kernel import (
     MEDIAN_ROWS,
     GaussianKernel,
     IMQKernel,
@@ -19,7 +19,7 @@ from polystein.rivals.kernels import (
 )
 from tests.conftest import Array, arbitrary_rows
 from tests.reference import kernels as literal
-from tests.rivals.kernels import KERNELS
+from tests.stein.kernels import KERNELS
 
 both = pytest.mark.parametrize(("kernel", "reference"), KERNELS.values(), ids=KERNELS)
 
