@@ -281,3 +281,37 @@ def unbiased_square(
     """The U-statistic: the V-statistic without its diagonal terms."""
     diagonal = float(weights**2 @ stein_diagonal(kernel, rows))
     return (form - diagonal) / (1.0 - float(weights @ weights))
+
+
+def batch_products(
+    kernel: RadialKernel,
+    rows: SteinRows,
+    weights: FloatArray,
+    batches: NDArray[np.intp],
+    count: int,
+    *,
+    side: int = TILE_SIDE,
+) -> FloatArray:
+    """Sums of w_j w_k h(x_j, x_k) over the rows j and k of every pair of batches.
+
+    ``batches`` has the batch of each row, in order, of ``count`` in all.
+    """
+    products = np.zeros((count, count))
+    with np.errstate(over="ignore", invalid="ignore"):
+        for first, second in _upper_tiles(batches.size, side):
+            values = stein_kernel(kernel, _tile_pairs(rows, first, second))
+            values *= weights[first, None]
+            values *= weights[second]
+            below, beside = (_runs(batches[strip]) for strip in (first, second))
+            summed = np.add.reduceat(np.add.reduceat(values, below, axis=0), beside, axis=1)
+            own, others = batches[first][below], batches[second][beside]
+            products[np.ix_(own, others)] += summed
+            if first != second:
+                products[np.ix_(others, own)] += summed.T
+    finite(float(np.abs(products).sum()), "the kernel Stein discrepancy")
+    return products
+
+
+def _runs(numbers: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Where runs of equal numbers begin."""
+    return np.flatnonzero(np.append(True, numbers[1:] != numbers[:-1]))

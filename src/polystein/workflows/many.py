@@ -27,9 +27,9 @@ from polystein.data.sample import as_source
 from polystein.data.source import Block, Source, is_source
 from polystein.errors import InputError, PolysteinError, PolysteinWarning
 from polystein.explain.tolerance import checked_tolerance
-from polystein.methods.check.arms import FLIPS, SHARES_OF_CHAINS, SHARES_OF_ROWS
 from polystein.methods.check.check import check
-from polystein.methods.check.flips_arm import FIRST_PATTERNS, FURTHER_PATTERNS
+from polystein.methods.check.flips import FIRST_PATTERNS, FURTHER_PATTERNS
+from polystein.methods.check.statistics import FLIPS, SHARES_OF_CHAINS, SHARES_OF_ROWS
 from polystein.report.effects import effect_facts
 from polystein.results.many import CheckedFit, CheckTable, checked_names, stored_size
 from polystein.results.result import DEFAULT_LEVEL, GofResult

@@ -11,17 +11,14 @@ import polystein as ps
 from polystein.data.passes import every_row, run_pass
 from polystein.data.source import Source, complete, in_time_order
 from polystein.inference.agreement import BATCHES, batch_bounds
-from polystein.methods.check import agreement
+from polystein.methods.check import agreement, look
 from polystein.methods.check.agreement import (
-    BOUND,
-    BOUND_OF_MANY,
     AgreementSums,
-    Bounds,
-    ThinnedRows,
     agreement_abstention,
     agreement_arm,
     frozen_chains,
 )
+from polystein.methods.check.look import BOUND, BOUND_OF_MANY, Bounds, ThinnedRows
 from polystein.results.evidence import Abstention, Arm
 from tests.rows import Array
 from tests.sources import MinimalSource
@@ -103,7 +100,7 @@ def test_medians_and_spreads_are_those_of_the_rows() -> None:
 
 
 def test_rows_are_kept_evenly_from_all_chains_and_times(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(agreement, "MOST_ROWS", 101)
+    monkeypatch.setattr(look, "MOST_ROWS", 101)
     times = np.tile(np.arange(20.0), (50, 1))[:, :, None]
     draws = np.concatenate([times, np.arange(50.0)[:, None, None] + 0.0 * times], axis=2)
     source = ragged([*draws])
@@ -119,7 +116,8 @@ def test_rows_are_kept_evenly_from_all_chains_and_times(monkeypatch: pytest.Monk
 @pytest.mark.parametrize("most_rows", [7, 61, 10_000])
 def test_kept_rows_come_chain_by_chain(most_rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """In time order, draws and scores apart, and as often as their chain is long."""
-    monkeypatch.setattr(agreement, "MOST_ROWS", most_rows)
+    monkeypatch.setattr(look, "MOST_ROWS", most_rows)
+    monkeypatch.setattr(look, "ROWS_A_ROOT", 0.0)
     lengths = [40, 3, 100, 1, 56]
     rows = [np.stack([np.full(n, k), np.arange(n)], axis=1) for k, n in enumerate(lengths)]
     source = complete(MinimalSource([(1.0 * one, -1.0 - one) for one in rows], time_ordered=True))

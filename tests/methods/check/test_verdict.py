@@ -15,7 +15,7 @@ from polystein.inference.convergence import (
     ranked_convergence,
 )
 from polystein.methods.check import verdict
-from polystein.methods.check.agreement import ThinnedRows
+from polystein.methods.check.look import ThinnedRows
 from polystein.methods.check.verdict import diagnosed, doubts, rank_suspects
 from polystein.results.diagnostics import Convergence, Diagnostics, SamplerDiagnostics
 from polystein.results.evidence import Abstention

@@ -7,14 +7,14 @@ import numpy as np
 import polystein as ps
 from polystein._lib.notes import Notes
 from polystein.data.passes import every_row, run_pass
-from polystein.methods.check.batch_sums import BatchSums
 from polystein.methods.check.batches import cut
-from polystein.methods.check.families import BASIS
-from polystein.methods.check.trained_arm import (
+from polystein.methods.check.look import FirstLook, first_look
+from polystein.methods.check.statistics import BASIS
+from polystein.methods.check.sums import BatchSums
+from polystein.methods.check.trained import (
     Training,
 )
-from polystein.methods.check.trained_witnesses import TrainingSums
-from polystein.methods.split_sample import DividedRows, split_rows
+from polystein.methods.check.witnesses import TrainingSums
 from tests.conftest import Array
 from tests.statistical.samplers import autoregressive
 
@@ -23,19 +23,18 @@ def chains(count: int, rows: int, d: int, rho: float, seed: int = 0) -> Array:
     return autoregressive(np.random.default_rng(seed), count, rows, d, rho)
 
 
-def round_of(sample: ps.Sample, split: Any = None) -> DividedRows:
+def round_of(sample: ps.Sample, split: Any = None) -> FirstLook:
     split = split or ps.BlockSplit(0.5)
-    (rows,) = split_rows(sample, split, 0, Notes(), standardise=True)
-    return rows
+    return first_look(sample, split, 0, Notes())
 
 
-def sums_of(rows: DividedRows) -> BatchSums:
+def sums_of(rows: FirstLook) -> BatchSums:
     source = rows.source
     batches = cut(source.layout, chains=True)
     return BatchSums(source, rows.frame_of_all(), BASIS, batches).take()
 
 
-def training_sums(rows: DividedRows) -> TrainingSums:
+def training_sums(rows: FirstLook) -> TrainingSums:
     source = rows.source
     sums = TrainingSums(source, rows.partition, BASIS, rows.frame)
     run_pass(source, every_row(source), sums)

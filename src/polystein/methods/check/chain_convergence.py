@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polystein.inference.convergence import MeansConvergence, convergence_of_means
-from polystein.methods.check.batch_sums import BatchSums
+from polystein.methods.check.sums import BatchSums
 from polystein.types import FloatArray
 
 #: Coordinates that are worth fewer draws than the first are left out, and those worth fewer than

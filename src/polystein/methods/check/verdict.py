@@ -8,13 +8,16 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from polystein._lib.notes import first_of
+from polystein._lib.numerics import TINY
 from polystein.data.source import Source
 from polystein.inference.convergence import (
     MeansConvergence,
     RankedConvergence,
     ranked_convergence,
 )
-from polystein.methods.check.agreement import ThinnedRows
+from polystein.methods.check.look import ThinnedRows
+from polystein.methods.check.statistics import FEWEST_BATCHES
+from polystein.methods.check.sums import BatchSums
 from polystein.results.diagnostics import (
     Convergence,
     Diagnostics,
@@ -30,6 +33,9 @@ from polystein.types import FloatArray
 LARGEST_RHAT, LEAST_ESS = 1.05, 100.0
 #: More divergences than this share of the draws leave parts of the target unexplored.
 LARGEST_DIVERGENT_SHARE = 0.001
+#: If one batch of rows holds more than this share of the squared scores of a coordinate, it hides
+#: what the others show: one absurd score among thousands does.
+MOST_OF_ONE_BATCH = 0.9
 #: A first ranking takes at least this many rows, evenly spaced, and this many of each chain ...
 FEWEST_ROWS, FEWEST_ROWS_OF_CHAIN = 1_000, 50
 #: ... and coordinates beyond these bounds are then ranked whole.
@@ -107,6 +113,29 @@ def _step(rows: RowsOf) -> int:
     """Every how many rows are ranked first."""
     layout = rows.source.layout
     return max(1, min(layout.total // FEWEST_ROWS, min(layout.lengths) // FEWEST_ROWS_OF_CHAIN))
+
+
+def dominant_rows(sums: BatchSums, names: Sequence[str]) -> tuple[str, ...]:
+    """A reason if one batch holds nearly all of the squared scores of a coordinate.
+
+    Its sign is then all that flips change, and what other rows show is lost in its spread.
+    """
+    squares = sums.squares[:, 1]
+    if len(squares) < FEWEST_BATCHES:
+        return ()
+    with np.errstate(over="ignore", invalid="ignore"):  # squares that overflow have no share
+        shares = np.nan_to_num(squares.max(axis=0) / np.maximum(squares.sum(axis=0), TINY))
+    worst = int(np.argmax(shares))
+    if shares[worst] <= MOST_OF_ONE_BATCH:
+        return ()
+    batch = int(np.argmax(squares[:, worst]))
+    where = next(one for one in sums.batches.stretches if one.batch == batch)
+    rows = f"rows {where.start} to {where.stop - 1}"
+    chain = f" of chain {where.chain}" if sums.source.layout.time_ordered else ""
+    return (
+        f"A few draws outweigh all others: {rows}{chain} hold {100.0 * shares[worst]:.3g} % of the "
+        f"squared scores of {names[worst]}, and hide what the others show. Look at these scores.",
+    )
 
 
 def doubts(

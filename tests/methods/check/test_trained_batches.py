@@ -6,8 +6,8 @@ import pytest
 
 import polystein as ps
 from polystein.data.split import BlockPartition
-from polystein.methods.check import trained_arm as module
-from polystein.methods.check.trained_arm import (
+from polystein.methods.check import trained as module
+from polystein.methods.check.trained import (
     BATCH_MEMORIES,
     FEWEST_A_CHAIN,
     FEWEST_BATCHES,

@@ -9,9 +9,10 @@ from scipy.stats import t as student
 
 import polystein as ps
 from polystein._lib.notes import Notes
-from polystein.methods.check import trained_arm as module
+from polystein.methods.check import trained as module
 from polystein.methods.check.batches import chains_are_batches
-from polystein.methods.check.trained_arm import (
+from polystein.methods.check.look import first_look
+from polystein.methods.check.trained import (
     GAP_MEMORIES,
     INDEPENDENT,
     LEAST_GAP_MEMORIES,
@@ -21,8 +22,7 @@ from polystein.methods.check.trained_arm import (
     trained_arm,
     training_memory,
 )
-from polystein.methods.check.trained_witnesses import fit_witnesses
-from polystein.methods.split_sample import split_rows
+from polystein.methods.check.witnesses import fit_witnesses
 from polystein.results.evidence import Abstention, Arm
 from tests.conftest import Array
 from tests.methods.check.trained_rounds import (
@@ -64,7 +64,7 @@ def assert_is_loop(draws: Array, weights: Any = None, split: Any = None) -> Arm:
         z = expected.mean[k] / math.sqrt(expected.covariance[k, k])
         df = min(max(expected.ess[k] - 1.0, 1.0), expected.freedom)
         assert part.pvalue == pytest.approx(float(student.sf(z, df)), rel=1e-8)
-        assert part.level_share == 0.2
+        assert part.level_share == 0.25
     # The effective test rows are those of the witness with the smallest p-value.
     leading = int(np.argmin([part.pvalue for part in found.arm.parts]))
     assert found.ess == pytest.approx(expected.ess[leading], rel=1e-8)
@@ -185,7 +185,7 @@ def test_independent_rows_need_neither_gap_nor_batches(monkeypatch: pytest.Monke
     monkeypatch.setattr(module, "batches_of_tests", never)
     draws = chains(1, 600, 2, 0.0)[0]
     sample = ps.Sample(draws, -draws)
-    (rows,) = split_rows(sample, ps.RandomSplit(0.5), 0, Notes(), standardise=True)
+    rows = first_look(sample, ps.RandomSplit(0.5), 0, Notes())
     found = trained_arm(rows, training_sums(rows), INDEPENDENT)
     assert isinstance(found.arm, Arm)
     assert found.partition is rows.partition

@@ -10,12 +10,13 @@ from polystein.data.coordinates import DrawMoments
 from polystein.data.passes import every_row, run_pass
 from polystein.errors import ScaleError
 from polystein.inference.memory import FEWEST_A_CHAIN
-from polystein.methods.check import batch_sums, flips_arm
-from polystein.methods.check.batch_sums import BatchSums
+from polystein.methods.check import flips as flips_arm
+from polystein.methods.check import sums as batch_sums
 from polystein.methods.check.batches import cut
-from polystein.methods.check.families import BASIS, TAILS, centred_spreads
-from polystein.methods.check.invariant import Form, forms, inverse_root
-from polystein.methods.check.shares import Shares
+from polystein.methods.check.flips import FEWEST_ROWS_A_COORDINATE
+from polystein.methods.check.forms import Form, centred_spreads, forms, inverse_root
+from polystein.methods.check.statistics import BASIS, TAILS
+from polystein.methods.check.sums import BatchSums
 from tests.conftest import Array, arbitrary_rows
 from tests.methods.check.sums import literal_products, random_sums
 from tests.reference import check as literal
@@ -32,8 +33,10 @@ def sums_of(draws: Array, scores: Array, *, chains: bool = False) -> BatchSums:
 
 
 def forms_of(sums: Any, left_out: Any = ()) -> dict[str, Form]:
-    slow = np.isin(np.arange(sums.diagonal.shape[2]), left_out)
-    return {form.name: form for form in forms(sums, slow, Shares(sums, slow))}
+    kept = np.setdiff1d(np.arange(sums.diagonal.shape[2]), left_out)
+    rows = float(sums.sizes.sum())
+    metric = sums.score_products.size > 0 and rows >= FEWEST_ROWS_A_COORDINATE * kept.size
+    return {form.name: form for form in forms(sums, kept, metric=metric)}
 
 
 @pytest.mark.parametrize("left_out", [(), (1,), (0, 3)])

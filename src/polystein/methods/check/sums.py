@@ -7,9 +7,8 @@ from functools import cached_property
 from itertools import chain
 
 import numpy as np
-from scipy.sparse import csr_array
 
-from polystein._lib.numerics import TINY, kish_size, summed_products
+from polystein._lib.numerics import TINY, kish_size
 from polystein._lib.segments import Segments
 from polystein.data.coordinates import Frame
 from polystein.data.guard.rows import LargestDeviations
@@ -21,31 +20,34 @@ from polystein.data.passes import (
     uncounted,
 )
 from polystein.data.source import Block, Source
-from polystein.inference.columns import segment_sums
 from polystein.inference.memory import Joining, joinings
-from polystein.methods.check.batches import Batches, add_to_batches, chains_are_batches
+from polystein.methods.check.batches import Batches, Totals, add_to_batches, chains_are_batches
 from polystein.methods.check.pair_sums import PairJob, PairSums
-from polystein.stein.basis import Basis, Term
+from polystein.methods.check.statistics import WAVES
+from polystein.stein.basis import Basis, Term, magnitude_functions
 from polystein.stein.operator import diagonal_entries
 from polystein.types import FloatArray
 
-#: Sums over pairs of coordinates take at most this many numbers at once, 256 MiB. What does not
-#: fit is summed in further passes.
-PAIR_NUMBERS = 2**25
+#: Sums over pairs of coordinates take at most this many numbers at once, 192 MiB in single
+#: precision. What does not fit is summed in further passes.
+PAIR_NUMBERS = 3 * 2**24
 #: In more dimensions than this pairs of coordinates are not looked at: there are d^2 of them. Up to
-#: it the sums of two orders over 256 batches fit, and no row is read once more for them.
+#: it the three sums of pairs over 256 batches fit, and no row is read once more for them.
 MOST_PAIRED_DIMENSIONS = 256
-#: Products of all pairs of scores are summed for no more coordinates than this.
+#: Products of all pairs of scores, and waves, are summed for no more coordinates than this.
 MOST_COORDINATES = 1_000
-# So few segments of a block are summed one by one.
-_FEW_SEGMENTS = 8
+#: Waves are summed over about this many rows, evenly spaced, if there are more.
+MOST_WAVE_ROWS = 2**17
+#: Sums of pairs of magnitudes, in the place of the order of a basis function.
+MAGNITUDES = 0
 
 
 class BatchSums:
     """Sums of features over the batches, in the frame that standardises all rows.
 
     Those of the diagonal are there after `take`. Those of pairs of coordinates, of the orders
-    asked for, are kept as far as the budget goes, and summed anew where it does not.
+    asked for, are kept as far as the budget goes, and summed anew where it does not. In the
+    ``robust`` frame, if there is one, waves and pairs of magnitudes are summed as well.
     """
 
     def __init__(
@@ -56,14 +58,26 @@ class BatchSums:
         batches: Batches,
         orders: tuple[int, ...] = (),
         tails: Basis | None = None,
+        robust: Frame | None = None,
     ) -> None:
         self.source, self.basis, self.batches, self.frame = source, basis, batches, frame
-        self.deviations = LargestDeviations(frame, source.layout.dimension)
-        self.judges_pairs = 1 < source.layout.dimension <= MOST_PAIRED_DIMENSIONS
-        self._jobs = self._pair_jobs(orders if self.judges_pairs else ())
-        fitting = self._fitting(self._jobs)
         dimension = source.layout.dimension
-        self._pass = BatchPass(frame, basis, batches, dimension, fitting, self.deviations, tails)
+        self.deviations = LargestDeviations(frame, dimension)
+        self.judges_pairs = 1 < dimension <= MOST_PAIRED_DIMENSIONS
+        every = (*orders, *([] if robust is None else [MAGNITUDES]))
+        self._jobs = self._pair_jobs(every if self.judges_pairs else ())
+        stride = -(-source.layout.total // MOST_WAVE_ROWS)
+        self._pass = BatchPass(
+            frame,
+            basis,
+            batches,
+            dimension,
+            self._fitting(self._jobs),
+            self.deviations,
+            tails,
+            robust,
+            stride,
+        )
         self._pairs = self._pass.pairs
 
     def take(self, *others: Accumulator) -> BatchSums:
@@ -80,13 +94,13 @@ class BatchSums:
 
     @cached_property
     def joinings(self) -> list[Joining]:
-        """The batches as they are, and joined to longer ones if rows remember those before."""
+        """The batches as they are, and joined to longer ones if rows are autocorrelated."""
         found = joinings(self.sizes, self.batches.chain_of)
         return found if self.source.layout.time_ordered else found[:1]
 
     @property
     def memory_is_known(self) -> bool:
-        """Whether batches are independent, or chains long enough to tell how long they remember."""
+        """Whether batches are independent, or chains long enough to show their autocorrelation."""
         layout = self.source.layout
         whole = not layout.time_ordered or chains_are_batches(layout)
         return whole or len(self.joinings) > 1
@@ -122,6 +136,11 @@ class BatchSums:
         return self._pass.tails
 
     @property
+    def waves(self) -> FloatArray:
+        """Sums of s phi + phi' for the waves; of shape (batches, 14, d), or without entries."""
+        return self._pass.waves
+
+    @property
     def score_products(self) -> FloatArray:
         """Sum over all rows of s s'; without entries if there are too many coordinates."""
         return self._pass.score_products
@@ -155,7 +174,7 @@ class BatchSums:
         return len(self._fitting(self._jobs)) == len(self._jobs)
 
     def pairs(self, order: int) -> Iterator[FloatArray]:
-        """Sums of s_l phi_m for l != m, a few score coordinates l at a time.
+        """Sums of s_l phi_m, or of magnitudes, for l != m, a few coordinates l at a time.
 
         Yields sums of shape (batches, part, d) that are 0 where l = m, for these are the
         diagonal's.
@@ -173,7 +192,15 @@ class BatchSums:
         jobs = self._fitting(self._jobs[self._jobs.index(wanted) :])
         self._pairs = self._pass.pairs = {}  # their memory is needed
         dimension = self.source.layout.dimension
-        again = BatchPass(self.frame, self.basis, self.batches, dimension, jobs, None)
+        again = BatchPass(
+            self.frame,
+            self.basis,
+            self.batches,
+            dimension,
+            jobs,
+            None,
+            robust=self._pass.robust,
+        )
         with uncounted():
             run_pass(self.source, every_row(self.source), again)
         self._pairs = again.pairs
@@ -211,8 +238,10 @@ class BatchPass:
         jobs: list[PairJob],
         deviations: LargestDeviations | None,
         tails: Basis | None = None,
+        robust: Frame | None = None,
+        stride: int = 1,
     ) -> None:
-        self._tails = tails
+        self._tails, self.robust, self._stride = tails, robust, stride
         self._frame, self._basis, self._batches = frame, basis, batches
         self._dimension, self._jobs = dimension, jobs
         #: None where pairs are all that is summed: the rest has been summed before.
@@ -223,6 +252,8 @@ class BatchPass:
         self._sums = np.zeros((batches.count, orders, dimension))
         own = 0 if dimension > MOST_COORDINATES or deviations is None else dimension
         self.score_products = np.zeros((own, own))
+        has_waves = own > 0 and robust is not None
+        self.waves = np.zeros((batches.count, WAVES.order if has_waves else 0, dimension))
         self.weights, self.squared_weights = np.zeros(batches.count), 0.0
         self.pairs = {job: PairSums(job, batches.count, dimension) for job in jobs}
 
@@ -248,15 +279,16 @@ class BatchPass:
 
     def zero(self) -> BatchPass:
         """An accumulator of the same kind without rows."""
-        deviations = None if self.deviations is None else self.deviations.zero()
         return BatchPass(
             self._frame,
             self._basis,
             self._batches,
             self._dimension,
             self._jobs,
-            deviations,
+            None if self.deviations is None else self.deviations.zero(),
             self._tails,
+            self.robust,
+            self._stride,
         )
 
     def update(self, block: Block) -> None:
@@ -270,11 +302,18 @@ class BatchPass:
         terms = list(self._basis.terms(seen.draws))
         if self.deviations is not None:
             self._add_all(seen, terms, segments)
+        if self.waves.size:
+            self._add_waves(block, segments)
+        magnitudes = None
         for job, pairs in self.pairs.items():
-            pairs.add(seen, terms[job.order - 1].values, segments)
+            if job.order != MAGNITUDES:
+                pairs.add(seen.scores, terms[job.order - 1].values, seen.weights, segments)
+                continue
+            magnitudes = self._magnitudes(block) if magnitudes is None else magnitudes
+            pairs.add(*magnitudes, seen.weights, segments)
 
     def _add_all(self, seen: Block, terms: list[Term], segments: Segments) -> None:
-        """Add everything but pairs."""
+        """Add everything but waves and pairs."""
         totals = Totals(seen, segments)
         add_to_batches(self.weights, segments.number, totals.weights)
         if seen.weights is not None:
@@ -285,21 +324,44 @@ class BatchPass:
         for place, column in enumerate(columns):
             totals.write(column, sums[:, place])
         add_to_batches(self._sums, segments.number, sums)
-        self._add_score_products(seen)
-
-    def _add_score_products(self, seen: Block) -> None:
-        """Add s s' of all rows."""
         if self.score_products.size:
             scores = seen.scores
             weighted = scores if seen.weights is None else scores * seen.weights[:, None]
             with np.errstate(over="ignore"):  # infinity is reported where the sums are used
                 self.score_products += weighted.T @ scores
 
+    def _add_waves(self, block: Block, segments: Segments) -> None:
+        """Add the waves of evenly spaced rows."""
+        if self._stride > 1:
+            block, segments = _every(self._stride, block, segments)
+        if segments.number.size == 0:
+            return
+        assert self.robust is not None
+        seen = self.robust.see(block)
+        totals, sums = (
+            Totals(seen, segments),
+            np.empty((segments.number.size, *self.waves.shape[1:])),
+        )
+        entries = diagonal_entries(seen.scores, WAVES.terms(seen.draws))
+        next(entries)  # the scores themselves
+        for place, column in enumerate(entries):
+            totals.write(column, sums[:, place])
+        add_to_batches(self.waves, segments.number, sums)
+
+    def _magnitudes(self, block: Block) -> tuple[FloatArray, FloatArray]:
+        """The factors of pairs of magnitudes: s g(x) + g'(x), and k(x)."""
+        assert self.robust is not None
+        draws, scores = self.robust.apply(block.draws, block.scores)
+        odd, even = magnitude_functions(draws)
+        _, entry = diagonal_entries(scores, [odd])
+        return entry, even
+
     def merge(self, other: BatchPass) -> BatchPass:
         """Add another accumulator's rows."""
         if self.deviations is not None and other.deviations is not None:
             self.deviations.merge(other.deviations)
         self._sums += other._sums
+        self.waves += other.waves
         self.score_products += other.score_products
         self.weights += other.weights
         self.squared_weights += other.squared_weights
@@ -308,43 +370,19 @@ class BatchPass:
         return self
 
 
+def _every(stride: int, block: Block, segments: Segments) -> tuple[Block, Segments]:
+    """Every so many rows of each chain in a block, and which of them belong to which batch."""
+    rows = np.concatenate(
+        [np.arange(low + -start % stride, high, stride) for _, start, low, high in block.chains]
+    )
+    low, high = np.searchsorted(rows, segments.low), np.searchsorted(rows, segments.high)
+    filled = high > low
+    return block.take(rows), Segments(low[filled], high[filled], segments.number[filled])
+
+
 def _plain_columns(seen: Block) -> Iterator[FloatArray]:
     """Squared draws, squared scores and draws."""
     squares = np.empty_like(seen.draws)
     for values in (seen.draws, seen.scores):
         yield np.multiply(values, values, out=squares)
     yield seen.draws
-
-
-class Totals:
-    """Sums over the segments of a block, times the importance weights if there are any."""
-
-    def __init__(self, seen: Block, segments: Segments) -> None:
-        self._segments, self._rows = segments, seen.weights_or_ones
-        #: The total weight of each segment, or its number of rows.
-        self.weights = (segments.high - segments.low).astype(np.float64)
-        if seen.weights is not None:
-            self.weights = segment_sums(seen.weights, segments.low, segments.high)
-
-    @cached_property
-    def _bounds(self) -> list[tuple[int, int]]:
-        return list(zip(self._segments.low.tolist(), self._segments.high.tolist(), strict=True))
-
-    @cached_property
-    def _matrix(self) -> csr_array:
-        """The weight of every row in the sum of its segment, of shape (segments, rows)."""
-        low, high = (bound.astype(np.int32) for bound in self._segments[:2])
-        ends = np.cumsum(high - low, dtype=np.int32)
-        rows = np.arange(ends[-1], dtype=np.int32) + np.repeat(high - ends, high - low)
-        starts = np.concatenate([np.zeros(1, dtype=np.int32), ends])
-        return csr_array((self._rows[rows], rows, starts), shape=(low.size, self._rows.size))
-
-    def write(self, column: FloatArray, out: FloatArray) -> None:
-        """Write the sums of a column to `out`, of shape (segments, d)."""
-        if self.weights.size <= _FEW_SEGMENTS:
-            # Products with weights are several times as fast as sums of rows.
-            for place, (low, high) in enumerate(self._bounds):
-                summed_products(self._rows[low:high], column[low:high], out=out[place])
-        else:
-            # Several times as fast as `np.add.reduceat`, too.
-            out[:] = self._matrix @ column

@@ -13,8 +13,9 @@ from polystein.data.source import Rows
 from polystein.data.split import TRAINING
 from polystein.errors import DegenerateError
 from polystein.inference.columns import MeanAndCovariance
-from polystein.methods.check.families import BASIS
-from polystein.methods.check.trained_witnesses import (
+from polystein.methods.check.look import first_look
+from polystein.methods.check.statistics import BASIS
+from polystein.methods.check.witnesses import (
     FOLDS,
     RIDGE,
     Member,
@@ -23,7 +24,6 @@ from polystein.methods.check.trained_witnesses import (
     folds,
     nonnegative_weights,
 )
-from polystein.methods.split_sample import split_rows
 from polystein.stein.basis import LinearAndBounded
 from polystein.stein.moments import stein_moments
 from tests.conftest import Array, arbitrary_rows, arbitrary_weights
@@ -31,7 +31,7 @@ from tests.methods.check.training import chosen, stretches, trained_on
 from tests.reference import trained_witnesses as literal
 
 ORDER = 3
-NAMES = ("trained score", "sparse score", "sparse stack", "trained x", "trained stack")
+NAMES = ("trained score", "sparse stack", "trained x", "trained stack")
 
 
 class Rowwise:
@@ -74,7 +74,7 @@ def test_weights_of_the_entries_are_the_loops(d: int, weighted: bool, time: floa
 
 def test_a_slow_chain_keeps_fewer_entries() -> None:
     case = Rowwise(3, weighted=False)
-    kept = [np.count_nonzero(case.witnesses(time).entries[:, 2]) for time in (1.0, 6.0)]
+    kept = [np.count_nonzero(case.witnesses(time).entries[:, 1]) for time in (1.0, 6.0)]
     assert 1 <= kept[1] < kept[0] < 3 * (1 + ORDER)
 
 
@@ -127,10 +127,10 @@ def test_orders_without_weight_are_left_out(stacked: list[float], weighed: list[
     """The columns are those of all orders, of which some count for nothing."""
     case, d = Rowwise(3, weighted=False), 3
     draws, scores = arbitrary_rows(9, d, seed=8)
-    entries = np.zeros((1 + ORDER, d, 3))
-    entries[weighed] = np.arange(1.0, 10.0).reshape(d, 3)
+    entries = np.zeros((1 + ORDER, d, 2))
+    entries[weighed] = np.arange(1.0, 7.0).reshape(d, 2)
     combination = np.column_stack([[1.0, 0.0, 0.0, 1.0], stacked])
-    witnesses = replace(case.witnesses(), entries=entries.reshape(-1, 3), combination=combination)
+    witnesses = replace(case.witnesses(), entries=entries.reshape(-1, 2), combination=combination)
     own = case.frame.apply(draws, scores)
     rows = np.array([literal.diagonal_entries(x, s, ORDER) for x, s in zip(*own, strict=True)])
     features = witnesses.orders.project(draws, scores)
@@ -204,7 +204,7 @@ def test_folds_without_weight_teach_nothing() -> None:
 
 def trained(sample: ps.Sample, split: Any) -> tuple[TrainedWitnesses, list[tuple[int, int]]]:
     """The witnesses as `check` trains them, and the rows that they were to see."""
-    (rows,) = split_rows(sample, split, 0, Notes(), standardise=True)
+    rows = first_look(sample, split, 0, Notes())
     training = chosen(list(rows.partition.rows(*TRAINING)))
     return trained_on(sample, rows.partition, BASIS, rows.frame), training
 
@@ -244,7 +244,7 @@ def test_permuted_coordinates_permute_the_entries() -> None:
         trained_on(sample, stretches((0, 200)), BASIS, own)
         for sample, own in zip(samples, (frame, permuted), strict=True)
     )
-    shape = (1 + BASIS.order, 4, 3)
+    shape = (1 + BASIS.order, 4, 2)
     expected = first.entries.reshape(shape)[:, order]
     assert second.entries.reshape(shape) == pytest.approx(expected, rel=1e-10, abs=1e-12)
     assert second.combination == pytest.approx(first.combination, rel=1e-9, abs=1e-10)
@@ -262,15 +262,13 @@ def hand_made(entries: Array, combination: Array) -> TrainedWitnesses:
 
 def test_orders_and_coordinates_are_those_of_the_weights() -> None:
     """Entries of two orders beside the score, for five coordinates each."""
-    entries = np.zeros((3, 5, 3))
+    entries = np.zeros((3, 5, 2))
     entries[0, :, 0] = 0.4
-    entries[0, 3, 1] = -1.0
-    entries[0, 1, 2], entries[2, 4, 2], entries[2, 0, 2], entries[2, 2, 2] = 0.1, -0.8, 0.5, 0.3
+    entries[0, 1, 1], entries[2, 4, 1], entries[2, 0, 1], entries[2, 2, 1] = 0.1, -0.8, 0.5, 0.3
     combination = np.array([[1.0, 0.0], [0.0, 0.6], [1.0, 0.8]])
-    witnesses = hand_made(entries.reshape(15, 3), combination)
+    witnesses = hand_made(entries.reshape(15, 2), combination)
     assert witnesses.members == (
         Member("trained score", "location", ("score",), ()),
-        Member("sparse score", "location", ("score",), (3,)),
         Member("sparse stack", "spread, shape", ("score", "G1"), (4, 0, 2)),
         Member("trained x", "spread, correlation", ("x", "score"), ()),
         Member("trained stack", "everything at once", ("G1", "score"), ()),
@@ -283,8 +281,7 @@ def test_a_constant_score_has_no_member_of_its_own() -> None:
     sample = ps.Sample(draws, np.ones_like(draws))
     frame = Frame(np.zeros(2), np.ones(2))
     witnesses = trained_on(sample, stretches((0, 200)), BASIS, frame)
-    assert not witnesses.entries[:, :2].any()
-    dense, sparse, *_ = witnesses.members
+    assert not witnesses.entries[:, 0].any()
+    dense, *_ = witnesses.members
     assert (dense.name, dense.orders) == ("trained score", ())
-    assert (sparse.name, sparse.coordinates) == ("sparse score", ())
-    assert witnesses.entries[2:, 2].any()
+    assert witnesses.entries[2:, 1].any()

@@ -13,7 +13,7 @@ from polystein.data.source import Rows
 from polystein.data.split import TRAINING
 from polystein.methods.check import cross_fitting
 from polystein.methods.check.cross_fitting import FOLDS, MANY_STRETCHES, folds
-from polystein.methods.check.trained_witnesses import TrainingSums
+from polystein.methods.check.witnesses import TrainingSums
 from polystein.scale.threads import Threads
 from polystein.stein.basis import LinearAndBounded
 from polystein.stein.moments import SteinMoments

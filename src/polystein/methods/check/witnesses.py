@@ -3,7 +3,6 @@
 All of them see the basis of `check` in a frame standardised by the training rows:
 
 * ``trained score``: the score alone, each coordinate by its studentised mean;
-* ``sparse score``: the same for the coordinates that stand out;
 * ``sparse stack``: those diagonal entries of all orders that stand out;
 * ``trained x``: PSD's own witness of order 1;
 * ``trained stack``: all orders with full matrices, weighted order by order.
@@ -50,7 +49,7 @@ from polystein.weights.rules import SoftThreshold, varying
 #: Added to the correlations of the orders' features.
 RIDGE = 0.1
 #: How many witnesses there are.
-MEMBERS = 5
+MEMBERS = 4
 #: How many coordinates of a sparse member a result names.
 MOST_NAMED = 3
 _DENSE, _SPARSE = SoftThreshold(level=0.0), SoftThreshold()
@@ -137,13 +136,10 @@ class TrainedWitnesses:
     @property
     def members(self) -> tuple[Member, ...]:
         """The members, in the order of the columns."""
-        dense, sparse, stack = (self._entries_of(column) for column in range(3))
+        dense, stack = (self._entries_of(column) for column in range(2))
         first, all_orders = (self._orders_of(column) for column in range(2))
         return (
             Member("trained score", "location", _weighed_orders(dense, self.basis)),
-            Member(
-                "sparse score", "location", _weighed_orders(sparse, self.basis), _largest(sparse)
-            ),
             Member(
                 "sparse stack", "spread, shape", _weighed_orders(stack, self.basis), _largest(stack)
             ),
@@ -299,10 +295,8 @@ def fit_witnesses(
 def _entry_weights(moments: MeanAndCovariance, dimension: int, time: float) -> FloatArray:
     """Weights of the diagonal entries for the members that have them, one column each."""
     size = moments.mean.size
-    weights = np.zeros((size, 3))
-    for member, (rule, count) in enumerate(
-        [(_DENSE, dimension), (_SPARSE, dimension), (_SPARSE, size)]
-    ):
+    weights = np.zeros((size, 2))
+    for member, (rule, count) in enumerate([(_DENSE, dimension), (_SPARSE, size)]):
         seen = MeanAndCovariance(
             moments.mean[:count], moments.covariance[:count], moments.rows / time
         )

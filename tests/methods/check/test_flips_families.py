@@ -5,17 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from polystein.methods.check.families import (
-    BASIS,
-    FEWEST_BATCHES,
-    FEWEST_FOR_SPREADS,
-    Family,
-    families,
-    order_of,
-)
-from polystein.methods.check.shares import Shares
+from polystein.methods.check.flips import Family, families
+from polystein.methods.check.statistics import BASIS, FEWEST_BATCHES, FEWEST_FOR_SPREADS
 from tests.methods.check.sums import (
-    ORDERS,
     fewest_batches,
     literal_families,
     random_sums,
@@ -23,8 +15,7 @@ from tests.methods.check.sums import (
 
 
 def found(sums: Any) -> dict[str, Family]:
-    every = np.zeros(sums.diagonal.shape[2], dtype=bool)
-    return {family.name: family for family in families(sums, every, Shares(sums, every))}
+    return {family.name: family for family in families(sums, np.arange(sums.diagonal.shape[2]))}
 
 
 @pytest.mark.parametrize("batches", [8, 250])
@@ -42,7 +33,7 @@ def test_families_are_those_written_out(d: int, batches: int) -> None:
 
 def test_spreads_need_more_batches_than_the_others() -> None:
     own = found(random_sums(np.random.default_rng(0), 20, 2))
-    assert {name: family.fewest_batches for name, family in own.items()} == {
+    assert {name: family.statistics[0].batches for name, family in own.items()} == {
         name: fewest_batches(name) for name in own
     }
     assert FEWEST_FOR_SPREADS > FEWEST_BATCHES
@@ -50,19 +41,25 @@ def test_spreads_need_more_batches_than_the_others() -> None:
 
 def test_pairs_alone_are_of_pairs() -> None:
     own = found(random_sums(np.random.default_rng(0), 20, 2))
-    assert [name for name, family in own.items() if family.of_pairs] == ["x pairs", "G2 pairs"]
+    assert [name for name, family in own.items() if family.of_pairs] == [
+        "x pairs",
+        "G2 pairs",
+        "magnitude pairs",
+    ]
 
 
 def test_every_family_says_what_it_looks_at() -> None:
     own = found(random_sums(np.random.default_rng(0), 200, 2))
-    assert {name: family.words for name, family in own.items()} == {
+    assert {name: family.statistics[0].looks_at for name, family in own.items()} == {
         "score": "location",
         "x": "spread",
         "G1-4": "spread, shape",
         "tails": "tails",
+        "waves": "fine structure",
         "trace": "overall spread",
         "x pairs": "correlation",
         "G2 pairs": "curved dependence",
+        "magnitude pairs": "dependence of magnitudes",
     }
     assert own["G1-4"].orders == BASIS.names[1:] == ("G1", "G2", "G3", "G4")
 
@@ -75,14 +72,11 @@ def test_every_family_says_what_it_looks_at() -> None:
         ("G1-4", 7, (("G3",), (1,))),
         ("x pairs", 5, (("x",), (1, 2))),
         ("G2 pairs", 6, (("G2",), (2, 0))),
+        ("magnitude pairs", 5, (("magnitude",), (1, 2))),
+        ("waves", 4, (("cos 1.5x",), (1,))),
     ],
 )
 def test_a_position_is_an_order_and_its_coordinates(name: str, position: int, place: Any) -> None:
     """Of three coordinates, order by order, or pair by pair."""
     sums = random_sums(np.random.default_rng(0), 200, 3)
     assert found(sums)[name].place(position, 3) == place
-
-
-def test_orders_are_counted_from_one() -> None:
-    assert [order_of(BASIS, name) for name in BASIS.names] == [1, 2, 3, 4, 5]
-    assert {f"{name} pairs": order_of(BASIS, name) for name in ("x", "G2")} == ORDERS

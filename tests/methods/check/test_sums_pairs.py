@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from polystein.methods.check import batch_sums
-from polystein.methods.check.batch_sums import BatchSums
+from polystein.methods.check import sums as batch_sums
 from polystein.methods.check.batches import cut
+from polystein.methods.check.sums import BatchSums
 from tests.methods.check.standard_rows import PAIRS, assert_joined, chains, taken, whole_pairs
 from tests.reference import check as literal
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from polystein.methods.check.families import (
+from polystein.methods.check.statistics import (
     FEWEST_BATCHES,
 )
 from polystein.results.evidence import Abstention
@@ -35,9 +35,14 @@ def test_features_of_which_too_little_is_seen_are_not_judged() -> None:
     ramp = np.tile(np.linspace(-1.0, 1.0, 64), 4)
     sums.diagonal[:] = 0.01 * sums.diagonal + ramp[:, None, None]
     sums.tails[:] = sums.diagonal[:, 2:4]
+    sums.waves[:] = sums.diagonal[:, 2:5]
     sums.distant_means[:] = 0.0
     arm = assert_is_loop(sums, 5)
-    assert {part.name.split(":")[0] for part in arm.parts} <= {"x pairs", "G2 pairs"}
+    assert {part.name.split(":")[0] for part in arm.parts} <= {
+        "x pairs",
+        "G2 pairs",
+        "magnitude pairs",
+    }
     # What is not judged is said.
     found, *abstained = flips_of(sums, 5)
     assert found == arm
@@ -46,6 +51,7 @@ def test_features_of_which_too_little_is_seen_are_not_judged() -> None:
         "sign flips of spread",
         "sign flips of spread, shape",
         "sign flips of tails",
+        "sign flips of fine structure",
         "sign flips of overall spread",
         "sign flips of location along directions",
         "sign flips of spread along directions",
@@ -60,6 +66,7 @@ def test_families_that_are_all_too_slow_leave_nothing_to_judge() -> None:
     sums = remembering_sums(5, [64] * 4, 1, 0.0)
     sums.diagonal[:] = 0.01 * sums.diagonal + np.tile(np.linspace(-1.0, 1.0, 64), 4)[:, None, None]
     sums.tails[:] = sums.diagonal[:, 2:4]
+    sums.waves[:] = sums.diagonal[:, 2:5]
     found = flips_of(sums, 5)
     assert all(isinstance(one, Abstention) for one in found)
     assert [one.name for one in found][1:] == [
@@ -67,6 +74,7 @@ def test_families_that_are_all_too_slow_leave_nothing_to_judge() -> None:
         "sign flips of spread",
         "sign flips of spread, shape",
         "sign flips of tails",
+        "sign flips of fine structure",
     ]
 
 

@@ -3,12 +3,10 @@
 import numpy as np
 import pytest
 
-from polystein.methods.check.flipped_forms import FlippedForm, direction_words, named_places
-from polystein.methods.check.invariant import forms
-from polystein.methods.check.shares import Shares
+from polystein.methods.check.forms import FlippedForm, direction_words, forms, named_places
 from tests.methods.check.sums import random_sums
 
-KEPT = np.zeros(2, dtype=bool)
+KEPT = np.arange(2)
 
 
 def test_a_direction_has_at_most_three_names() -> None:
@@ -31,7 +29,7 @@ def test_a_direction_of_many_coordinates_is_not_mainly_three() -> None:
 def test_forms_of_few_batches_are_not_judged() -> None:
     sums = random_sums(np.random.default_rng(0), 30, 2)
     sums.effective = 7.9
-    assert not any(FlippedForm(form, sums).moves for form in forms(sums, KEPT, Shares(sums, KEPT)))
+    assert not any(FlippedForm(form, sums).moves for form in forms(sums, KEPT, metric=True))
 
 
 def test_draws_are_deflated_once_and_flips_never() -> None:
@@ -44,7 +42,7 @@ def test_draws_are_deflated_once_and_flips_never() -> None:
             noise[k] += 0.8 * noise[k - 1]
         table[:] = noise
     sums.score_products = sums.diagonal[:, 0].T @ sums.diagonal[:, 0]
-    form = FlippedForm(next(forms(sums, KEPT, Shares(sums, KEPT))), sums)
+    form = FlippedForm(next(forms(sums, KEPT, metric=True)), sums)
     signs = np.ones((3, 256))
     form.flip(signs)
     form.flip(signs)

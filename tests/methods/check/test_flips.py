@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from polystein.methods.check.families import (
+from polystein.methods.check.flips import FIRST_PATTERNS
+from polystein.methods.check.statistics import (
     FEWEST_BATCHES,
     FEWEST_FOR_SPREADS,
 )
-from polystein.methods.check.flips_arm import FIRST_PATTERNS
 from polystein.results.evidence import Abstention, Arm
 from tests.methods.check.flips import (
     judged,
@@ -53,9 +53,11 @@ def test_the_arm_says_what_it_looked_at_on_which_rows() -> None:
         "x": "spread",
         "G1-4": "spread, shape",
         "tails": "tails",
+        "waves": "fine structure",
         "trace": "overall spread",
         "x pairs": "correlation",
         "G2 pairs": "curved dependence",
+        "magnitude pairs": "dependence of magnitudes",
         "Hotelling": "location, directions",
         "trace of square": "spread, directions",
     }
@@ -84,7 +86,7 @@ def test_batches_of_little_weight_hardly_count() -> None:
 
 
 def test_sums_that_are_all_zero_are_not_judged() -> None:
-    sums = GivenSums(np.zeros((20, 6, 2)), {order: np.zeros((20, 2, 2)) for order in (1, 3)})
+    sums = GivenSums(np.zeros((20, 6, 2)), {order: np.zeros((20, 2, 2)) for order in (0, 1, 3)})
     assert isinstance(tried(sums), Abstention)
 
 
@@ -92,7 +94,9 @@ def test_sums_that_are_all_zero_are_not_judged() -> None:
 def test_squares_of_sums_neither_vanish_nor_overflow(scale: float) -> None:
     sums = random_sums(np.random.default_rng(5), 30, 2, mean=0.2)
     pairs = {order: scale * next(sums.pairs(order)) for order in ORDERS.values()}
-    scaled = GivenSums(scale * sums.diagonal, pairs, tails=scale * sums.tails)
+    scaled = GivenSums(
+        scale * sums.diagonal, pairs, tails=scale * sums.tails, waves=scale * sums.waves
+    )
     assert judged(scaled).pvalue == judged(sums).pvalue
 
 
@@ -114,7 +118,7 @@ def test_spreads_need_many_batches(batches: int, present: bool) -> None:
 def test_one_coordinate_has_no_pairs() -> None:
     arm = judged(random_sums(np.random.default_rng(0), FEWEST_FOR_SPREADS, 1))
     families = {part.name.split(":")[0] for part in arm.parts}
-    assert families == {"score", "x", "G1-4", "tails"}
+    assert families == {"score", "x", "G1-4", "tails", "waves"}
 
 
 def test_a_family_that_is_zero_is_left_out() -> None:
@@ -125,9 +129,11 @@ def test_a_family_that_is_zero_is_left_out() -> None:
         "x",
         "G1-4",
         "tails",
+        "waves",
         "trace",
         "x pairs",
         "G2 pairs",
+        "magnitude pairs",
         "Hotelling",
         "trace of square",
     } - {"Hotelling"}
@@ -158,7 +164,7 @@ def test_a_coordinates_scale_does_not_matter() -> None:
     scale, diagonal = np.array([1e-3, 1e2]), sums.diagonal.copy()
     diagonal[:, 0] *= scale
     pairs = {order: next(sums.pairs(order)) * scale[:, None] / scale for order in ORDERS.values()}
-    scaled = GivenSums(diagonal, pairs, tails=sums.tails)
+    scaled = GivenSums(diagonal, pairs, tails=sums.tails, waves=sums.waves)
     first, second = judged(sums), judged(scaled)
     assert first.pvalue == second.pvalue
     for part, other in zip(first.parts, second.parts, strict=True):
@@ -195,7 +201,7 @@ def test_one_batch_that_holds_all_says_nothing(batches: int, d: int) -> None:
     sums = random_sums(np.random.default_rng(3), batches, d)
     rest = np.arange(batches) != 5
     sums.diagonal[rest] = 0.0
-    sums.tails[rest] = 0.0
+    sums.tails[rest] = sums.waves[rest] = 0.0
     for order in ORDERS.values():
         next(sums.pairs(order))[rest] = 0.0
     arm = judged(sums)

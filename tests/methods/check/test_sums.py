@@ -12,8 +12,8 @@ from polystein.data import passes
 from polystein.data.coordinates import Frame
 from polystein.data.source import Rows, complete
 from polystein.methods.check import batches
-from polystein.methods.check.batch_sums import BatchSums
 from polystein.methods.check.batches import Batches, Stretch, cut
+from polystein.methods.check.sums import BatchSums
 from polystein.stein.basis import LinearAndBounded, Monomial
 from tests.conftest import Array, arbitrary_rows, arbitrary_weights
 from tests.methods.check.standard_rows import (

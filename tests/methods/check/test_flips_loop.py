@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 import polystein as ps
-from polystein.methods.check import batch_sums
+from polystein.methods.check import sums as batch_sums
 from polystein.methods.check.batches import cut
-from polystein.methods.check.families import (
+from polystein.methods.check.flips import FIRST_PATTERNS
+from polystein.methods.check.statistics import (
     BASIS,
     FEWEST_FOR_SPREADS,
 )
-from polystein.methods.check.flips_arm import FIRST_PATTERNS
 from polystein.results.evidence import Abstention
 from tests.conftest import arbitrary_rows
 from tests.methods.check.flips import (
@@ -66,8 +66,13 @@ def test_the_arm_of_real_rows_is_the_loop(seed: int) -> None:
     places = cut(sample.layout, chains=False).stretches
     own = [array[None] for array in standard_frame(sample).apply(sample.draws, sample.scores)]
     pairs = {order: literal.pair_sums(*own, None, places, order) for order in (1, 3)}
-    tails_of = literal.tail_sums(*own, None, places)
-    given = GivenSums(literal.diagonal_sums(*own, None, places, BASIS.order), pairs, tails=tails_of)
+    pairs[0] = literal.magnitude_sums(*own, None, places)
+    given = GivenSums(
+        literal.diagonal_sums(*own, None, places, BASIS.order),
+        pairs,
+        tails=literal.tail_sums(*own, None, places),
+        waves=literal.wave_sums(*own, None, places),
+    )
     given.score_products = literal.score_products(own[1], None)
     arm = judged(sums_of(sample), seed)
     (extreme, patterns), tails = literal_arm(given, signs_of(seed, given.count))

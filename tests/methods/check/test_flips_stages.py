@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from polystein.methods.check import flips_arm as sign_flips
-from polystein.methods.check.flips_arm import FIRST_PATTERNS
+from polystein.methods.check import flips as sign_flips
+from polystein.methods.check.flips import FIRST_PATTERNS
 from polystein.results.evidence import Arm
 from tests.methods.check.flips import (
     assert_is_loop,
@@ -85,9 +85,9 @@ def test_more_flips_than_are_worth_their_time_are_not_tried(
     first = judged(sums, 1)
     levels = [first.pvalue]
     assert judged(sums, 1, levels=levels).pvalue != first.pvalue
-    # 30 batches of 2 + 8 features of the diagonal, 4 of each kind of pairs, and as many products
-    # as batches for Hotelling's statistic. Tails and traces need more batches.
-    for products, most in ((30 * 48 * 79, 50), (30 * 48 * 80, 80), (30 * 48 * 170, 170)):
+    # 30 batches of 2 + 8 features of the diagonal, 6 waves, 4 of each kind of pairs, and as many
+    # products as batches for Hotelling's statistic. Tails and traces need more batches.
+    for products, most in ((30 * 58 * 79, 50), (30 * 58 * 80, 80), (30 * 58 * 170, 170)):
         monkeypatch.setattr(sign_flips, "MOST_PRODUCTS", products)
         found = judged(sums, 1, levels=levels)
         assert most in patterns_of(found, short_stages)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import polystein as ps
-from polystein.methods.check.families import BASIS
-from polystein.methods.check.trained_arm import (
+from polystein.methods.check.statistics import BASIS
+from polystein.methods.check.trained import (
     Training,
     trained_arm,
     training_memory,

@@ -2,13 +2,14 @@
 
 import pytest
 
-from polystein.methods.check.arms import (
+from polystein.methods.check.check import combined
+from polystein.methods.check.statistics import (
     AGREEMENT,
     FLIPS,
+    NET,
     SHARES_OF_CHAINS,
     SHARES_OF_ROWS,
     TRAINED,
-    combined,
 )
 from polystein.results.evidence import Abstention
 from tests.results.parts import arm
@@ -59,5 +60,5 @@ def test_the_whole_level_is_shared_out(shares: dict[str, float]) -> None:
 
 def test_the_agreement_of_chains_has_a_twentieth_at_most() -> None:
     assert SHARES_OF_CHAINS[AGREEMENT] <= 0.05
-    assert set(SHARES_OF_CHAINS) == {FLIPS, TRAINED, AGREEMENT}
-    assert set(SHARES_OF_ROWS) == {FLIPS, TRAINED}
+    assert set(SHARES_OF_CHAINS) == {FLIPS, TRAINED, AGREEMENT, NET}
+    assert set(SHARES_OF_ROWS) == {FLIPS, TRAINED, NET}
