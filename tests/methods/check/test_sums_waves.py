@@ -32,7 +32,7 @@ def test_waves_of_many_rows_are_those_of_evenly_spaced_ones(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Every third row of each chain, however rows are cut into blocks."""
-    monkeypatch.setattr(module, "MOST_WAVE_ROWS", 30)
+    monkeypatch.setattr(module, "MOST_ROBUST_ROWS", 30)
     sample, standard = chains(2, 45, 3)
     places = cut(sample.layout, chains=True)
     sums = BatchSums(sample, standard.frame, LinearAndBounded(3), places, (), None, ROBUST).take()
@@ -41,6 +41,9 @@ def test_waves_of_many_rows_are_those_of_evenly_spaced_ones(
     chosen[:, ::3] = 1.0
     expected = literal.wave_sums(draws, scores, chosen, places.stretches)
     assert sums.waves == pytest.approx(expected, rel=1e-9, abs=1e-9)
+    (found,) = sums.pairs(MAGNITUDES)
+    expected = literal.magnitude_sums(draws, scores, chosen, places.stretches)
+    assert found == pytest.approx(expected, rel=1e-9, abs=1e-9)
 
 
 def test_pairs_that_do_not_fit_are_summed_again(monkeypatch: pytest.MonkeyPatch) -> None:

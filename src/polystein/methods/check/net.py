@@ -119,6 +119,9 @@ def _roots(moments: FloatArray) -> tuple[FloatArray, FloatArray]:
     spread = np.sqrt(np.diagonal(moments))
     spread = np.where(spread > TINY, spread, 1.0)
     values, vectors = np.linalg.eigh(moments / spread[:, None] / spread)
-    values = np.maximum(values, _LEAST_EIGENVALUE * values[-1])
+    # Moments that underflow do not whiten.
+    values = (
+        np.maximum(values, _LEAST_EIGENVALUE * values[-1]) if values[-1] > 0.0 else values + 1.0
+    )
     root, inverse = (vectors * values**power @ vectors.T for power in (0.5, -0.5))
     return spread[:, None] * root, inverse / spread[:, None]

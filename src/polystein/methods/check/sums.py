@@ -36,8 +36,9 @@ PAIR_NUMBERS = 3 * 2**24
 MOST_PAIRED_DIMENSIONS = 256
 #: Products of all pairs of scores, and waves, are summed for no more coordinates than this.
 MOST_COORDINATES = 1_000
-#: Waves are summed over about this many rows, evenly spaced, if there are more.
-MOST_WAVE_ROWS = 2**17
+#: Waves and pairs of magnitudes are summed over about this many rows, evenly spaced, if there are
+#: more.
+MOST_ROBUST_ROWS = 2**17
 #: Sums of pairs of magnitudes, in the place of the order of a basis function.
 MAGNITUDES = 0
 
@@ -66,7 +67,7 @@ class BatchSums:
         self.judges_pairs = 1 < dimension <= MOST_PAIRED_DIMENSIONS
         every = (*orders, *([] if robust is None else [MAGNITUDES]))
         self._jobs = self._pair_jobs(every if self.judges_pairs else ())
-        stride = -(-source.layout.total // MOST_WAVE_ROWS)
+        stride = -(-source.layout.total // MOST_ROBUST_ROWS)
         self._pass = BatchPass(
             frame,
             basis,
@@ -200,6 +201,7 @@ class BatchSums:
             jobs,
             None,
             robust=self._pass.robust,
+            stride=self._pass.stride,
         )
         with uncounted():
             run_pass(self.source, every_row(self.source), again)
@@ -241,7 +243,7 @@ class BatchPass:
         robust: Frame | None = None,
         stride: int = 1,
     ) -> None:
-        self._tails, self.robust, self._stride = tails, robust, stride
+        self._tails, self.robust, self.stride = tails, robust, stride
         self._frame, self._basis, self._batches = frame, basis, batches
         self._dimension, self._jobs = dimension, jobs
         #: None where pairs are all that is summed: the rest has been summed before.
@@ -288,7 +290,7 @@ class BatchPass:
             None if self.deviations is None else self.deviations.zero(),
             self._tails,
             self.robust,
-            self._stride,
+            self.stride,
         )
 
     def update(self, block: Block) -> None:
@@ -302,15 +304,11 @@ class BatchPass:
         terms = list(self._basis.terms(seen.draws))
         if self.deviations is not None:
             self._add_all(seen, terms, segments)
-        if self.waves.size:
-            self._add_waves(block, segments)
-        magnitudes = None
         for job, pairs in self.pairs.items():
             if job.order != MAGNITUDES:
                 pairs.add(seen.scores, terms[job.order - 1].values, seen.weights, segments)
-                continue
-            magnitudes = self._magnitudes(block) if magnitudes is None else magnitudes
-            pairs.add(*magnitudes, seen.weights, segments)
+        if self.robust is not None:
+            self._add_robust(block, segments)
 
     def _add_all(self, seen: Block, terms: list[Term], segments: Segments) -> None:
         """Add everything but waves and pairs."""
@@ -330,14 +328,26 @@ class BatchPass:
             with np.errstate(over="ignore"):  # infinity is reported where the sums are used
                 self.score_products += weighted.T @ scores
 
-    def _add_waves(self, block: Block, segments: Segments) -> None:
-        """Add the waves of evenly spaced rows."""
-        if self._stride > 1:
-            block, segments = _every(self._stride, block, segments)
+    def _add_robust(self, block: Block, segments: Segments) -> None:
+        """Add the waves and the pairs of magnitudes of evenly spaced rows."""
+        if self.stride > 1:
+            block, segments = _every(self.stride, block, segments)
         if segments.number.size == 0:
             return
         assert self.robust is not None
         seen = self.robust.see(block)
+        if self.waves.size:
+            self._add_waves(seen, segments)
+        wanted = [pairs for job, pairs in self.pairs.items() if job.order == MAGNITUDES]
+        if wanted:
+            # The factors are s g(x) + g'(x), and k(x).
+            odd, even = magnitude_functions(seen.draws)
+            _, entry = diagonal_entries(seen.scores, [odd])
+            for pairs in wanted:
+                pairs.add(entry, even, seen.weights, segments)
+
+    def _add_waves(self, seen: Block, segments: Segments) -> None:
+        """Add the waves of rows in the robust frame."""
         totals, sums = (
             Totals(seen, segments),
             np.empty((segments.number.size, *self.waves.shape[1:])),
@@ -347,14 +357,6 @@ class BatchPass:
         for place, column in enumerate(entries):
             totals.write(column, sums[:, place])
         add_to_batches(self.waves, segments.number, sums)
-
-    def _magnitudes(self, block: Block) -> tuple[FloatArray, FloatArray]:
-        """The factors of pairs of magnitudes: s g(x) + g'(x), and k(x)."""
-        assert self.robust is not None
-        draws, scores = self.robust.apply(block.draws, block.scores)
-        odd, even = magnitude_functions(draws)
-        _, entry = diagonal_entries(scores, [odd])
-        return entry, even
 
     def merge(self, other: BatchPass) -> BatchPass:
         """Add another accumulator's rows."""
