@@ -149,8 +149,9 @@ def flip_shares(judged: Collection[str], coordinates: int, correlation: float) -
 
     Examples
     --------
-    >>> flip_shares(["score: sum", "trace: sum"], 2, 0.0)["score: sum"]
-    0.8540772532188842
+    >>> shares = flip_shares(["score: sum", "trace: sum"], 2, 0.0)
+    >>> round(shares["score: sum"], 3)
+    0.854
     """
     span = MOST_CORRELATION - LEAST_CORRELATION
     weight = min(max((correlation - LEAST_CORRELATION) / span, 0.0), 1.0)
