@@ -5,12 +5,10 @@ import pytest
 from scipy.stats import norm
 
 import polystein as ps
-from polystein._lib.notes import Notes
 from polystein.errors import DegenerateError, InputError
 from polystein.methods.check.batches import cut
 from polystein.methods.check.check import USUAL_LEVELS
 from polystein.methods.check.flips import flip_signs
-from polystein.methods.check.look import first_look
 from polystein.methods.check.statistics import BASIS, SHARES_OF_CHAINS, TAILS
 from polystein.methods.check.sums import BatchSums
 from polystein.methods.check.trained import trained_arm, training_memory
@@ -28,6 +26,7 @@ from tests.methods.check.answers import (
     chains,
     normal_score,
 )
+from tests.methods.check.trained_rounds import round_of, thinned_of
 from tests.statistical.samplers import autoregressive
 
 
@@ -49,10 +48,10 @@ def test_arms_are_those_run_by_hand() -> None:
     """Trained witnesses and flips, from the same sums and streams."""
     sample = ps.Sample(1.05 * chains(), normal_score)
     result = ps.check(sample, rng=3)
-    rows = first_look(sample, ps.BlockSplit(0.5), 3, Notes())
+    rows = round_of(sample, rng=3)
     batches = cut(sample.layout, chains=True)
     frame = rows.frame_of_all()
-    robust = rows.thinned.robust_frame(frame)
+    robust = thinned_of(sample).robust_frame(frame)
     sums = BatchSums(sample, frame, BASIS, batches, (1, 3), TAILS, robust)
     training = TrainingSums(sample, rows.partition, BASIS, rows.frame)
     sums.take(training)

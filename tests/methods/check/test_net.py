@@ -6,29 +6,28 @@ import numpy as np
 import pytest
 
 import polystein as ps
-from polystein._lib.notes import Notes
 from polystein.methods.check.batches import cut
-from polystein.methods.check.look import FirstLook, first_look
+from polystein.methods.check.look import ThinnedRows
 from polystein.methods.check.net import FEWEST_ROWS, kernel_products, net_arm
 from polystein.methods.check.statistics import BASIS, FEWEST_FOR_NET
 from polystein.methods.check.sums import BatchSums
 from polystein.results.evidence import Abstention, Arm
 from tests.conftest import Array, arbitrary_weights
+from tests.methods.check.trained_rounds import round_of, thinned_of
 from tests.reference import kernels as literal
 from tests.statistical.samplers import autoregressive
 
 
-def looked(sample: ps.Sample, *, chains: bool = False) -> tuple[FirstLook, BatchSums]:
+def looked(sample: ps.Sample, *, chains: bool = False) -> tuple[ThinnedRows, BatchSums]:
     split = ps.BlockSplit(0.5) if chains else ps.RandomSplit(0.5)
-    look = first_look(sample, split, 0, Notes())
-    batches = cut(sample.layout, chains=chains)
-    return look, BatchSums(sample, look.frame_of_all(), BASIS, batches).take()
+    frame, batches = round_of(sample, split).frame_of_all(), cut(sample.layout, chains=chains)
+    return thinned_of(sample), BatchSums(sample, frame, BASIS, batches).take()
 
 
 def net_of(sample: ps.Sample, *, chains: bool = False, left_out: Any = ()) -> Arm | Abstention:
-    look, sums = looked(sample, chains=chains)
+    thinned, sums = looked(sample, chains=chains)
     slow = np.isin(np.arange(sample.layout.dimension), left_out)
-    return net_arm(look.thinned, sums, np.random.default_rng(0), left_out=slow)
+    return net_arm(thinned, sums, np.random.default_rng(0), left_out=slow)
 
 
 def normal(rows: int, d: int, seed: int = 0) -> Array:
@@ -50,7 +49,7 @@ def test_products_of_batches_are_the_literal_ones(weighted: bool) -> None:
     scores = -mixed + 0.3 * normal(rows, d, 1)
     log_weights, weights = arbitrary_weights(rows)
     sample = ps.Sample(mixed, scores, log_weights=log_weights if weighted else None)
-    look, sums = looked(sample)
+    thinned, sums = looked(sample)
     weights = weights / weights.max() if weighted else np.ones(rows)
     draws, scores = sums.frame.apply(mixed, scores)
     moments = (scores * weights[:, None]).T @ scores / weights.sum()
@@ -65,15 +64,15 @@ def test_products_of_batches_are_the_literal_ones(weighted: bool) -> None:
         for other in stretches:
             own, others = slice(one.start, one.stop), slice(other.start, other.stop)
             expected[one.batch, other.batch] = weights[own] @ matrix[own, others] @ weights[others]
-    found = kernel_products(look.thinned, sums, np.arange(d))
+    found = kernel_products(thinned, sums, np.arange(d))
     assert found == pytest.approx(expected, rel=1e-8, abs=1e-10)
 
 
 def test_the_p_value_is_that_of_the_flips() -> None:
     draws = normal(400, 2) + 0.02
     sample = ps.Sample(draws, -draws)
-    look, sums = looked(sample)
-    products = kernel_products(look.thinned, sums, np.arange(2))
+    thinned, sums = looked(sample)
+    products = kernel_products(thinned, sums, np.arange(2))
     np.fill_diagonal(products, 0.0)
     rng = np.random.default_rng(0)
     bits = rng.integers(0, 2, size=(999, sums.count), dtype=np.int8)
@@ -116,11 +115,11 @@ def test_an_abstaining_net_leaves_no_doubt() -> None:
 @pytest.mark.parametrize(("rows", "kept"), [(300, 300), (4_000, 1_021), (250_000, 1_500)])
 def test_rows_grow_like_the_root_of_their_number(rows: int, kept: int) -> None:
     draws = normal(rows, 1)
-    look, _ = looked(ps.Sample(draws, -draws))
-    chains, places = look.thinned.places
+    thinned, _ = looked(ps.Sample(draws, -draws))
+    chains, places = thinned.places
     assert places.size == kept
     assert not chains.any()
-    assert np.array_equal(look.thinned.draws_and_scores[0], draws[places])
+    assert np.array_equal(thinned.draws_and_scores[0], draws[places])
     assert FEWEST_ROWS == 500
 
 

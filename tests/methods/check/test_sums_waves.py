@@ -3,15 +3,13 @@
 import numpy as np
 import pytest
 
-from polystein._lib.notes import Notes
 from polystein.data.coordinates import Frame
-from polystein.data.split import BlockSplit
 from polystein.methods.check import sums as module
 from polystein.methods.check.batches import cut
-from polystein.methods.check.look import first_look
 from polystein.methods.check.sums import MAGNITUDES, BatchSums
 from polystein.stein.basis import LinearAndBounded
 from tests.methods.check.standard_rows import chains
+from tests.methods.check.trained_rounds import round_of, thinned_of
 from tests.reference import check as literal
 
 ROBUST = Frame(np.array([0.2, -0.1, 0.4]), np.array([0.7, 1.2, 0.9]))
@@ -58,9 +56,8 @@ def test_pairs_that_do_not_fit_are_summed_again(monkeypatch: pytest.MonkeyPatch)
 
 def test_the_robust_frame_is_the_median_and_the_central_two_thirds() -> None:
     sample, _ = chains(2, 400, 3)
-    look = first_look(sample, BlockSplit(0.5), 0, Notes())
     rows = sample.draws.reshape(-1, 3)
-    frame = look.thinned.robust_frame(look.frame_of_all())
+    frame = thinned_of(sample).robust_frame(round_of(sample).frame_of_all())
     assert frame.centre is not None
     assert frame.scale is not None
     assert frame.centre == pytest.approx(np.median(rows, axis=0), abs=0.02)

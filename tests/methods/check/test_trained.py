@@ -8,10 +8,8 @@ import pytest
 from scipy.stats import t as student
 
 import polystein as ps
-from polystein._lib.notes import Notes
 from polystein.methods.check import trained as module
 from polystein.methods.check.batches import chains_are_batches
-from polystein.methods.check.look import first_look
 from polystein.methods.check.trained import (
     GAP_MEMORIES,
     INDEPENDENT,
@@ -185,7 +183,7 @@ def test_independent_rows_need_neither_gap_nor_batches(monkeypatch: pytest.Monke
     monkeypatch.setattr(module, "batches_of_tests", never)
     draws = chains(1, 600, 2, 0.0)[0]
     sample = ps.Sample(draws, -draws)
-    rows = first_look(sample, ps.RandomSplit(0.5), 0, Notes())
+    rows = round_of(sample, ps.RandomSplit(0.5))
     found = trained_arm(rows, training_sums(rows), INDEPENDENT)
     assert isinstance(found.arm, Arm)
     assert found.partition is rows.partition

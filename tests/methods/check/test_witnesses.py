@@ -7,13 +7,11 @@ import numpy as np
 import pytest
 
 import polystein as ps
-from polystein._lib.notes import Notes
 from polystein.data.coordinates import Frame
 from polystein.data.source import Rows
 from polystein.data.split import TRAINING
 from polystein.errors import DegenerateError
 from polystein.inference.columns import MeanAndCovariance
-from polystein.methods.check.look import first_look
 from polystein.methods.check.statistics import BASIS
 from polystein.methods.check.witnesses import (
     FOLDS,
@@ -27,6 +25,7 @@ from polystein.methods.check.witnesses import (
 from polystein.stein.basis import LinearAndBounded
 from polystein.stein.moments import stein_moments
 from tests.conftest import Array, arbitrary_rows, arbitrary_weights
+from tests.methods.check.trained_rounds import round_of
 from tests.methods.check.training import chosen, stretches, trained_on
 from tests.reference import trained_witnesses as literal
 
@@ -204,7 +203,7 @@ def test_folds_without_weight_teach_nothing() -> None:
 
 def trained(sample: ps.Sample, split: Any) -> tuple[TrainedWitnesses, list[tuple[int, int]]]:
     """The witnesses as `check` trains them, and the rows that they were to see."""
-    rows = first_look(sample, split, 0, Notes())
+    rows = round_of(sample, split)
     training = chosen(list(rows.partition.rows(*TRAINING)))
     return trained_on(sample, rows.partition, BASIS, rows.frame), training
 

@@ -8,13 +8,14 @@ import polystein as ps
 from polystein._lib.notes import Notes
 from polystein.data.passes import every_row, run_pass
 from polystein.methods.check.batches import cut
-from polystein.methods.check.look import FirstLook, first_look
+from polystein.methods.check.look import ThinnedRows
 from polystein.methods.check.statistics import BASIS
 from polystein.methods.check.sums import BatchSums
 from polystein.methods.check.trained import (
     Training,
 )
 from polystein.methods.check.witnesses import TrainingSums
+from polystein.methods.split_sample import DividedRows, split_rows
 from tests.conftest import Array
 from tests.statistical.samplers import autoregressive
 
@@ -23,18 +24,25 @@ def chains(count: int, rows: int, d: int, rho: float, seed: int = 0) -> Array:
     return autoregressive(np.random.default_rng(seed), count, rows, d, rho)
 
 
-def round_of(sample: ps.Sample, split: Any = None) -> FirstLook:
+def round_of(sample: ps.Sample, split: Any = None, rng: int = 0) -> DividedRows:
     split = split or ps.BlockSplit(0.5)
-    return first_look(sample, split, 0, Notes())
+    (rows,) = split_rows(sample, split, rng, Notes(), standardise=True)
+    return rows
 
 
-def sums_of(rows: FirstLook) -> BatchSums:
+def thinned_of(sample: ps.Sample) -> ThinnedRows:
+    thinned = ThinnedRows(sample.layout)
+    run_pass(sample, every_row(sample), thinned)
+    return thinned
+
+
+def sums_of(rows: DividedRows) -> BatchSums:
     source = rows.source
     batches = cut(source.layout, chains=True)
     return BatchSums(source, rows.frame_of_all(), BASIS, batches).take()
 
 
-def training_sums(rows: FirstLook) -> TrainingSums:
+def training_sums(rows: DividedRows) -> TrainingSums:
     source = rows.source
     sums = TrainingSums(source, rows.partition, BASIS, rows.frame)
     run_pass(source, every_row(source), sums)

@@ -15,6 +15,7 @@ from polystein.data.guard.chains import refuse_absurd_chains, rows_or_chains
 from polystein.data.guard.interleaved import interleaved_warning
 from polystein.data.guard.rows import ScreenedRows
 from polystein.data.guard.scores import score_warnings
+from polystein.data.passes import Accumulator
 from polystein.data.sample import as_source
 from polystein.data.source import Source, coordinate_names
 from polystein.data.split import TRAINING, BlockSplit, ChainSplit, RandomSplit, Split
@@ -26,7 +27,7 @@ from polystein.methods.check.agreement import AgreementSums, agreement_abstentio
 from polystein.methods.check.batches import chains_are_batches, cut
 from polystein.methods.check.chain_convergence import chain_convergence
 from polystein.methods.check.flips import flip_signs
-from polystein.methods.check.look import FirstLook, first_look
+from polystein.methods.check.look import ThinnedRows
 from polystein.methods.check.net import net_arm
 from polystein.methods.check.statistics import (
     AGREEMENT,
@@ -43,6 +44,7 @@ from polystein.methods.check.sums import MOST_PAIRED_DIMENSIONS, BatchSums
 from polystein.methods.check.trained import INDEPENDENT, Trained, trained_arm, training_memory
 from polystein.methods.check.verdict import diagnosed, dominant_rows, doubts
 from polystein.methods.check.witnesses import TrainingSums
+from polystein.methods.split_sample import DividedRows, split_rows
 from polystein.results.diagnostics import Diagnostics
 from polystein.results.evidence import Abstention, Arm, Evidence
 from polystein.results.result import DEFAULT_LEVEL, GofResult
@@ -156,18 +158,20 @@ def check(
     bound = checked_tolerance(tolerance)
     source = rows_or_chains(as_source(draws, scores, model), iid)
     refuse_absurd_chains(source)
-    notes, screened = Notes(source.facts.warnings), ScreenedRows(source.layout)
+    notes, split = Notes(source.facts.warnings), _split(source, iid)
+    screened, thinned = ScreenedRows(source.layout), ThinnedRows(source.layout)
     # Rows are read for a first look, for sums, and either to train or to test.
     with one_blas_thread(), working(source, n_jobs, progress, reads=3.0):
-        look = first_look(source, _split(source, iid), rng, notes, screened)
+        beside: list[Accumulator] = [screened, thinned]
+        (rows,) = split_rows(source, split, rng, notes, standardise=True, beside=beside)
         if not iid:
             notes.add(interleaved_warning(source.layout, screened))
         notes.add(*score_warnings(source, screened))
-        del screened  # rows are kept there
-        found = _judged(look)
+        del beside, screened  # rows are kept there
+        found = _judged(rows, thinned)
     notes.emit()
     known = _circumstances(found.arms, notes)
-    return with_effects(_result(look, found, iid=iid), source, bound, known)
+    return with_effects(_result(rows, found, iid=iid), source, bound, known)
 
 
 def _split(source: Source, iid: bool) -> Split:
@@ -187,39 +191,39 @@ class _Found(NamedTuple):
     diagnostics: Diagnostics | None
 
 
-def _judged(look: FirstLook) -> _Found:
+def _judged(rows: DividedRows, thinned: ThinnedRows) -> _Found:
     """Sum what all arms need of the rows in one pass, then judge by one arm after the other."""
-    source, thinned = look.source, look.thinned
-    chains, names = source.layout.time_ordered, coordinate_names(source)
+    source, names = rows.source, coordinate_names(rows.source)
+    chains = source.layout.time_ordered
     shares = SHARES_OF_CHAINS if chains else SHARES_OF_ROWS
 
     # One pass: sums over batches, of the training rows, and over the parts of every chain.
-    frame = look.frame_of_all()
+    frame = rows.frame_of_all()
     robust = thinned.robust_frame(frame)
     batches = cut(source.layout, chains=chains)
     sums = BatchSums(source, frame, BASIS, batches, PAIR_ORDERS, TAILS, robust)
-    training = TrainingSums(source, look.partition, BASIS, look.frame)
+    training = TrainingSums(source, rows.partition, BASIS, rows.frame)
     silent = agreement_abstention(source)
     compared = AgreementSums(source.layout, thinned.bounds()) if silent is None else None
     sums.take(training, *([] if compared is None else [compared]))
-    look.notes.add(sums.deviations.warning())
+    rows.notes.add(sums.deviations.warning())
 
     # Coordinates that are too slow beside the others are left out.
     left_out, convergence = np.zeros(len(names), dtype=np.bool_), None
     if chains:
         convergence = chain_convergence(sums)
         left_out = convergence.too_slow()
-        look.notes.add(_slow_warning(names, left_out))
+        rows.notes.add(_slow_warning(names, left_out))
 
     # The arms. A level that an arm has reached already needs no more flips of the others.
-    remembered = training_memory(look, sums) if chains else INDEPENDENT
-    trained = trained_arm(look, training, remembered)
+    remembered = training_memory(rows, sums) if chains else INDEPENDENT
+    trained = trained_arm(rows, training, remembered)
     found: list[Arm | Abstention] = [trained.arm]
     if compared is not None:
         found.append(agreement_arm(compared, names))
     elif chains and silent is not None:
         found.append(silent)
-    signs = look.streams.resampling
+    signs = rows.streams.resampling
     for name in (FLIPS, NET):
         arms, _ = combined(found, shares)
         reached = arms[0].pvalue if arms else 1.0
@@ -229,7 +233,7 @@ def _judged(look: FirstLook) -> _Found:
             if not sums.judges_pairs and source.layout.dimension > 1:
                 found.append(Abstention(PAIRS, _MANY_PAIRS))
         else:
-            own = look.streams.weights
+            own = rows.streams.weights
             found.append(net_arm(thinned, sums, own, left_out=left_out, levels=levels))
     arms, abstained = combined(found, shares)
 
@@ -240,7 +244,7 @@ def _judged(look: FirstLook) -> _Found:
         diagnostics = diagnosed(source, convergence.draws, convergence.scores, ranked)
     missing = [one for one in abstained if one.name not in (AGREEMENT, *GIVEN_UP)]
     total = math.inf if chains else float(source.layout.total)
-    independent = look.estimates.get("weights_ess", total)
+    independent = rows.estimates.get("weights_ess", total)
     reasons = (*doubts(diagnostics, missing, independent), *dominant_rows(sums, names))
     return _Found(arms, abstained, trained, reasons, diagnostics)
 
@@ -286,9 +290,9 @@ def _circumstances(arms: Sequence[Arm], notes: Notes) -> Circumstances:
     return Circumstances(scores)
 
 
-def _result(look: FirstLook, found: _Found, *, iid: bool) -> GofResult:
+def _result(rows: DividedRows, found: _Found, *, iid: bool) -> GofResult:
     """Everything in one result; without any arm the p-value is 1 and the verdict inconclusive."""
-    partition, estimates = found.trained.partition, look.estimates
+    partition, estimates = found.trained.partition, rows.estimates
     pvalue = found.arms[0].pvalue if found.arms else 1.0
     ess = found.trained.ess
     if not iid:
@@ -302,14 +306,14 @@ def _result(look: FirstLook, found: _Found, *, iid: bool) -> GofResult:
         pvalue=pvalue,
         alternative="greater",
         method="check",
-        dimension=look.source.layout.dimension,
+        dimension=rows.source.layout.dimension,
         evidence=Evidence(found.arms, estimates=estimates, abstained=found.abstained),
         ess=ess,
         n_train=partition.count(*TRAINING),
         n_gap=partition.count("gap"),
         n_test=partition.count("test"),
         settings={"iid": iid},
-        warnings=look.notes.messages,
+        warnings=rows.notes.messages,
         reasons=found.reasons,
         diagnostics=found.diagnostics,
     )

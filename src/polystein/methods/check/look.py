@@ -1,25 +1,17 @@
-"""The first look at all rows: their roles, frames to see them in, and some rows to keep.
-
-One pass over all rows is enough for it.
-"""
+"""Rows that are kept of the first look at all rows, and what they tell: middles and bounds."""
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from polystein._lib.notes import Notes
 from polystein._lib.numerics import TINY
-from polystein._lib.random import Streams
-from polystein.data.coordinates import DrawMoments, Frame
-from polystein.data.passes import Accumulator
-from polystein.data.source import Block, Layout, Source
-from polystein.data.split import Partition, Split
+from polystein.data.coordinates import Frame
+from polystein.data.source import Block, Layout
 from polystein.inference.agreement import MANY_CHAINS
-from polystein.methods.split_sample import RoleMoments, split_rows
-from polystein.types import RNG, FloatArray
+from polystein.types import FloatArray
 
 #: Values are bounded at this many robust standard deviations from the median. A larger bound makes
 #: distant starts easier to detect. A smaller one makes means of few rows, which many chains have,
@@ -49,47 +41,6 @@ _LEAST_MARGINAL = 0.01
 # The robust unit is at least this part of the standard deviation: no draw is then farther than
 # 1e9 sqrt(n) units away.
 _LEAST_UNIT = 1e-9
-
-
-class FirstLook(NamedTuple):
-    """What is known of the rows before any sum is taken.
-
-    Their roles, the frame of the training rows, rows that are kept, random streams, warnings, and
-    the effective number of importance weights as one of the ``estimates``.
-    """
-
-    source: Source
-    partition: Partition
-    frame: Frame
-    thinned: ThinnedRows
-    streams: Streams
-    notes: Notes
-    moments: RoleMoments
-    estimates: dict[str, Any]
-
-    def frame_of_all(self) -> Frame:
-        """The frame that standardises all rows."""
-        both = DrawMoments(self.source.layout.dimension)
-        return both.merge(self.moments.training).merge(self.moments.others).standard_frame()
-
-
-def first_look(
-    source: Source, split: Split, rng: RNG, notes: Notes, *beside: Accumulator
-) -> FirstLook:
-    """Give every row its role, and read all rows once; accumulators ``beside`` take part."""
-    thinned = ThinnedRows(source.layout)
-    (rows,) = split_rows(source, split, rng, notes, standardise=True, beside=[*beside, thinned])
-    assert rows.moments is not None
-    return FirstLook(
-        source,
-        rows.partition,
-        rows.frame,
-        thinned,
-        rows.streams,
-        notes,
-        rows.moments,
-        rows.estimates,
-    )
 
 
 class ThinnedRows:

@@ -32,7 +32,6 @@ from polystein.inference.signflips import tamed
 from polystein.inference.variance import IID, ColumnAccumulator
 from polystein.methods.check.batches import chains_are_batches
 from polystein.methods.check.chain_convergence import of_means
-from polystein.methods.check.look import FirstLook
 from polystein.methods.check.statistics import TEST_ROWS, TRAINED
 from polystein.methods.check.sums import BatchSums
 from polystein.methods.check.witnesses import (
@@ -42,6 +41,7 @@ from polystein.methods.check.witnesses import (
     fit_witnesses,
 )
 from polystein.methods.split_sample import (
+    DividedRows,
     ProjectedTestRows,
     heavy_tail_warning,
     z_statistics,
@@ -78,7 +78,7 @@ class Training(NamedTuple):
 INDEPENDENT = Training(0.0, 1.0, math.inf)
 
 
-def training_memory(rows: FirstLook, sums: BatchSums) -> Training:
+def training_memory(rows: DividedRows, sums: BatchSums) -> Training:
     """Memory and autocorrelation time of chains, by those batches that hold training rows only."""
     layout = rows.source.layout
     stops = [0] * len(layout.lengths)
@@ -97,7 +97,7 @@ def training_memory(rows: FirstLook, sums: BatchSums) -> Training:
 
 
 def _scores_and_spreads(
-    rows: FirstLook, sums: BatchSums, batches: NDArray[np.intp]
+    rows: DividedRows, sums: BatchSums, batches: NDArray[np.intp]
 ) -> tuple[FloatArray, FloatArray]:
     """Sums of s and of s x + 1 with x centred at its mean over training rows.
 
@@ -118,7 +118,7 @@ class Trained(NamedTuple):
     ess: float = math.nan
 
 
-def trained_arm(rows: FirstLook, sums: TrainingSums, training: Training) -> Trained:
+def trained_arm(rows: DividedRows, sums: TrainingSums, training: Training) -> Trained:
     """Train the witnesses and judge them on the test rows, unless these depend on training rows."""
     partition = rows.partition
     if training.ess < LEAST_TRAINING_ESS:
@@ -147,7 +147,7 @@ _TOO_FEW = (
 )
 
 
-def _shortest_gap(rows: FirstLook, partition: Partition) -> int:
+def _shortest_gap(rows: DividedRows, partition: Partition) -> int:
     """The least number of rows between training and test rows of a chain."""
     gaps = {stretch.chain: stretch.stop - stretch.start for stretch in partition.rows("gap")}
     return min(gaps.get(chain, 0) for chain in range(len(rows.source.layout.lengths)))
@@ -186,7 +186,7 @@ def _batches_of_chain(rows: int, chains: int, memory: float) -> int:
 
 
 def _judged(
-    rows: FirstLook,
+    rows: DividedRows,
     partition: Partition,
     witnesses: TrainedWitnesses,
     accumulator: ColumnAccumulator | None,
