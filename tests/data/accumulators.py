@@ -38,6 +38,7 @@ from polystein.inference.lugsail import ChainHalves, LugsailBatches
 from polystein.inference.pareto import LargestValues
 from polystein.methods.check.agreement import AgreementSums
 from polystein.methods.check.batches import cut
+from polystein.methods.check.chain_convergence import SpacedRows
 from polystein.methods.check.look import Bounds, ThinnedRows
 from polystein.methods.check.sums import BatchSums
 from polystein.methods.check.witnesses import TrainingSums
@@ -223,6 +224,10 @@ CASES: dict[str, Case] = {
     "ScreenedRows": Case(lambda g: ScreenedRows(g.source.layout), lambda a: [*a.finalise()]),
     "ThinnedRows": Case(
         lambda g: ThinnedRows(g.source.layout), lambda a: [*a.bounds(), a._values[a._held]]
+    ),
+    "SpacedRows": Case(
+        lambda g: SpacedRows(g.source.layout),
+        lambda a: [part for one in a.ranked() for part in one],
     ),
     "SteinSums": Case(partial(_sums, "full", Monomial(ORDER)), lambda a: _stein(a.moments)),
     "SteinSums diagonal": Case(

@@ -37,7 +37,12 @@ def test_the_diagnostics_are_those_of_the_loops(count: int, length: int, memory:
     found = ranked_convergence(chains)
     for column in range(chains.shape[2]):
         own = chains[:, :, column].tolist()
-        expected = reference.rank_rhat(own), reference.ess_bulk(own), reference.ess_tail(own)
+        expected = (
+            reference.rank_rhat(own),
+            reference.ess_bulk(own),
+            reference.ess_tail(own),
+            reference.ess_folded(own),
+        )
         ours = [part[column] for part in found]
         assert ours == pytest.approx(expected, rel=1e-9, nan_ok=True)
 
@@ -143,6 +148,13 @@ def test_the_ess_of_means_is_near_the_truth(memory: float) -> None:
     ess = of_means(chains, 60).ess
     assert 0.6 * truth < np.median(ess) < 1.2 * truth
     assert ess.max() <= 12_000.0
+
+
+def test_the_ess_of_many_columns_is_not_halved() -> None:
+    """The smallest of 60 columns of independent rows, each with 256 batches."""
+    chains = autoregressive(np.random.default_rng(6), 4, 3200, 60, 0.0)
+    ess = of_means(chains, 64).ess
+    assert ess.min() > 0.75 * 12_800
 
 
 def test_one_chain_elsewhere_is_worth_few_draws() -> None:

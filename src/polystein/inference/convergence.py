@@ -22,16 +22,24 @@ from polystein.types import FloatArray
 
 #: The variance of fewer batches than this, or of fewer chains, is too uncertain to divide by.
 FEWEST_BATCHES, FEWEST_CHAINS = 16, 8
+#: An ESS below this decides about a verdict, and is rather too small than too large. Above it,
+#: variances of longer batches count if they are larger by this many standard errors, by the first
+#: in a column alone and by the second in the mean of all.
+CAUTIOUS, CLEARLY_LARGER, LARGER_TOGETHER = 400.0, 4.0, 2.0
 #: Columns are processed together up to this many numbers, which fit into a core's cache.
 _NUMBERS_AT_ONCE = 2**16
 
 
 class RankedConvergence(NamedTuple):
-    """Rank-normalised split R-hat, bulk ESS and tail ESS of every column."""
+    """Rank-normalised split R-hat, bulk ESS and tail ESS of every column.
+
+    The folded ESS is that of distances from the median: a scale that moves slowly shows in it.
+    """
 
     rhat: FloatArray
     ess_bulk: FloatArray
     ess_tail: FloatArray
+    ess_folded: FloatArray
 
 
 class MeansConvergence(NamedTuple):
@@ -42,7 +50,7 @@ class MeansConvergence(NamedTuple):
 
 
 def ranked_convergence(chains: Sequence[FloatArray] | FloatArray) -> RankedConvergence:
-    """Rank-normalised split R-hat, bulk ESS and tail ESS of every column.
+    """Rank-normalised split R-hat, bulk ESS, tail ESS and folded ESS of every column.
 
     R-hat is the larger of the one of normal scores of the ranks (bulk) and the one of normal
     scores of the ranks of distances from the median (folded). Chains are split in halves, so
@@ -56,12 +64,12 @@ def ranked_convergence(chains: Sequence[FloatArray] | FloatArray) -> RankedConve
     Parameters
     ----------
     chains : sequence of arrays of shape (draw, column), or array of shape (chain, draw, column)
-        At least four draws in each. With fewer, all three are NaN.
+        At least four draws in each. With fewer, all are NaN.
 
     Returns
     -------
     RankedConvergence
-        Three arrays with one number for each column.
+        Four arrays with one number for each column.
 
     Examples
     --------
@@ -75,7 +83,7 @@ def ranked_convergence(chains: Sequence[FloatArray] | FloatArray) -> RankedConve
     columns = chains[0].shape[1]
     if shortest < 4:  # half of a chain would have no variance
         unknown = np.full(columns, np.nan)
-        return RankedConvergence(unknown, unknown.copy(), unknown.copy())
+        return RankedConvergence(*(unknown.copy() for _ in range(4)))
     parts = []
     at_once = max(1, _NUMBERS_AT_ONCE // (shortest * len(chains)))
     for low in range(0, columns, at_once):
@@ -88,20 +96,20 @@ def ranked_convergence(chains: Sequence[FloatArray] | FloatArray) -> RankedConve
 
 
 def _ranked(values: FloatArray) -> RankedConvergence:
-    """The three diagnostics of values of shape (column, chain, draw)."""
+    """The diagnostics of values of shape (column, chain, draw)."""
     halves = _in_halves(values)
     seen, draws = rank_columns(values, halves), halves.shape[2]
     means = seen.mean(axis=2)
     seen -= means[:, :, None]
     within, between = _within(seen, means), means.var(axis=1, ddof=1)
     folded, rhat, *_ = _rhat(within, between, draws).reshape(4, -1)
-    some = slice(len(halves), None)
-    sizes = _effective_sizes(seen[some], between[some])
     # What does not vary is as good as independent.
-    still = within[some] + between[some] == 0.0
-    bulk, low, high = np.where(still, float(halves[0].size), sizes).reshape(3, -1)
+    still = within + between == 0.0
+    sizes = np.where(still, float(halves[0].size), _effective_sizes(seen, between))
+    of_distances, bulk, low, high = sizes.reshape(4, -1)
     # A column whose distances from the median are all equal has no folded R-hat.
-    return RankedConvergence(np.where(folded > rhat, folded, rhat), bulk, np.minimum(low, high))
+    rhat = np.where(folded > rhat, folded, rhat)
+    return RankedConvergence(rhat, bulk, np.minimum(low, high), of_distances)
 
 
 def rank_columns(values: FloatArray, halves: FloatArray) -> FloatArray:
@@ -270,7 +278,9 @@ def convergence_of_means(
     if all halves have the same number of rows. The ESS is n times the variance over the
     long-run variance, and that is the largest of the variances of batch means of this length,
     of twice this length and so on, down to sixteen batches. Batches are compared with the
-    mean over all chains, so that chains that disagree are worth few draws.
+    mean over all chains, so that chains that disagree are worth few draws. The largest of several
+    is too large by chance. Columns that are worth many draws nevertheless have an ESS in which
+    longer batches count only if their variance is clearly larger.
 
     Parameters
     ----------
@@ -302,9 +312,11 @@ def convergence_of_means(
     total = float(rows.sum())
     centred = sums - np.multiply.outer(rows, sums.sum(axis=0) / total)
     borders = chain_borders(chains)
-    longrun = _long_run_variances(centred, rows, borders)
+    longrun, clear_longrun = _long_run_variances(centred, rows, borders)
     with np.errstate(divide="ignore", invalid="ignore"):
         ess = total * variances / np.maximum(longrun, variances)
+        clear = total * variances / np.maximum(clear_longrun, variances)
+    ess = np.where(ess < CAUTIOUS, ess, np.maximum(clear, CAUTIOUS))
     rhat = _rhat_of_halves(centred, rows, borders, variances)
     return MeansConvergence(np.where(still, np.nan, rhat), np.where(still, total, ess))
 
@@ -329,26 +341,49 @@ def _rhat_of_halves(
 
 def _long_run_variances(
     centred: FloatArray, rows: FloatArray, borders: NDArray[np.intp]
-) -> FloatArray:
+) -> tuple[FloatArray, FloatArray]:
     """Variance of batch means, times their length: the largest over batches of growing length.
 
     Where it still grows at the end, by a factor r on average, it is extrapolated from the last
-    length but one (`beyond_lugsail`).
+    length but one (`beyond_lugsail`). The second answer is the variance of the longest batches at
+    which it was clearly larger than at all shorter ones.
     """
     found: list[FloatArray] = []
+    counts_of: list[int] = []
     for sums, counts in _lengthening(centred.reshape(len(rows), -1), rows, borders):
         variances = (1.0 / counts) @ sums**2 / max(1, counts.size - 1)
         found.append(variances.reshape(centred.shape[1:]))
+        counts_of.append(counts.size)
+    clear = _clearly_largest(found, counts_of)
     largest = reduce(np.maximum, found)
     if len(found) == 1:
-        return largest
+        return largest, clear
     *_, before, last = found
     varying = before > 0.0
     growths = np.divide(last, before, out=np.zeros_like(last), where=varying)
     count = np.count_nonzero(varying, axis=-1, keepdims=True)
     growth = np.where(count > 0, growths.sum(axis=-1, keepdims=True) / np.maximum(count, 1), 1.0)
     further = np.where(growth > 1.0, beyond_lugsail(np.minimum(growth, 2.0)) / growth, 1.0)
-    return largest * np.maximum(1.0, further)
+    return largest * np.maximum(1.0, further), clear
+
+
+def _clearly_largest(found: list[FloatArray], counts: list[int]) -> FloatArray:
+    """The variance of the shortest batches, or of longer ones where it is clearly larger.
+
+    Of m batch means the variance has a relative standard error of about sqrt(2/m). A column alone
+    has to exceed it by far. The mean growth of all columns of a family is known better.
+    """
+    first = clear = found[0]
+    growth = np.ones((*first.shape[:-1], 1))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for own, count in zip(found[1:], counts[1:], strict=True):
+            error = math.sqrt(2.0 / count)
+            clear = np.where(own > (1.0 + CLEARLY_LARGER * error) * clear, own, clear)
+            ratios = np.where(first > 0.0, own / first, 1.0)
+            mean = ratios.mean(axis=-1, keepdims=True)
+            grown = mean > 1.0 + LARGER_TOGETHER * error / math.sqrt(first.shape[-1])
+            growth = np.where(grown, np.maximum(growth, mean), growth)
+    return np.maximum(clear, growth * first)
 
 
 def _lengthening(

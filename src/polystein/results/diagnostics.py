@@ -124,8 +124,8 @@ class Ranked:
         return True
 
     def put(self, columns: Sequence[int], found: Sequence[FloatArray]) -> None:
-        """Keep the R-hat, bulk ESS and tail ESS of these coordinates."""
-        numbers = (part.tolist() for part in found)
+        """Keep R-hat, bulk ESS and tail ESS of these coordinates, the first of what is found."""
+        numbers = (part.tolist() for part in found[: len(_BY_RANKS)])
         self.known.update(zip(columns, zip(*numbers, strict=True), strict=True))
 
     def __getstate__(self) -> dict[str, Any]:

@@ -123,14 +123,15 @@ def test_kept_rows_come_chain_by_chain(most_rows: int, monkeypatch: pytest.Monke
     source = complete(MinimalSource([(1.0 * one, -1.0 - one) for one in rows], time_ordered=True))
     thinned = ThinnedRows(source.layout)
     run_pass(source, every_row(source), thinned, most=9)
-    draws, scores = thinned.chains("draws"), thinned.chains("scores")
-    assert len(draws) == len(scores) == len(lengths)
-    for number, (own, other, length) in enumerate(zip(draws, scores, lengths, strict=True)):
-        assert own.shape == other.shape
-        assert set(own[:, 0].tolist()) <= {float(number)}
-        assert np.all(np.diff(own[:, 1]) > 0.0)
-        assert np.array_equal(other, -1.0 - own)
+    draws, scores = thinned.draws_and_scores
+    chains, places = thinned.places
+    assert np.array_equal(draws, np.stack([chains, places], axis=1))
+    assert np.array_equal(scores, -1.0 - draws)
+    for number, length in enumerate(lengths):
+        own = places[chains == number]
+        assert np.all(np.diff(own) > 0)
         assert abs(len(own) - min(200, most_rows) * length / 200.0) <= 1.0
+    assert np.all(np.diff(chains) >= 0)
 
 
 def test_a_column_of_mostly_one_value_has_a_spread() -> None:

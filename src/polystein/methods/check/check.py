@@ -22,10 +22,11 @@ from polystein.data.split import TRAINING, BlockSplit, ChainSplit, RandomSplit, 
 from polystein.errors import LowESSWarning, ScoreWarning
 from polystein.explain.hints import Circumstances
 from polystein.explain.tolerance import checked_tolerance, with_effects
+from polystein.inference.convergence import RankedConvergence
 from polystein.inference.pvalues import upper_normal
 from polystein.methods.check.agreement import AgreementSums, agreement_abstention, agreement_arm
 from polystein.methods.check.batches import chains_are_batches, cut
-from polystein.methods.check.chain_convergence import chain_convergence
+from polystein.methods.check.chain_convergence import SpacedRows, chain_convergence, slow_scales
 from polystein.methods.check.flips import flip_signs
 from polystein.methods.check.look import ThinnedRows
 from polystein.methods.check.net import net_arm
@@ -39,6 +40,7 @@ from polystein.methods.check.statistics import (
     SHARES_OF_CHAINS,
     SHARES_OF_ROWS,
     TAILS,
+    TRAINED,
 )
 from polystein.methods.check.sums import MOST_PAIRED_DIMENSIONS, BatchSums
 from polystein.methods.check.trained import INDEPENDENT, Trained, trained_arm, training_memory
@@ -160,15 +162,18 @@ def check(
     refuse_absurd_chains(source)
     notes, split = Notes(source.facts.warnings), _split(source, iid)
     screened, thinned = ScreenedRows(source.layout), ThinnedRows(source.layout)
+    # Ranks know no importance weights.
+    spaced = None if iid or source.weighted else SpacedRows(source.layout)
+    beside: list[Accumulator] = [screened, thinned, *([] if spaced is None else [spaced])]
     # Rows are read for a first look, for sums, and either to train or to test.
     with one_blas_thread(), working(source, n_jobs, progress, reads=3.0):
-        beside: list[Accumulator] = [screened, thinned]
         (rows,) = split_rows(source, split, rng, notes, standardise=True, beside=beside)
         if not iid:
             notes.add(interleaved_warning(source.layout, screened))
         notes.add(*score_warnings(source, screened))
-        del beside, screened  # rows are kept there
-        found = _judged(rows, thinned)
+        ranked = None if spaced is None else spaced.ranked()
+        del beside, screened, spaced  # rows are kept there
+        found = _judged(rows, thinned, ranked)
     notes.emit()
     known = _circumstances(found.arms, notes)
     return with_effects(_result(rows, found, iid=iid), source, bound, known)
@@ -191,7 +196,11 @@ class _Found(NamedTuple):
     diagnostics: Diagnostics | None
 
 
-def _judged(rows: DividedRows, thinned: ThinnedRows) -> _Found:
+def _judged(
+    rows: DividedRows,
+    thinned: ThinnedRows,
+    ranked: tuple[RankedConvergence, RankedConvergence] | None,
+) -> _Found:
     """Sum what all arms need of the rows in one pass, then judge by one arm after the other."""
     source, names = rows.source, coordinate_names(rows.source)
     chains = source.layout.time_ordered
@@ -208,16 +217,19 @@ def _judged(rows: DividedRows, thinned: ThinnedRows) -> _Found:
     sums.take(training, *([] if compared is None else [compared]))
     rows.notes.add(sums.deviations.warning())
 
-    # Coordinates that are too slow beside the others are left out.
+    # Coordinates that are too slow beside the others, or whose scale is too slow, are left out.
     left_out, convergence = np.zeros(len(names), dtype=np.bool_), None
+    scales = left_out if ranked is None else slow_scales(ranked)
     if chains:
         convergence = chain_convergence(sums)
-        left_out = convergence.too_slow()
+        left_out = convergence.too_slow() | scales
         rows.notes.add(_slow_warning(names, left_out))
 
     # The arms. A level that an arm has reached already needs no more flips of the others.
     remembered = training_memory(rows, sums) if chains else INDEPENDENT
     trained = trained_arm(rows, training, remembered)
+    if scales.any() and isinstance(trained.arm, Arm):
+        trained = trained._replace(arm=Abstention(TRAINED, _SLOW_SCALE))
     found: list[Arm | Abstention] = [trained.arm]
     if compared is not None:
         found.append(agreement_arm(compared, names))
@@ -240,8 +252,7 @@ def _judged(rows: DividedRows, thinned: ThinnedRows) -> _Found:
     # What leaves the question open if nothing was found.
     diagnostics = None
     if convergence is not None:
-        ranked = None if compared is None else thinned
-        diagnostics = diagnosed(source, convergence.draws, convergence.scores, ranked)
+        diagnostics = diagnosed(source, convergence, ranked)
     missing = [one for one in abstained if one.name not in (AGREEMENT, *GIVEN_UP)]
     total = math.inf if chains else float(source.layout.total)
     independent = rows.estimates.get("weights_ess", total)
@@ -249,6 +260,10 @@ def _judged(rows: DividedRows, thinned: ThinnedRows) -> _Found:
     return _Found(arms, abstained, trained, reasons, diagnostics)
 
 
+_SLOW_SCALE = (
+    "the scale of some coordinates moves so slowly that test rows may depend on training rows. Run "
+    "the sampler longer"
+)
 _MANY_PAIRS = (
     f"there are more than {MOST_PAIRED_DIMENSIONS} coordinates. Spreads along directions of many "
     "coordinates are left out, too. The trained witnesses look at pairs nevertheless"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,13 +90,6 @@ class ThinnedRows:
         self.weights[other._held] = other.weights[other._held]
         self._held |= other._held
         return self
-
-    def chains(self, what: Literal["draws", "scores"]) -> list[FloatArray]:
-        """The kept rows of draws or of scores, chain by chain."""
-        dimension = self._layout.dimension
-        part = slice(dimension) if what == "draws" else slice(dimension, None)
-        borders = np.searchsorted(self._places, self._offsets[1:-1])
-        return np.split(self._values[:, part], borders)
 
     @property
     def draws_and_scores(self) -> tuple[FloatArray, FloatArray]:

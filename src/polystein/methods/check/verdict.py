@@ -10,23 +10,17 @@ import numpy as np
 from polystein._lib.notes import first_of
 from polystein._lib.numerics import TINY
 from polystein.data.source import Source
-from polystein.inference.convergence import (
-    MeansConvergence,
-    RankedConvergence,
-    ranked_convergence,
-)
-from polystein.methods.check.look import ThinnedRows
-from polystein.methods.check.statistics import FEWEST_BATCHES
+from polystein.inference.convergence import MeansConvergence, RankedConvergence
+from polystein.methods.check.chain_convergence import ChainConvergence
+from polystein.methods.check.statistics import FEWEST_BATCHES, FLIPS
 from polystein.methods.check.sums import BatchSums
 from polystein.results.diagnostics import (
     Convergence,
     Diagnostics,
-    RowsOf,
     SamplerDiagnostics,
     sampler_diagnostics,
 )
 from polystein.results.evidence import Abstention
-from polystein.types import FloatArray
 
 #: Chains with a larger R-hat have not converged, and draws worth fewer are too few, to conclude
 #: from a large p-value that nothing was found.
@@ -36,83 +30,47 @@ LARGEST_DIVERGENT_SHARE = 0.001
 #: If one batch of rows holds more than this share of the squared scores of a coordinate, it hides
 #: what the others show: one absurd score among thousands does.
 MOST_OF_ONE_BATCH = 0.9
-#: A first ranking takes at least this many rows, evenly spaced, and this many of each chain ...
-FEWEST_ROWS, FEWEST_ROWS_OF_CHAIN = 1_000, 50
-#: ... and coordinates beyond these bounds are then ranked whole.
-_SUSPECT_RHAT, _SUSPECT_ESS = 1.03, 2.0 * LEAST_ESS
+#: An R-hat of spaced rows beyond this counts. Below it that of means of all rows is known better.
+SUSPECT_RHAT = 1.03
+#: Where R-hat is at most this and the ESS at least that of all coordinates, single statistics that
+#: cannot judge leave nothing open: the others do. The bounds that are recommended, 1.01 and 400,
+#: are those of all rows, and spaced rows are less certain.
+HEALTHY_RHAT, HEALTHY_ESS = 1.02, 200.0
 
 
 def diagnosed(
     source: Source,
-    of_draws: MeansConvergence,
-    of_scores: MeansConvergence,
-    thinned: ThinnedRows | None = None,
+    means: ChainConvergence,
+    ranked: tuple[RankedConvergence, RankedConvergence] | None,
 ) -> Diagnostics:
-    """The diagnostics of chains, known well enough for a verdict.
+    """The diagnostics of chains, by numbers that are the same wherever the rows are.
 
-    If rows are in memory, every coordinate is ranked on evenly spaced rows. Those near the
-    bounds are then ranked on all rows. Of other sources the ``thinned`` rows are ranked, and the
-    worse of ranks and means decides. Ranks know no importance weights.
+    Ranks of spaced rows decide, where there are any: they know no importance weights.
     """
-    if thinned is not None and not RowsOf(source, "draws").in_memory:
-        of_draws = _worse(of_draws, thinned.chains("draws"))
-        of_scores = _worse(of_scores, thinned.chains("scores"))
-    draws = Convergence.of(source, "draws", of_draws)
-    scores = Convergence.of(source, "scores", of_scores)
-    if source.weighted:
-        return Diagnostics(draws, scores, sampler_diagnostics(source.facts))
-    rank_suspects(draws, scores)
-    return Diagnostics(draws, scores, sampler_diagnostics(source.facts))
+    of_draws, of_scores = means
+    if ranked is not None:
+        of_draws, of_scores = (_settled(*pair) for pair in zip(means, ranked, strict=True))
+    return Diagnostics(
+        Convergence.of(source, "draws", of_draws),
+        Convergence.of(source, "scores", of_scores),
+        sampler_diagnostics(source.facts),
+    )
 
 
-def _worse(means: MeansConvergence, chains: list[FloatArray]) -> MeansConvergence:
-    """The larger R-hat, and the ESS of ranks where it is too small.
+def _settled(means: MeansConvergence, ranked: RankedConvergence) -> MeansConvergence:
+    """R-hat by ranks where it is suspect, and the ESS by ranks where that is too small.
 
-    Ranks of a part of the rows have a smaller ESS than those of all. A few rows of every chain
-    say nothing.
+    Otherwise those of means of all rows count, which are known better: R-hat of some rows is
+    larger by chance, and their ESS is at most their number. The ESS of distances from the median
+    counts, too. Chains of fewer than four rows have no ranks.
     """
-    if min(len(chain) for chain in chains) < FEWEST_ROWS_OF_CHAIN:
-        return means
-    ranked = ranked_convergence(chains)
-    ess = np.fmin(ranked.ess_bulk, ranked.ess_tail)
-    few = np.where(ess < LEAST_ESS, ess, np.inf)
-    return MeansConvergence(np.fmax(means.rhat, ranked.rhat), np.fmin(means.ess, few))
-
-
-def rank_suspects(*convergences: Convergence) -> None:
-    """Rank those coordinates on all rows whose R-hat is the largest, or whose ESS the smallest.
-
-    The convergences are of one source, whose draws and scores are ranked together.
-    """
-    found = [one for one in convergences if one.ranked.rows and one.ranked.rows.in_memory]
-    kept = [one.ranked.rows for one in found if one.ranked.rows]
-    if not kept:
-        return
-    every, step = range(len(found[0].names)), _step(kept[0])
-    chains = np.concatenate([rows.chains(every, step) for rows in kept], axis=2)
-    ranked = ranked_convergence(chains)
-    for place, one in enumerate(found):
-        own = slice(place * len(every), (place + 1) * len(every))
-        numbers = RankedConvergence(*(part[own] for part in ranked))
-        if step == 1:
-            one.ranked.put(every, numbers)
-        else:
-            one.ranked.learn(_suspects(one, numbers))
-
-
-def _suspects(convergence: Convergence, ranked: RankedConvergence) -> list[int]:
-    """The coordinates near the bounds, by means or by ranks of some rows; NaN is not."""
-    means = np.array([convergence.rhat_of_means, convergence.ess_of_means])
-    apart = (ranked.rhat > _SUSPECT_RHAT) | (means[0] > _SUSPECT_RHAT)
-    few = (ranked.ess_bulk < _SUSPECT_ESS) | (ranked.ess_tail < _SUSPECT_ESS)
-    found: list[int] = np.flatnonzero(apart | few | (means[1] < _SUSPECT_ESS)).tolist()
-    return found
-
-
-def _step(rows: RowsOf) -> int:
-    """Every how many rows are ranked first."""
-    layout = rows.source.layout
-    return max(1, min(layout.total // FEWEST_ROWS, min(layout.lengths) // FEWEST_ROWS_OF_CHAIN))
+    suspect = ~(np.maximum(means.rhat, ranked.rhat) <= SUSPECT_RHAT)
+    by_ranks = np.fmin(np.fmin(ranked.ess_bulk, ranked.ess_tail), ranked.ess_folded)
+    ess = np.where(by_ranks < LEAST_ESS, by_ranks, np.fmax(means.ess, by_ranks))
+    unknown = np.isnan(ranked.ess_bulk)
+    return MeansConvergence(
+        np.where(suspect & ~unknown, ranked.rhat, means.rhat), np.where(unknown, means.ess, ess)
+    )
 
 
 def dominant_rows(sums: BatchSums, names: Sequence[str]) -> tuple[str, ...]:
@@ -166,7 +124,12 @@ def doubts(
     >>> doubts(None, [Abstention("sign flips", "there are fewer than eight batches of rows")])
     ('The sign flips did not judge: there are fewer than eight batches of rows.',)
     """
-    reasons = [f"The {arm.name} did not judge: {_sentence(arm.reason)}" for arm in abstained]
+    healthy = diagnostics is not None and _healthy(diagnostics)
+    reasons = [
+        f"The {arm.name} did not judge: {_sentence(arm.reason)}"
+        for arm in abstained
+        if not (healthy and arm.name.startswith(f"{FLIPS} of "))
+    ]
     if independent_rows < LEAST_ESS:
         reasons.append(
             f"{independent_rows:.0f} independent draws are fewer than {LEAST_ESS:.0f}: large "
@@ -177,6 +140,12 @@ def doubts(
         reasons = [*_of_rhat(both), *_of_ess(both), *_of_constants(both), *reasons]
         reasons += _of_sampler(diagnostics.sampler)
     return tuple(reasons)
+
+
+def _healthy(diagnostics: Diagnostics) -> bool:
+    """Whether the chains have clearly converged."""
+    worst = diagnostics.draws.worst_known(), diagnostics.scores.worst_known()
+    return all(one.rhat <= HEALTHY_RHAT and one.ess >= HEALTHY_ESS for one in worst)
 
 
 Both = tuple[tuple[str, Convergence], ...]
