@@ -11,15 +11,31 @@ from pathlib import Path
 from studies._command import ended, parts_of, run_parts
 from studies.check import (
     beyond,
+    blind_spots,
     correlated,
     correlated_size,
+    head_to_head,
+    memory_and_store,
     paper,
     posteriors,
     rows_needed,
+    seeds,
     size,
 )
 
-PARTS = parts_of(paper, beyond, size, correlated, correlated_size, posteriors, rows_needed)
+PARTS = parts_of(
+    paper,
+    beyond,
+    size,
+    correlated,
+    correlated_size,
+    posteriors,
+    rows_needed,
+    blind_spots,
+    head_to_head,
+    memory_and_store,
+    seeds,
+)
 PAGE = Path(__file__).parents[2] / "docs" / "check.md"
 
 if __name__ == "__main__":
