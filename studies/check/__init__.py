@@ -14,6 +14,8 @@ Eleven studies at the level 0.05, each with its table beside the code:
 - ``head_to_head``: targets that are not Gaussian, beside KSDAgg and KSD;
 - ``memory_and_store``: the same rows in memory and in a file;
 - ``seeds``: border cases with several seeds.
+
+``choose`` is no study: it chooses how the statistics share the level, on draws of no table.
 """
 
 #: Choices about `check` were made on other draws, but for one: when the first 1,840 null sets of
