@@ -88,5 +88,5 @@ def lines() -> Iterator[Line]:
         glmm,
         HEALTHY,
         needs_jax=True,
-        cost=1500.0,
+        cost=3000.0,
     )

@@ -11,7 +11,7 @@ from studies.chains_beyond.lines import Drawn
 from studies.chains_beyond.nuts import CHAINS, WARM_UP, as_it_comes
 from tests.statistical.samplers import Generator
 
-GROUPS, OBSERVATIONS = 10, 8
+GROUPS, OBSERVATIONS = 10, 20
 DIMENSION = GROUPS + 3
 
 
@@ -19,7 +19,7 @@ def data() -> tuple[np.ndarray, np.ndarray]:
     """A covariate and a count for each observation of each group, made once."""
     rng = np.random.default_rng(20_291)
     covariate = rng.standard_normal((GROUPS, OBSERVATIONS))
-    intercepts = 1.0 + 0.6 * rng.standard_normal((GROUPS, 1))
+    intercepts = 1.5 + 0.6 * rng.standard_normal((GROUPS, 1))
     return covariate, rng.poisson(np.exp(intercepts + 0.4 * covariate))
 
 
