@@ -3,7 +3,9 @@
 `training` has the p-value p_k of every statistic on many sets of draws. With shares a_k of the
 level, a set counts as rejected if p_k <= 0.05 a_k for any k (Bonferroni: `check` itself calibrates
 the sign flips together and rejects a little more often). The loss of a fault is the power of its
-best single statistic with the whole level, minus the power with the shares. The objective is
+best single statistic with the whole level, minus the power with the shares. Which statistic is best
+is found on one half of the sets, and its power is that on the other half: the largest of many rates
+is too large by chance. The objective is
 
     largest loss of all faults + mean loss,
 
@@ -30,6 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from polystein._lib.numerics import TINY
 from polystein.experiments.engine.store import write_text
 from polystein.methods.check.statistics import FLIPS, MANY_COORDINATES, SQUARE, TRACE
 from polystein.types import FloatArray
@@ -104,7 +107,7 @@ def _evidence(found: Sequence[Found], names: Sequence[tuple[str, str]]) -> Evide
     return Evidence(
         tuple(part for _, part in names),
         tuple(arm for arm, _ in names),
-        np.where(judges, pvalues, 1.0),
+        np.where(judges, np.maximum(pvalues, TINY), 1.0),
         kind_of.ravel(),
         kinds[:, 0],
         kinds[:, 1],
@@ -150,8 +153,8 @@ def ratios(evidence: Evidence, tables: FloatArray) -> FloatArray:
 
 def softened(ratio: FloatArray) -> FloatArray:
     """How far a set counts as rejected: by half if the ratio is 1."""
-    with np.errstate(divide="ignore"):
-        return expit(-np.log(ratio) / SOFTNESS)
+    result: FloatArray = expit(-np.log(ratio) / SOFTNESS)
+    return result
 
 
 def rates(evidence: Evidence, rejected: NDArray[np.generic]) -> FloatArray:
@@ -173,13 +176,24 @@ def single_powers(evidence: Evidence) -> FloatArray:
 
 
 def soft_losses(evidence: Evidence, tables: FloatArray, best: FloatArray) -> FloatArray:
-    """What the descent sees of the losses; `best` is of `best_soft`."""
+    """What the descent sees of the losses; `best` is softened, too."""
     return best - rates(evidence, softened(ratios(evidence, tables)))
 
 
-def best_soft(evidence: Evidence) -> FloatArray:
-    """The power of the best single statistic of each fault, softened."""
-    return rates(evidence, softened(evidence.pvalues / LEVEL)).max(axis=1)
+def best_powers(evidence: Evidence, counted: NDArray[np.generic]) -> FloatArray:
+    """The power of the best single statistic of each fault, with the whole level.
+
+    ``counted`` says how far a statistic alone rejects a set, (set, statistic). Sets take turns: the
+    statistic that is best on the one half of a fault's sets is judged on the other.
+    """
+    turn = np.arange(len(counted)) % 2
+    halves = [
+        rates(evidence._replace(fault_of=evidence.fault_of[own]), counted[own])
+        for own in (turn == 0, turn == 1)
+    ]
+    places = np.arange(len(evidence.faults))
+    first, second = (other[places, half.argmax(axis=1)] for half, other in (halves, halves[::-1]))
+    return (first + second) / 2.0
 
 
 def objective(losses: FloatArray) -> float:
@@ -208,7 +222,8 @@ def moves(evidence: Evidence, kept: NDArray[np.bool_]) -> Iterator[tuple[list[in
 
 def chosen_tables(evidence: Evidence, kept: NDArray[np.bool_]) -> FloatArray:
     """Descend the objective from equal shares; the first move that helps is made at once."""
-    units, best = even_units(kept), best_soft(evidence)
+    units = even_units(kept)
+    best = best_powers(evidence, softened(evidence.pvalues / LEVEL))
     value = objective(soft_losses(evidence, units / UNITS, best))
     for step in STEPS:
         helped = True
@@ -279,7 +294,8 @@ def choose(evidence: Evidence) -> Choice:
 def report(faults: Evidence, right: Evidence | None, choice: Choice, sets: int) -> list[str]:
     """What was chosen, what is lost on each fault, what each statistic buys, and the sizes."""
     alone = single_powers(faults)
-    best, power = alone.max(axis=1), powers(faults, choice.tables)
+    best = best_powers(faults, faults.pvalues <= LEVEL)
+    power = powers(faults, choice.tables)
     losses = best - power
     now = rates(faults, faults.whole <= LEVEL)
     lines = [f"{sets} sets of each of {len(faults.faults)} faults", ""]

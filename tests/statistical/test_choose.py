@@ -30,12 +30,9 @@ def found(label: str, flips: dict[str, float], trained: float | None = 1.0, **ot
 
 def two_faults(**other: Any) -> Any:
     """The first fault needs 0.3 of the level for `a`, the second 0.5 for `b`; `c` sees nothing."""
-    return study("choose").evidence_of(
-        [
-            found("first", {"a": 0.3 * 0.05, "b": 0.9, "c": 0.8}, **other),
-            found("second", {"a": 0.7, "b": 0.5 * 0.05, "c": 0.9}, **other),
-        ]
-    )
+    first = found("first", {"a": 0.3 * 0.05, "b": 0.9, "c": 0.8}, **other)
+    second = found("second", {"a": 0.7, "b": 0.5 * 0.05, "c": 0.9}, **other)
+    return study("choose").evidence_of([first, first, second, second])
 
 
 def literal_power(evidence: Any, tables: Array) -> list[float]:
@@ -64,6 +61,18 @@ def test_the_power_is_that_of_any_statistic_on_its_share() -> None:
     assert powers.max() < 1.0
 
 
+def test_the_best_statistic_is_judged_on_sets_that_did_not_choose_it() -> None:
+    """Of 40 that see nothing the best seems to see more; one that sees half of the sets does."""
+    choose, rng = study("choose"), np.random.default_rng(1)
+    counted = rng.random((400, 40)) < 0.05
+    sets = [found("nothing", {"a": 0.5})] * 200 + [found("something", {"a": 0.5})] * 200
+    counted[200:, 7] = rng.random(200) < 0.5
+    best = choose.best_powers(choose.evidence_of(sets), counted)
+    assert counted[:200].mean(axis=0).max() > 0.08
+    assert abs(best[0] - 0.05) < 3.0 * (0.05 * 0.95 / 200) ** 0.5
+    assert best[1] == pytest.approx(counted[200:, 7].mean())
+
+
 def test_shares_of_what_does_not_judge_go_to_the_others() -> None:
     choose = study("choose")
     flips = {"Hotelling: sum": 0.1, "score: sum": 0.2, "trace: sum": 0.3, "x: max": 0.4}
@@ -88,7 +97,7 @@ def test_shares_of_what_does_not_judge_go_to_the_others() -> None:
 
 def test_the_descent_finds_shares_that_lose_nothing() -> None:
     choose, evidence = study("choose"), two_faults()
-    best = choose.single_powers(evidence).max(axis=1)
+    best = choose.best_powers(evidence, evidence.pvalues <= 0.05)
     np.testing.assert_array_equal(best, 1.0)
     kept = np.ones(4, dtype=bool)
     assert choose.objective(best - choose.powers(evidence, choose.even_units(kept) / 200)) > 0.0
@@ -107,7 +116,7 @@ def test_other_arms_than_the_flips_have_one_share_in_both_tables() -> None:
         found("correlated", {"a": 0.9, "b": 0.02}, 0.9, weight=1.0),
         found("trained", {"a": 0.9, "b": 0.9}, 0.015),
     ]
-    evidence = choose.evidence_of(sets)
+    evidence = choose.evidence_of([one for one in sets for _ in range(2)])
     tables = choose.chosen_tables(evidence, np.ones(3, dtype=bool))
     np.testing.assert_array_equal(choose.powers(evidence, tables), 1.0)
     assert tables[0, 2] == pytest.approx(tables[1, 2])
@@ -126,7 +135,7 @@ def test_what_does_not_pay_is_dropped_and_what_pays_stays() -> None:
 
 def test_two_that_see_the_same_do_not_both_go() -> None:
     choose = study("choose")
-    evidence = choose.evidence_of([found("fault", {"a": 1e-6, "b": 1e-6}, None)])
+    evidence = choose.evidence_of([found("fault", {"a": 1e-6, "b": 1e-6}, None)] * 2)
     choice = choose.choose(evidence)
     assert [one.power for one in choice.bought] == [0.0, 0.0]
     assert len(choice.dropped) == 1
