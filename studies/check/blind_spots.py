@@ -114,7 +114,7 @@ def fine_spots() -> Iterator[Spot]:
     saw = partial(spots.sawtooth, size=0.15, frequency=5.0)
     yield variant("x₀ + a sawtooth of 0.15, frequency 5", saw)
     yield variant("t(5), density × (1 + 0.9 cos(5 x₀))", partial(spots.cosine_of_t, frequency=5.0))
-    yield variant("all rounded to 0.5", partial(spots.rounded, step=0.5, coordinates=None))
+    yield variant("four of eight rounded to 0.5", partial(spots.rounded, step=0.5, coordinates=4))
     jitter = partial(spots.jittered, step=0.5, noise=0.1)
     yield variant("one coordinate rounded to 0.5, then noise 0.1", jitter)
 
