@@ -101,6 +101,9 @@ def faults() -> Iterator[tuple[str, TrainingSet]]:
             drawn = partial(alternative, draw, d, strength)
             cost = milliseconds(beyond.ROWS, d, found=True)
             yield f"beyond: {label}, d={d}", TrainingSet(of_generator(drawn), cost=cost)
+            # Without faults of chains, whatever compares chains would cost nothing.
+            chains = of_generator(partial(as_chains, drawn))
+            yield f"beyond, as chains: {label}, d={d}", TrainingSet(chains, iid=False, cost=cost)
     for fault in correlated.FAULTS.values():
         yield (
             f"correlated: {fault.label}",
@@ -139,6 +142,13 @@ def alternative(
 ) -> Pair:
     """One of the alternatives beyond the paper."""
     return draw(rng, beyond.ROWS, dimension, strength)
+
+
+def as_chains(draw: Callable[[np.random.Generator], Pair], rng: np.random.Generator) -> Pair:
+    """The same rows as four chains."""
+    draws, scores = draw(rng)
+    shape = (4, len(draws) // 4, draws.shape[1])
+    return draws.reshape(shape), scores.reshape(shape)
 
 
 def seen(fault: correlated.Fault, rng: np.random.Generator) -> Pair:

@@ -169,6 +169,7 @@ def test_every_fault_of_the_studies_is_there() -> None:
     counts = {
         "paper": len(study("paper").STUDY.cells),
         "beyond": 21,
+        "beyond, as chains": 21,
         "correlated": len(study("correlated").FAULTS),
         "posteriors": 12,
         "rows_needed": len(study("rows_needed").FAULTS),
