@@ -15,7 +15,8 @@ from polystein.data.passes import every_row, run_pass
 from polystein.data.sample import Sample
 from polystein.data.sampler_statistics import known_statistics, smallest_bfmi
 from polystein.data.source import Facts, Source, coordinate_names
-from polystein.inference.convergence import MeansConvergence, ranked_convergence
+from polystein.inference.convergence import ranked_convergence
+from polystein.inference.convergence_of_means import MeansConvergence
 from polystein.stein.witness import ChainColumns
 from polystein.types import Array, FloatArray
 

@@ -8,7 +8,7 @@ import pytest
 
 import polystein as ps
 from polystein.data.coordinates import Frame
-from polystein.inference.convergence import MeansConvergence, convergence_of_means
+from polystein.inference.convergence_of_means import MeansConvergence, convergence_of_means
 from polystein.methods.check.batches import cut
 from polystein.methods.check.chain_convergence import (
     FEW_DRAWS,

@@ -9,10 +9,8 @@ import pytest
 import polystein as ps
 from polystein.data.passes import every_row, run_pass
 from polystein.data.sample import as_source
-from polystein.inference.convergence import (
-    MeansConvergence,
-    ranked_convergence,
-)
+from polystein.inference.convergence import ranked_convergence
+from polystein.inference.convergence_of_means import MeansConvergence
 from polystein.methods.check import verdict
 from polystein.methods.check.chain_convergence import ChainConvergence, SpacedRows, slow_scales
 from polystein.methods.check.verdict import diagnosed, doubts

@@ -11,12 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polystein.data.source import Block, Layout
-from polystein.inference.convergence import (
-    MeansConvergence,
-    RankedConvergence,
-    convergence_of_means,
-    ranked_convergence,
-)
+from polystein.inference.convergence import RankedConvergence, ranked_convergence
+from polystein.inference.convergence_of_means import MeansConvergence, convergence_of_means
 from polystein.methods.check.sums import BatchSums
 from polystein.types import FloatArray
 

@@ -10,7 +10,8 @@ import numpy as np
 from polystein._lib.notes import first_of
 from polystein._lib.numerics import TINY
 from polystein.data.source import Source
-from polystein.inference.convergence import MeansConvergence, RankedConvergence
+from polystein.inference.convergence import RankedConvergence
+from polystein.inference.convergence_of_means import MeansConvergence
 from polystein.methods.check.chain_convergence import ChainConvergence
 from polystein.methods.check.statistics import FEWEST_BATCHES, FLIPS
 from polystein.methods.check.sums import BatchSums
