@@ -12,7 +12,7 @@ from polystein.data.sample import as_source
 from polystein.inference.convergence import ranked_convergence
 from polystein.inference.convergence_of_means import MeansConvergence
 from polystein.methods.check import verdict
-from polystein.methods.check.chain_convergence import ChainConvergence, SpacedRows, slow_scales
+from polystein.methods.check.chain_convergence import ChainConvergence, SpacedRows
 from polystein.methods.check.verdict import diagnosed, doubts
 from polystein.results.diagnostics import Convergence, Diagnostics, SamplerDiagnostics
 from polystein.results.evidence import Abstention
@@ -120,7 +120,8 @@ def found(values: Array, of_draws: MeansConvergence | None = None) -> Diagnostic
 @pytest.mark.parametrize("most", [7, None])
 def test_spaced_rows_are_every_kth_row(length: int, step: int, most: int | None) -> None:
     values = chains(length)
-    draws, scores = spaced(values, most=most).ranked()
+    draws, scores, rows = spaced(values, most=most).ranked()
+    assert rows == values[:, ::step, 0].size
     expected = ranked_convergence(values[:, ::step])
     np.testing.assert_allclose(draws, expected, rtol=1e-9)
     np.testing.assert_allclose(scores.ess_folded, expected.ess_folded, rtol=1e-9)
@@ -172,10 +173,18 @@ def test_a_scale_that_moves_slowly_is_a_doubt() -> None:
     values = scale * rng.standard_normal((4, 2000, 1))
     ranked = spaced(values).ranked()
     assert ranked[0].ess_folded[0] < 100.0 < ranked[0].ess_bulk[0]
-    assert slow_scales(ranked).tolist() == [True]
+    assert ranked.slow_scales().tolist() == [True]
     assert any("Too few effective draws" in reason for reason in doubts(found(values)))
     white = rng.standard_normal((4, 2000, 1))
-    assert slow_scales(spaced(white).ranked()).tolist() == [False]
+    assert spaced(white).ranked().slow_scales().tolist() == [False]
+
+
+@pytest.mark.parametrize("shape", [(2, 40, 2), (1, 80, 3)])
+def test_short_chains_have_no_slow_scale_and_are_judged(shape: tuple[int, ...]) -> None:
+    """Eighty rows are worth fewer than a hundred, however fast they move."""
+    values = np.random.default_rng(0).standard_normal(shape)
+    assert not spaced(values).ranked().slow_scales().any()
+    assert ps.check(values + 1.0, -values - 1.0).verdict == "rejected"
 
 
 def test_chains_of_fewer_than_four_rows_are_judged_by_their_means() -> None:

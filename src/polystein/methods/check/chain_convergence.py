@@ -25,6 +25,8 @@ LARGEST_RHAT = 1.2
 #: or fewer than the second if values themselves are worth twice as many: their scale moves
 #: so slowly that its memory cannot be told. Distances of an AR(1) chain are worth more than values.
 FEW_OF_SCALE, SOME_OF_SCALE, TIMES_SLOWER = 100.0, 400.0, 2.0
+#: Of a short chain no scale is slow that is worth this part of the rows.
+PART_OF_ROWS = 0.25
 #: At least this many rows are ranked, evenly spaced, and this many of each chain, if there are ...
 FEWEST_ROWS, FEWEST_ROWS_OF_CHAIN = 1_000, 50
 #: ... and at most this many numbers are kept of them, 32 MiB.
@@ -56,24 +58,34 @@ class SpacedRows:
         self._parts += other._parts
         return self
 
-    def ranked(self) -> tuple[RankedConvergence, RankedConvergence]:
+    def ranked(self) -> RankedRows:
         """The convergence of draws and of scores by ranks of these rows."""
         chains: list[list[FloatArray]] = [[] for _ in self._layout.lengths]
         for chain, _, draws, scores in sorted(self._parts, key=lambda part: part[:2]):
             chains[chain].append(np.concatenate([draws, scores], axis=1))
         found = ranked_convergence([np.concatenate(parts) for parts in chains])
-        halves = (slice(self._layout.dimension), slice(self._layout.dimension, None))
-        draws_and_scores = [RankedConvergence(*(part[own] for part in found)) for own in halves]
-        return draws_and_scores[0], draws_and_scores[1]
+        of_draws, of_scores = (
+            RankedConvergence(*(part[own] for part in found))
+            for own in (slice(self._layout.dimension), slice(self._layout.dimension, None))
+        )
+        return RankedRows(of_draws, of_scores, sum(len(part[2]) for part in self._parts))
 
 
-def slow_scales(ranked: tuple[RankedConvergence, RankedConvergence]) -> NDArray[np.bool_]:
-    """Which coordinates have a scale, of draws or of scores, that moves too slowly."""
-    slow = np.zeros(ranked[0].rhat.size, dtype=np.bool_)
-    for one in ranked:
-        slower = TIMES_SLOWER * one.ess_folded < one.ess_bulk
-        slow |= one.ess_folded < np.where(slower, SOME_OF_SCALE, FEW_OF_SCALE)
-    return slow
+class RankedRows(NamedTuple):
+    """The convergence of draws and of scores by ranks of spaced rows, and how many these are."""
+
+    draws: RankedConvergence
+    scores: RankedConvergence
+    rows: int
+
+    def slow_scales(self) -> NDArray[np.bool_]:
+        """Which coordinates have a scale, of draws or of scores, that moves too slowly."""
+        slow = np.zeros(self.draws.rhat.size, dtype=np.bool_)
+        few = min(FEW_OF_SCALE, PART_OF_ROWS * self.rows)
+        for one in (self.draws, self.scores):
+            slower = TIMES_SLOWER * one.ess_folded < one.ess_bulk
+            slow |= one.ess_folded < np.where(slower, SOME_OF_SCALE, few)
+        return slow
 
 
 class ChainConvergence(NamedTuple):

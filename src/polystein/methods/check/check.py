@@ -22,11 +22,10 @@ from polystein.data.split import TRAINING, BlockSplit, ChainSplit, RandomSplit, 
 from polystein.errors import LowESSWarning, ScoreWarning
 from polystein.explain.hints import Circumstances
 from polystein.explain.tolerance import checked_tolerance, with_effects
-from polystein.inference.convergence import RankedConvergence
 from polystein.inference.pvalues import upper_normal
 from polystein.methods.check.agreement import AgreementSums, agreement_abstention, agreement_arm
 from polystein.methods.check.batches import chains_are_batches, cut
-from polystein.methods.check.chain_convergence import SpacedRows, chain_convergence, slow_scales
+from polystein.methods.check.chain_convergence import RankedRows, SpacedRows, chain_convergence
 from polystein.methods.check.flips import flip_signs
 from polystein.methods.check.look import ThinnedRows
 from polystein.methods.check.net import net_arm
@@ -199,7 +198,7 @@ class _Found(NamedTuple):
 def _judged(
     rows: DividedRows,
     thinned: ThinnedRows,
-    ranked: tuple[RankedConvergence, RankedConvergence] | None,
+    ranked: RankedRows | None,
 ) -> _Found:
     """Sum what all arms need of the rows in one pass, then judge by one arm after the other."""
     source, names = rows.source, coordinate_names(rows.source)
@@ -219,7 +218,7 @@ def _judged(
 
     # Coordinates that are too slow beside the others, or whose scale is too slow, are left out.
     left_out, convergence = np.zeros(len(names), dtype=np.bool_), None
-    scales = left_out if ranked is None else slow_scales(ranked)
+    scales = left_out if ranked is None else ranked.slow_scales()
     if chains:
         convergence = chain_convergence(sums)
         left_out = convergence.too_slow() | scales

@@ -12,7 +12,7 @@ from polystein._lib.numerics import TINY
 from polystein.data.source import Source
 from polystein.inference.convergence import RankedConvergence
 from polystein.inference.convergence_of_means import MeansConvergence
-from polystein.methods.check.chain_convergence import ChainConvergence
+from polystein.methods.check.chain_convergence import ChainConvergence, RankedRows
 from polystein.methods.check.statistics import FEWEST_BATCHES, FLIPS
 from polystein.methods.check.sums import BatchSums
 from polystein.results.diagnostics import (
@@ -42,7 +42,7 @@ HEALTHY_RHAT, HEALTHY_ESS = 1.02, 200.0
 def diagnosed(
     source: Source,
     means: ChainConvergence,
-    ranked: tuple[RankedConvergence, RankedConvergence] | None,
+    ranked: RankedRows | None,
 ) -> Diagnostics:
     """The diagnostics of chains, by numbers that are the same wherever the rows are.
 
@@ -50,7 +50,8 @@ def diagnosed(
     """
     of_draws, of_scores = means
     if ranked is not None:
-        of_draws, of_scores = (_settled(*pair) for pair in zip(means, ranked, strict=True))
+        of_draws = _settled(of_draws, ranked.draws)
+        of_scores = _settled(of_scores, ranked.scores)
     return Diagnostics(
         Convergence.of(source, "draws", of_draws),
         Convergence.of(source, "scores", of_scores),
