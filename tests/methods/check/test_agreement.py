@@ -9,6 +9,7 @@ from scipy.signal import lfilter
 
 import polystein as ps
 from polystein.data.passes import every_row, run_pass
+from polystein.data.sample import as_source
 from polystein.data.source import Source, complete, in_time_order
 from polystein.inference.agreement import BATCHES, batch_bounds
 from polystein.methods.check import agreement, look
@@ -192,6 +193,20 @@ def test_a_frozen_chain_is_named() -> None:
     found = arm_of(draws)
     assert found.pvalue < 0.0025
     assert found.leading.words == "chain 1, which does not move: location"
+
+
+def test_a_frozen_chain_is_less_surprising_beside_long_stays() -> None:
+    draws = some_chains(4, 1000, 2)
+    draws[2] = draws[2, 0]
+    source = as_source(draws, -draws)
+    sums = AgreementSums(source.layout, bounds_of(source))
+    run_pass(source, every_row(source), sums)
+    pvalues = [
+        next(part.pvalue for part in found.parts if part.name == "frozen chains")
+        for stay in (1, 50, 400)
+        if isinstance(found := agreement_arm(sums, ["a", "b"], stay), Arm)
+    ]
+    assert pvalues == pytest.approx([8 * (1 / 19) ** 6, 0.1**3, 0.8**3])
 
 
 def test_chains_of_unequal_lengths_are_named_by_their_part() -> None:

@@ -13,7 +13,7 @@ from polystein.inference.convergence import ranked_convergence
 from polystein.inference.convergence_of_means import MeansConvergence
 from polystein.methods.check import verdict
 from polystein.methods.check.chain_convergence import ChainConvergence, SpacedRows
-from polystein.methods.check.verdict import diagnosed, doubts
+from polystein.methods.check.verdict import diagnosed, doubts, stays_with_heavy_tail
 from polystein.results.diagnostics import Convergence, Diagnostics, SamplerDiagnostics
 from polystein.results.evidence import Abstention
 from tests.conftest import Array
@@ -227,3 +227,34 @@ def test_divergences_come_from_the_facts() -> None:
 
 def test_the_bounds_are_those_that_the_documentation_names() -> None:
     assert (verdict.LARGEST_RHAT, verdict.LEAST_ESS) == (1.05, 100.0)
+
+
+@pytest.mark.parametrize("acceptance", [0.05, 0.3, 0.8])
+def test_geometric_stays_can_be_judged(acceptance: float) -> None:
+    # Of 40 sets of stays at most a few look heavy by chance.
+    rng = np.random.default_rng(1)
+    found = [stays_with_heavy_tail(rng.geometric(acceptance, 800)) for _ in range(40)]
+    assert sum(one is not None for one in found) <= 4
+
+
+def test_stays_with_a_heavy_tail_cannot() -> None:
+    rng = np.random.default_rng(2)
+    stays = np.ceil(rng.pareto(2.0, 2000)).astype(np.intp) + 1
+    reason = stays_with_heavy_tail(stays)
+    assert reason is not None
+    assert f"up to {stays.max()} rows" in reason
+    # Long stays of one length have no tail: batches that are longer hold many of them.
+    assert stays_with_heavy_tail(np.repeat([1, 51], [3000, 20])) is None
+    assert stays_with_heavy_tail(np.ones(0, dtype=np.intp)) is None
+
+
+def test_chains_that_get_stuck_are_not_judged() -> None:
+    rng = np.random.default_rng(3)
+    lengths = np.ceil(rng.pareto(1.5, (4, 2000))).astype(np.intp)
+    draws = np.stack(
+        [np.repeat(rng.standard_normal((2000, 2)), own, axis=0)[:1500] for own in lengths]
+    )
+    with pytest.warns(ps.LowESSWarning, match="left x"):
+        result = ps.check(draws + 1.0, lambda x: -x)
+    assert (result.verdict, result.pvalue, result.evidence.arms) == ("inconclusive", 1.0, ())
+    assert sum("the chains get stuck" in reason for reason in result.reasons) == 1

@@ -157,13 +157,23 @@ def agreement_abstention(source: Source) -> Abstention | None:
     return Abstention(AGREEMENT, reason)
 
 
-def agreement_arm(agreement: AgreementSums, coordinate_names: Sequence[str]) -> Arm | Abstention:
+def agreement_arm(
+    agreement: AgreementSums, coordinate_names: Sequence[str], longest_stay: int = 1
+) -> Arm | Abstention:
     """The arm: the smallest p-value of the kinds of differences, each on its share.
 
-    It abstains if every column is too slow, unless a chain is frozen.
+    It abstains if every column is too slow, unless a chain is frozen. A frozen chain is the less
+    surprising, the longer the ``longest_stay`` at one row is that ends.
     """
     sums = agreement.finalise()
     frozen, found = frozen_chains(sums), differences(sums)
+    # A tail that is not called heavy falls at least as the third power: stays of half a chain are
+    # this likely beside the longest one.
+    chance = (2.0 * longest_stay / min(agreement.layout.lengths)) ** 3
+    found = [
+        one._replace(pvalue=min(1.0, max(one.pvalue, chance))) if one.kind == FROZEN else one
+        for one in found
+    ]
     too_slow = {one.kind for one in found} == {FROZEN}
     if not found or (too_slow and not frozen):
         return Abstention(AGREEMENT, TOO_SLOW)

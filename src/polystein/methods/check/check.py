@@ -43,7 +43,12 @@ from polystein.methods.check.statistics import (
 )
 from polystein.methods.check.sums import MOST_PAIRED_DIMENSIONS, BatchSums
 from polystein.methods.check.trained import INDEPENDENT, Trained, trained_arm, training_memory
-from polystein.methods.check.verdict import diagnosed, dominant_rows, doubts
+from polystein.methods.check.verdict import (
+    diagnosed,
+    dominant_rows,
+    doubts,
+    stays_with_heavy_tail,
+)
 from polystein.methods.check.witnesses import TrainingSums
 from polystein.methods.split_sample import DividedRows, split_rows
 from polystein.results.diagnostics import Diagnostics
@@ -229,9 +234,11 @@ def _judged(
     trained = trained_arm(rows, training, remembered)
     if scales.any() and isinstance(trained.arm, Arm):
         trained = trained._replace(arm=Abstention(TRAINED, _SLOW_SCALE))
+    # Stays of half a chain are those of frozen chains.
+    stays = rows.stays[2 * rows.stays < min(source.layout.lengths)]
     found: list[Arm | Abstention] = [trained.arm]
     if compared is not None:
-        found.append(agreement_arm(compared, names))
+        found.append(agreement_arm(compared, names, int(stays.max(initial=1))))
     elif chains and silent is not None:
         found.append(silent)
     signs = rows.streams.resampling
@@ -246,6 +253,10 @@ def _judged(
         else:
             own = rows.streams.weights
             found.append(net_arm(thinned, sums, own, left_out=left_out, levels=levels))
+    # Whatever was found on chains that get stuck for long is no evidence.
+    stuck = stays_with_heavy_tail(stays)
+    if stuck is not None:
+        found = [Abstention(name, stuck) for name in shares]
     arms, abstained = combined(found, shares)
 
     # What leaves the question open if nothing was found.
@@ -253,6 +264,7 @@ def _judged(
     if convergence is not None:
         diagnostics = diagnosed(source, convergence, ranked)
     missing = [one for one in abstained if one.name not in (AGREEMENT, *GIVEN_UP)]
+    missing = missing[:1] if stuck is not None else missing  # all have one reason
     total = math.inf if chains else float(source.layout.total)
     independent = rows.estimates.get("weights_ess", total)
     reasons = (*doubts(diagnostics, missing, independent), *dominant_rows(sums, names))

@@ -6,12 +6,14 @@ import math
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from polystein._lib.notes import first_of
 from polystein._lib.numerics import TINY
 from polystein.data.source import Source
 from polystein.inference.convergence import RankedConvergence
 from polystein.inference.convergence_of_means import MeansConvergence
+from polystein.inference.pareto import pareto_index
 from polystein.methods.check.chain_convergence import ChainConvergence, RankedRows
 from polystein.methods.check.statistics import FEWEST_BATCHES, FLIPS
 from polystein.methods.check.sums import BatchSums
@@ -37,6 +39,11 @@ SUSPECT_RHAT = 1.03
 #: cannot judge leave nothing open: the others do. The bounds that are recommended, 1.01 and 400,
 #: are those of all rows, and spaced rows are less certain.
 HEALTHY_RHAT, HEALTHY_ESS = 1.02, 200.0
+#: The rows of a stay have a geometric law, of Pareto index 0, where a chain moves everywhere with
+#: about the same probability. Random walks and independence samplers that work have an index of up
+#: to 0.2, and those that get stuck in the tails have 0.35 to 0.6. An index counts if it exceeds
+#: this by its error. Stays of fewer rows than the second are no matter.
+LARGEST_INDEX_OF_STAYS, LONG_STAY = 0.1, 10
 
 
 def diagnosed(
@@ -72,6 +79,25 @@ def _settled(means: MeansConvergence, ranked: RankedConvergence) -> MeansConverg
     unknown = np.isnan(ranked.ess_bulk)
     return MeansConvergence(
         np.where(suspect & ~unknown, ranked.rhat, means.rhat), np.where(unknown, means.ess, ess)
+    )
+
+
+def stays_with_heavy_tail(stays: NDArray[np.intp]) -> str | None:
+    """Why chains cannot be judged that stay at one row for long, now and then.
+
+    The long-run variance is then that of a few stays, or infinite, and no batches of rows are
+    independent.
+    """
+    if stays.max(initial=1) < LONG_STAY:
+        return None
+    with np.errstate(divide="ignore", invalid="ignore"):  # stays of equal length have no tail
+        index, error = pareto_index(stays.astype(np.float64))
+    if not index - error > LARGEST_INDEX_OF_STAYS:
+        return None
+    return (
+        f"the chains get stuck: they stay at one row for up to {stays.max()} rows, and the lengths "
+        f"of stays have a heavy tail (Pareto index {index:.2f}), so that the autocorrelation "
+        "cannot be estimated. Use smaller steps or a wider proposal, or run the sampler much longer"
     )
 
 
