@@ -53,7 +53,7 @@ PUBLISHED |= {"corrections", "explain", "methods", "refinement", "rivals", "repo
 FIRST = "polystein._lib.interrupts"
 CORE_DEPENDENCIES = {"numpy", "scipy", "threadpoolctl"}
 CLI_ROOMS = {"report", "experiments", "cli"}
-CLI_DEPENDENCIES = {"typer", "rich", "matplotlib", "pyarrow"}
+CLI_DEPENDENCIES = {"typer", "rich", "matplotlib", "pyarrow", "jinja2"}
 RANK = {
     room.strip(): rank for rank, group in enumerate(ARROWS.split("|")) for room in group.split(",")
 }

@@ -118,7 +118,7 @@ def test_4_where_the_question_stays_open(
     assert done.code == 4
     assert done.out.startswith("Inconclusive at the level 0.05, p = 0.3")
     assert "R-hat is 2.47. Run longer." in done.out
-    assert "<strong>Inconclusive</strong>" in Path("page.html").read_text("utf-8")
+    assert '<h1 class="inconclusive">Inconclusive at' in Path("page.html").read_text("utf-8")
     done = run("check", *pair, "--json")
     values = json.loads(done.out)
     assert done.code == 4
@@ -173,7 +173,7 @@ def test_demo_refuses_what_it_cannot_do(run: Run, options: list[str]) -> None:
 
 
 def test_every_command_explains_itself(run: Run) -> None:
-    names = {"test", "check", "refine", "demo", "reproduce"}
+    names = {"test", "check", "refine", "report", "demo", "reproduce"}
     assert {command.name for command in commands.app.registered_commands} == names
     for name in sorted(names):
         done = run(name, "--help")

@@ -21,7 +21,13 @@ def checked_tolerance(tolerance: object, argument: str = "tolerance") -> float |
 def with_effects(
     result: GofResult, source: Source, tolerance: float | None, known: Circumstances
 ) -> GofResult:
-    """The result with effects that are computed when asked for, or now for a tolerance."""
+    """The result with the size of its chains, and effects computed when asked for.
+
+    With a tolerance effects are computed now.
+    """
+    layout = source.layout
+    if layout.time_ordered:
+        result = replace(result, n_chains=len(layout.lengths), n_draws=max(layout.lengths))
     if tolerance is None:
         result.compute_effects_by(partial(effects_of, source, known=known))
         return result

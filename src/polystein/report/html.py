@@ -1,17 +1,12 @@
-"""A result as HTML: a fragment for notebooks, a self-contained page for files."""
+"""A result as a fragment of HTML, for notebooks."""
 
 from __future__ import annotations
 
 import math
-import os
 import re
 from collections.abc import Callable, Sequence
 from html import escape
 
-from polystein._lib.arguments import boolean, path_of
-from polystein._lib.files import MARK, is_replaceable, write_whole
-from polystein._version import __version__
-from polystein.errors import InputError
 from polystein.report.effects import effect_facts
 from polystein.report.text import (
     facts_of_test,
@@ -43,14 +38,6 @@ STYLE = """<style>
 .polystein .not-rejected { border-color: #2f86c8; }
 .polystein .inconclusive { border-color: #b8860b; }
 </style>"""
-_PAGE_STYLE = """
-:root { color-scheme: light dark; }
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 48rem; margin: 2rem auto;
-       padding: 0 1rem; overflow-wrap: break-word; }
-div.polystein { overflow-x: auto; }
-h2 { font-size: 1.1rem; margin-top: 2rem; }
-footer { margin-top: 2rem; font-size: 0.85rem; opacity: 0.7; }
-"""
 
 
 def fragment(result: GofResult, alpha: float = DEFAULT_LEVEL) -> str:
@@ -63,11 +50,6 @@ def fragment(result: GofResult, alpha: float = DEFAULT_LEVEL) -> str:
     alpha : float
         Level at which the verdict is worded.
     """
-    return _body(result, alpha, "p")
-
-
-def _body(result: GofResult, alpha: float, heading: str) -> str:
-    """The verdict in an element of this kind, and everything else below it."""
     verdict, rest = headline(result, alpha)
     name = result.verdict_at(alpha).replace(" ", "-")
     reasons = result.reasons if name == "inconclusive" else ()
@@ -78,8 +60,7 @@ def _body(result: GofResult, alpha: float, heading: str) -> str:
         for part in (
             '<div class="polystein">',
             STYLE,
-            f'<{heading} class="verdict {name}"><strong>{verdict}</strong> {escape(rest)}'
-            f"</{heading}>",
+            f'<p class="verdict {name}"><strong>{verdict}</strong> {escape(rest)}</p>',
             f"<p>Do these draws come from the target? {escape(meaning(result, alpha))}</p>",
             _listed("Reasons", reasons),
             _listed("Warnings", result.warnings),
@@ -89,74 +70,6 @@ def _body(result: GofResult, alpha: float, heading: str) -> str:
         )
         if part
     )
-
-
-def write_page(
-    result: GofResult,
-    path: str | os.PathLike[str],
-    alpha: float = DEFAULT_LEVEL,
-    *,
-    overwrite: bool = False,
-) -> None:
-    """Write one page without scripts that loads nothing from anywhere.
-
-    Parameters
-    ----------
-    result : GofResult
-        What a test returned.
-    path : str or path-like
-        File to write. An earlier page is replaced.
-    alpha : float
-        Level at which the verdict is worded.
-    overwrite : bool
-        Whether to replace also a file that polystein did not write.
-    """
-    write_document(page(result, alpha), path, overwrite=overwrite)
-
-
-def write_document(text: str, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-    """Write a page; an earlier one is replaced, another file only with ``overwrite``."""
-    file = path_of(path, "path")
-    if not boolean(overwrite, "overwrite") and not is_replaceable(file):
-        raise InputError(
-            f"`path` must be a new file or an earlier page; got {path}, a file that polystein did "
-            "not write. Choose another name, or replace the file with `overwrite=True`"
-        )
-    write_whole(file, text.encode())
-
-
-def page(result: GofResult, alpha: float = DEFAULT_LEVEL) -> str:
-    """Return the page that `write_page` writes."""
-    options = [(key, str(value)) for key, value in result.settings.items()]
-    title = f"{headline(result, alpha)[0]}: polystein, {name_of_test(result)}"
-    return document(
-        title,
-        f"""{_body(result, alpha, "h1")}
-<h2>Settings</h2>
-<div class="polystein">
-{_pairs(options)}
-</div>""",
-    )
-
-
-def document(title: str, body: str) -> str:
-    """A page without scripts that loads nothing from anywhere."""
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy"
-      content="default-src 'none'; style-src 'unsafe-inline'">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{escape(title)}</title>
-<style>{_PAGE_STYLE}</style>
-</head>
-<body>
-{body}
-<footer>{MARK} {escape(__version__)}.</footer>
-</body>
-</html>
-"""
 
 
 def _listed(title: str, sentences: tuple[str, ...]) -> str:

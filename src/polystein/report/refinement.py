@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 from polystein._lib.notes import first_of
-from polystein.report.text import p_words
+from polystein.report.text import QUESTION, headline
 from polystein.results.refinement import Refinement
 from polystein.results.result import DEFAULT_LEVEL
 
 #: Sentences on effects that are shown; the others are in `effects`.
 MOST_SENTENCES = 8
-_VERDICTS = {
-    "rejected": "evidence against the draws",
-    "not rejected": "no evidence against the draws",
-    "inconclusive": "inconclusive",
-}
 
 
 def render_refinement(result: Refinement, alpha: float = DEFAULT_LEVEL) -> str:
     """One screen: verdict, what moved, tolerance, how it was found."""
     verdict = result.verdict_at(alpha)
-    lines = [f"Refinement: {_VERDICTS[verdict]} ({p_words(result.pvalue)})"]
+    lines = [" ".join(headline(result, alpha)), f"{QUESTION} refine, dimension {result.dimension}"]
     facts: list[tuple[str, str]] = []
     if verdict == "rejected":
         # Before the runs have settled a direction may be the wrong one.
@@ -39,16 +34,18 @@ def render_refinement(result: Refinement, alpha: float = DEFAULT_LEVEL) -> str:
         facts.append(("Settled", f"no: sizes and signs are not told{moving}"))
     if result.tolerance is not None:
         facts.append(("Tolerance", f"{result.tolerance}: {result.tolerance_reason}"))
-    groups = f", {result.groups} separate groups" if result.groups > 1 else ""
-    facts.append(
-        (
-            "Runs",
-            f"{result.starts} starts, {result.transitions} transitions ({result.kernel}, "
-            f"acceptance {result.acceptance:.2f}), {result.pilots} pilots{groups}; "
-            f"{result.gradients:,} {'gradients' if result.kernel == 'HMC' else 'log-densities'}",
-        )
-    )
+    facts.append(("Runs", runs_words(result)))
     facts.append(("Unseen", "a mode that neither the draws nor the pilots found"))
     facts += [("Warning", words) for words in result.warnings]
     lines += [f"  {label:<10} {words}" for label, words in facts]
     return "\n".join(lines)
+
+
+def runs_words(result: Refinement) -> str:
+    """How many runs there were, of which kind, and what they cost."""
+    groups = f", {result.groups} separate groups" if result.groups > 1 else ""
+    return (
+        f"{result.starts} starts, {result.transitions} transitions ({result.kernel}, "
+        f"acceptance {result.acceptance:.2f}), {result.pilots} pilots{groups}; "
+        f"{result.gradients:,} {'gradients' if result.kernel == 'HMC' else 'log-densities'}"
+    )

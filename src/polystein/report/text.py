@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from polystein.report.effects import PLACE, effect_facts, label_of_parts
 from polystein.results.diagnostics import sampler_words
 from polystein.results.evidence import Explanation
+from polystein.results.refinement import Refinement
 from polystein.results.result import DEFAULT_LEVEL, GofResult
 
 #: A report fits on a terminal of 24 lines, and into a page of documentation.
@@ -27,7 +28,7 @@ _STRONG = 0.001
 #: Smaller p-values are shown as a bound: digits beyond it say nothing about the draws.
 _LEAST_SHOWN = 1e-4
 
-_QUESTION = "Do these draws come from the target?"
+QUESTION = "Do these draws come from the target?"
 _TESTS = {
     "psd": "PSD z-test",
     "lambda-psd": "lambda-PSD z-test",
@@ -60,7 +61,7 @@ def render(result: GofResult, alpha: float = DEFAULT_LEVEL, *, place: str = PLAC
     return "\n\n".join("\n".join(lines) for lines in blocks if lines)
 
 
-def headline(result: GofResult, alpha: float = DEFAULT_LEVEL) -> tuple[str, str]:
+def headline(result: GofResult | Refinement, alpha: float = DEFAULT_LEVEL) -> tuple[str, str]:
     """The verdict, and the rest of the sentence, which never says that the draws are right."""
     verdict = result.verdict_at(alpha)
     words = {
@@ -68,8 +69,12 @@ def headline(result: GofResult, alpha: float = DEFAULT_LEVEL) -> tuple[str, str]
         "not rejected": "no evidence against the draws",
         "inconclusive": "nothing found, but faults may hide",
     }[verdict]
+    if verdict == "not rejected" and p_number(result.pvalue) == "1":
+        words = "no sign of a fault"
     strength = "strong " if verdict == "rejected" and result.pvalue <= _STRONG else ""
-    where = f"at the level {alpha:g}, {p_words(result.pvalue)}"
+    # A p-value of 1 is no number that says more than the words.
+    number = "" if p_number(result.pvalue) == "1" else f", {p_words(result.pvalue)}"
+    where = f"at the level {alpha:g}{number}"
     return verdict.capitalize(), f"{where}: {strength}{words}."
 
 
@@ -116,6 +121,18 @@ def draws_words(result: GofResult) -> str:
     if result.diagnostics is not None or math.isnan(result.ess):
         return text
     return f"{text}; {result.ess:.0f} effective test draws"
+
+
+def size_of_draws(result: GofResult) -> str:
+    """How many draws there are, and in how many chains, as in "4 chains × 1,000 draws"."""
+    total = result.n_train + result.n_gap + result.n_test
+    chains, longest = result.n_chains, result.n_draws
+    if not chains:
+        return f"{total:,} draws"
+    words = f"{chains:,} chain{'s' * (chains > 1)}"
+    if chains * longest == total:
+        return f"{words} × {longest:,} draws"
+    return f"{words} of at most {longest:,} draws, {total:,} in all"
 
 
 def chains_words(result: GofResult, letters: int = 20) -> str:
@@ -238,7 +255,7 @@ def _head(result: GofResult, alpha: float) -> Iterator[str]:
     verdict, rest = headline(result, alpha)
     caution = " Read the warnings." if result.warnings else ""
     yield from _wrapped(f"{verdict} {rest}{caution}")
-    yield _shorten(f"{_QUESTION} {name_of_test(result)}", WIDTH)
+    yield _shorten(f"{QUESTION} {name_of_test(result)}", WIDTH)
 
 
 def _facts(result: GofResult, alpha: float, place: str) -> Iterator[str]:

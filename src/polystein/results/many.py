@@ -223,13 +223,13 @@ class CheckTable:
         return made
 
     def to_html(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write a self-contained HTML page.
+        """Write a self-contained HTML page, which needs Jinja2 (extra ``html``).
 
         An earlier page is replaced, another file only with ``overwrite=True``.
         """
         from polystein._lib.files import writing
-        from polystein.report.html import write_document
-        from polystein.report.many import many_page
+        from polystein.report.many_page import many_page
+        from polystein.report.page import write_document
 
         with writing("path", path):
             write_document(many_page(self), path, overwrite=overwrite)

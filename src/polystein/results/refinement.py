@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
@@ -166,6 +167,18 @@ class Refinement:
             made = cls(**known)
             require_types(made)
         return made
+
+    def to_html(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write a self-contained HTML page, which needs Jinja2 (extra ``html``).
+
+        An earlier page is replaced, another file only with ``overwrite=True``.
+        """
+        from polystein._lib.files import writing
+        from polystein.report.page import write_document
+        from polystein.report.refinement_page import refinement_page
+
+        with writing("path", path):
+            write_document(refinement_page(self), path, overwrite=overwrite)
 
     def __repr__(self) -> str:
         settled = "settled" if self.settled else "still moving"

@@ -28,6 +28,8 @@ _LATER = {
     "tolerance": None,
     "tolerance_reason": "",
     "effects": None,
+    "n_chains": 0,
+    "n_draws": 0,
 }
 #: The level of a verdict if no other level is given.
 DEFAULT_LEVEL = 0.05
@@ -60,6 +62,8 @@ class GofResult(WithEffects):
         Effective number of test rows; of `check` on chains, the least of draws and scores.
     n_train, n_gap, n_test : int
         Numbers of training rows, of rows dropped between, and of test rows.
+    n_chains, n_draws : int
+        Of `check` on chains, their number and the draws of the longest; 0 otherwise.
     statistic_name : str
         What the statistic is called in reports.
     settings : mapping
@@ -105,6 +109,8 @@ class GofResult(WithEffects):
     n_train: int = 0
     n_gap: int = 0
     n_test: int = 0
+    n_chains: int = 0
+    n_draws: int = 0
     statistic_name: str = "z"
     settings: Mapping[str, Any] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
@@ -224,12 +230,12 @@ class GofResult(WithEffects):
             )
 
     def to_html(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write a self-contained HTML page.
+        """Write a self-contained HTML page, which needs Jinja2 (extra ``html``).
 
         An earlier page is replaced, another file only with ``overwrite=True``.
         """
         from polystein._lib.files import writing
-        from polystein.report.html import write_page
+        from polystein.report.result_page import write_page
 
         with writing("path", path):
             write_page(self, path, overwrite=overwrite)
