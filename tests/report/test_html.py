@@ -10,7 +10,7 @@ import polystein as ps
 from polystein.report.html import fragment
 from polystein.results.diagnostics import Convergence, Diagnostics
 from polystein.results.result import GofResult
-from tests.report.outline import Outline, outline
+from tests.report.outline import outline
 from tests.report.results import (
     REASONS,
     bootstrap_result,
@@ -20,10 +20,6 @@ from tests.report.results import (
 )
 
 NASTY = "<script>alert('x')</script> & \"quotes\""
-
-
-def bars(seen: Outline) -> list[float]:
-    return [float(one["width"] or "nan") for one in seen.all("rect")]
 
 
 @pytest.fixture(
@@ -64,13 +60,11 @@ def test_numbers_and_verdict_are_there() -> None:
         "0.500",
     ):
         assert words in seen.text
-    # Weights 0.5, and shares 0.625, 0.25, -0.125, of a half width of 40, largest share first.
-    assert bars(seen) == [20.0, 25.0, 20.0, 10.0, 20.0, 5.0]
 
 
-def test_a_bootstrap_result_has_no_bars() -> None:
+def test_a_bootstrap_result_has_no_features() -> None:
     seen = outline(fragment(bootstrap_result()))
-    assert bars(seen) == []
+    assert "feature" not in seen.text
     assert "nan" not in seen.text
 
 
@@ -112,7 +106,7 @@ def test_reasons_chains_and_abstentions_are_told() -> None:
     assert "R-hat at most 2.47 (draws of b), ESS at least 5 (scores of a)" in seen
     assert "Abstained" not in seen
     rejected = outline(fragment(inconclusive_result(pvalue=0.001))).text
-    assert "Reasons" not in rejected
+    assert "Why" not in rejected
     assert "Abstainedtrained witnesses: test rows would depend" in rejected.replace("\n", "")
 
 
@@ -122,20 +116,13 @@ def test_reasons_are_escaped() -> None:
     assert NASTY in outline(source).text
 
 
-# Parts and shares
+# Shares and names
 
 
 def test_names_of_coordinates_are_escaped() -> None:
     source = fragment(check_result(coordinates=(NASTY,)))
     assert "<script" not in source
-    assert f"spread of {NASTY} (x: max, all rows)" in outline(source).text
-
-
-def test_parts_have_levels_and_shares_of_the_evidence() -> None:
-    seen = outline(fragment(check_result()))
-    for words in ("Part", "level", "share of the evidence", "Found", "everything at once"):
-        assert words in seen.text
-    assert "weight" not in seen.text
+    assert f"spread of {NASTY}" in outline(source).text
 
 
 @pytest.mark.parametrize("one", [z_result(pvalue=0.5), check_result(flips=0.5)])
@@ -143,25 +130,12 @@ def test_where_nothing_is_rejected_nothing_has_a_share(one: GofResult) -> None:
     seen = outline(fragment(one))
     assert "%" not in seen.text
     assert "share" not in seen.text
-    assert "Found" not in seen.text
-    # A bar for the weight, or the level, of every row.
-    assert len(bars(seen)) == 3
+    assert "Off" not in seen.text
 
 
 def test_a_level_at_which_nothing_is_rejected_takes_the_shares_away() -> None:
     assert "62 %" in outline(fragment(z_result(), alpha=0.05)).text
     assert "%" not in outline(fragment(z_result(), alpha=0.01)).text
-
-
-def test_bars_of_parts_begin_at_the_left_and_the_largest_is_whole() -> None:
-    seen = outline(fragment(check_result()))
-    # Levels 0.4, 0.2 and 0.4; shares of 79, 21 and 0 per cent; largest share first.
-    levels, shares = bars(seen)[::2], bars(seen)[1::2]
-    assert levels == [56.0, 28.0, 56.0]
-    assert shares[0] == 56.0
-    assert shares[1] == pytest.approx(56.0 * 1.609 / 5.991, abs=0.1)
-    assert shares[2] == 0.0
-    assert set(re.findall(r'<rect x="([^"]+)"', fragment(check_result()))) == {"0.0"}
 
 
 def test_a_fragment_tells_all_that_was_found_and_sets_names_as_names() -> None:

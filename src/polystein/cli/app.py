@@ -47,6 +47,11 @@ app = typer.Typer(
 )
 
 DEMO_PLOT = "polystein-demo.png"
+#: What a reader of the terminal can run next, on draws that are rejected.
+LINES_TO_RUN = (
+    "polystein report FILE for a page; polystein refine FILE --target module:function for better "
+    "draws"
+)
 
 
 class Method(StrEnum):
@@ -322,7 +327,11 @@ def _conclude(
     """
     place = "{} of --json"  # where a reader of the terminal finds what the text leaves out
     files = chosen.files() if as_json or html is not None else []
-    text = _as_json(result, alpha, seed, files) if as_json else render(result, alpha, place=place)
+    text = (
+        _as_json(result, alpha, seed, files)
+        if as_json
+        else render(result, alpha, place=place, lines_to_run=LINES_TO_RUN)
+    )
     try:
         print(text, flush=True)
     finally:

@@ -116,7 +116,7 @@ def row_words(row: CheckRow) -> str:
     if row.verdict == "rejected" and row.result is not None:
         alpha = max(row.result.pvalue, _SMALLEST_LEVEL)
         for label, words in effect_facts(row.result, alpha, 1):
-            if label == "Found":
+            if label == "Off":
                 return words
         return found_words(row.result, alpha)
     return row.error or next(iter(row.reasons), "")

@@ -98,7 +98,7 @@ def result_page(
         ("draws", size_of_draws(result)),
         ("rows", draws_words(result)),
     ]
-    if result.components:
+    if result.has_own_statistic:
         facts.insert(1, ("statistic", statistic_words(result)))
     code = reproducing_code(result)
     sections.append(made_section(facts, result.settings.items(), code, origin))
@@ -248,7 +248,7 @@ def _parts(result: GofResult, alpha: float) -> Iterator[Section]:
         ("part", ""),
         ("looks at", ""),
         ("where", ""),
-        ("rows", ""),
+        ("rows", "keep"),
         ("p", "number"),
         ("needed", "number"),
     ]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from polystein._lib.imports import imported
+from polystein._lib.notes import first_of
 from polystein._lib.records import listed, require_types, stored
 from polystein.errors import InputError
 from polystein.results.effect_rows import EffectRow, ExpectationRow
@@ -43,7 +44,7 @@ class _Table(Generic[_Row]):
         return pandas.DataFrame([row._asdict() for row in self.rows])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ExpectationTable(_Table[ExpectationRow]):
     """Expectations of the target, one row each; `print` shows them.
 
@@ -64,8 +65,17 @@ class ExpectationTable(_Table[ExpectationRow]):
 
         return expectation_table(self)
 
+    def __repr__(self) -> str:
+        names = first_of(list(dict.fromkeys(row.name for row in self.rows)), 3)
+        return f"ExpectationTable({len(self)} rows: {names})"
 
-@dataclass(frozen=True)
+    def _repr_html_(self) -> str:
+        from polystein.report.html import expectations_fragment
+
+        return expectations_fragment(self)
+
+
+@dataclass(frozen=True, repr=False)
 class EffectTable(_Table[EffectRow]):
     """What is wrong with the draws, the most important first; `print` shows it.
 
@@ -123,6 +133,16 @@ class EffectTable(_Table[EffectRow]):
 
         return effect_table(self)
 
+    def __repr__(self) -> str:
+        found = self.found
+        first = f": {found[0].sentence}" + (", ..." if len(found) > 1 else "") if found else ""
+        return f"EffectTable({len(found)} of {self.looks} properties off{first})"
+
+    def _repr_html_(self) -> str:
+        from polystein.report.html import effects_fragment
+
+        return effects_fragment(self)
+
 
 class WithEffects:
     """What a result has beside its verdict: effects, computed when they are asked for.
@@ -158,8 +178,8 @@ class WithEffects:
         object.__setattr__(self, "_compute_effects", compute)
 
     def __getstate__(self) -> dict[str, Any]:
-        # What computes the effects holds the draws, which no stored result should.
-        return {key: value for key, value in self.__dict__.items() if key != "_compute_effects"}
+        # What computes effects and summaries holds the draws, which no stored result should.
+        return {key: value for key, value in self.__dict__.items() if not key.startswith("_comp")}
 
 
 def _finite(values: dict[str, Any]) -> dict[str, Any]:

@@ -188,3 +188,8 @@ class Refinement:
         from polystein.report.refinement import render_refinement
 
         return render_refinement(self)
+
+    def _repr_html_(self) -> str:
+        from polystein.report.html import refinement_fragment
+
+        return refinement_fragment(self)

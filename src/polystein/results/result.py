@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -16,6 +16,7 @@ from polystein.errors import InputError
 from polystein.results.diagnostics import Diagnostics
 from polystein.results.effects import EffectTable, WithEffects
 from polystein.results.evidence import Component, Evidence, Explanation, evidence_shares
+from polystein.results.summary import SummaryTable
 from polystein.types import Alternative, ToleranceVerdict, Verdict
 
 SCHEMA_VERSION = 3
@@ -153,18 +154,44 @@ class GofResult(WithEffects):
             return "rejected"
         return "inconclusive" if self.reasons else "not rejected"
 
-    def explain(self) -> list[Explanation]:
-        """Features or parts in the order of their share in the verdict, largest first."""
+    @property
+    def has_own_statistic(self) -> bool:
+        """Whether the statistic says more than the p-value; that of `check` is its quantile."""
+        return self.method != "check"
+
+    def explain(self) -> Explanations:
+        """Features or parts in the order of their share in the verdict, largest first.
+
+        `print` shows them with the rows that were used, and what did not judge.
+        """
         parts = self.evidence.parts
         rows = [
             Explanation(one.name, one.words, one.z, one.weight, None, one.share)
             for one in self.components
         ]
         rows += [
-            Explanation(part.name, part.words, part.z, None, part.level_share, share)
+            Explanation(part.name, part.words, part.z, None, part.level_share, share, part.pvalue)
             for part, share in zip(parts, evidence_shares(parts), strict=True)
         ]
-        return sorted(rows, key=lambda row: -abs(row.share))
+        return Explanations(sorted(rows, key=lambda row: -abs(row.share)), self)
+
+    def summary(self) -> SummaryTable:
+        """Mean, sd, R-hat and ESS of every parameter, and whether it is off; `print` shows them.
+
+        For results of `check` that still have their draws. Effects are computed for this.
+        """
+        compute = self.__dict__.get("_compute_summary")
+        if compute is None:
+            raise InputError(
+                "`summary` needs the draws, which only a result of `check` has that was neither "
+                "stored nor pickled. Call `check` on the draws again"
+            )
+        found: SummaryTable = compute(self)
+        return found
+
+    def compute_summary_by(self, compute: Callable[[GofResult], SummaryTable]) -> None:
+        """Say how the summary is computed when it is asked for."""
+        object.__setattr__(self, "_compute_summary", compute)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain Python values, ready for JSON: None stands for NaN and infinity."""
@@ -261,8 +288,9 @@ class GofResult(WithEffects):
         return fitting_plot(self, ax)
 
     def __repr__(self) -> str:
-        statistic = f"{self.statistic_name} = {self.statistic:.4g}"
-        return f"GofResult({self.method}: {self.verdict}, p = {self.pvalue:.3g}, {statistic})"
+        statistic = f", {self.statistic_name} = {self.statistic:.4g}"
+        own = statistic if self.has_own_statistic else ""
+        return f"GofResult({self.method}: {self.verdict}, p = {self.pvalue:.3g}{own})"
 
     def __str__(self) -> str:
         from polystein.report.text import render
@@ -273,6 +301,28 @@ class GofResult(WithEffects):
         from polystein.report.html import fragment
 
         return fragment(self)
+
+
+class Explanations(list[Explanation]):
+    """What `GofResult.explain` gives: a list of rows that `print` shows as a table."""
+
+    def __init__(self, rows: Iterable[Explanation], result: GofResult) -> None:
+        super().__init__(rows)
+        self.result = result
+
+    def __repr__(self) -> str:
+        first = f", first {self[0].words}" if self else ""
+        return f"Explanations({len(self)} rows{first})"
+
+    def __str__(self) -> str:
+        from polystein.report.explanation import explanation_text
+
+        return explanation_text(self.result)
+
+    def _repr_html_(self) -> str:
+        from polystein.report.html import preformatted
+
+        return preformatted(str(self))
 
 
 def _plain(value: Any) -> Any:
