@@ -52,7 +52,7 @@ def test_json_is_the_result_and_what_was_asked(run: Run, bad: np.ndarray, method
     }[method]
     expected = test(bad, -bad, order=2, rng=5)  # type: ignore[operator]
     values = json.loads(done.out, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
-    assert values["schema_version"] == SCHEMA_VERSION == 3
+    assert values["schema_version"] == SCHEMA_VERSION == 4
     assert (values["method"], values["seed"], values["alpha"]) == (method, 5, 0.01)
     assert values["rejected"] is True
     assert values["polystein_version"] == polystein.__version__
@@ -123,7 +123,9 @@ def test_4_where_the_question_stays_open(
     values = json.loads(done.out)
     assert done.code == 4
     assert (values["verdict"], values["rejected"]) == ("inconclusive", False)
-    assert values["reasons"] == ["R-hat is 2.47. Run longer."]
+    assert values["reasons"] == [
+        {"code": "other", "parameter": "", "text": "R-hat is 2.47. Run longer."}
+    ]
     assert run("check", *pair, "--alpha", "0.4").code == 1
 
 

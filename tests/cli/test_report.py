@@ -3,10 +3,13 @@
 import hashlib
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from jsonschema import Draft202012Validator
 
+import polystein as ps
 from tests.cli.files import Outcome, Run
 
 
@@ -32,6 +35,7 @@ def test_draws_are_checked_and_the_page_names_the_file(run: Run, bad: np.ndarray
 
 def test_a_stored_result_gives_the_page_of_its_own_run(run: Run, bad: np.ndarray) -> None:
     stored = run("check", save("run.npz", bad), "--iid", "--alpha", "0.01", "--json")
+    assert fits(ps.GofResult, stored.out)
     Path("stored.json").write_text(stored.out)
     values = json.loads(stored.out)
     assert values["files"][0]["name"] == "run.npz"
@@ -44,11 +48,16 @@ def test_a_stored_result_gives_the_page_of_its_own_run(run: Run, bad: np.ndarray
     assert "Rejected at the level 0.2" in run("report", "stored.json", "--alpha", "0.2").out
 
 
+def fits(kind: Any, text: str) -> bool:
+    return Draft202012Validator(kind.schema()).is_valid(json.loads(text))
+
+
 def test_many_fits_and_refinements_are_told_by_what_they_hold(
     run: Run, good: np.ndarray, bad: np.ndarray
 ) -> None:
     files = [save(f"{name}.npz", rows) for name, rows in (("a", good), ("b", good + 0.01))]
     many = run("check", *files, save("c.npz", bad), "--iid", "--json")
+    assert fits(ps.CheckTable, many.out)
     Path("many.json").write_text(many.out)
     assert run("report", "many.json").code == many.code == 1
     assert "c.npz: rejected" in seen("many.html")
@@ -56,6 +65,7 @@ def test_many_fits_and_refinements_are_told_by_what_they_hold(
     np.save("rows.npy", bad)
     small = ["--starts", "230", "--transitions", "8", "--target", "own_density:f"]
     moved = run("refine", "rows.npy", *small, "--json")
+    assert fits(ps.Refinement, moved.out)
     Path("moved.json").write_text(moved.out)
     assert run("report", "moved.json").code == moved.code == 1
     assert "All means and sds" in seen("moved.html")

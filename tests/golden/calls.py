@@ -111,6 +111,11 @@ def _values(answer: Any) -> dict[str, Any]:
     """What an answer says, by name: of a result `to_dict()`, of a number the number."""
     if hasattr(answer, "to_dict"):
         values = answer.to_dict()
+        # Words are compared; their codes have tests of their own.
+        if "reasons" in values:
+            values["reasons"] = [reason["text"] for reason in values["reasons"]]
+        for table in (values, values.get("effects") or {}):
+            table.pop("action", None)
         return {key: value for key, value in values.items() if key not in OMITTED}
     if hasattr(answer, "_asdict"):
         return dict(answer._asdict())

@@ -124,9 +124,10 @@ def effects_of(
     own = own_words(own_names(source))
     table = _table(source, looks, len(choice.spreads) == source.layout.dimension, own)
     hint = hint_for(table, source.layout.dimension, known, _targets(looks))
-    for name, words in own.items():
-        hint = hint.replace(f"`{name}`", words)
-    return replace(table, hint=hint)
+    words = hint.text
+    for name, shown in own.items():
+        words = words.replace(f"`{name}`", shown)
+    return replace(table, hint=words, action=hint.code)
 
 
 def _targets(looks: Sequence[_Look]) -> dict[tuple[str, str], float]:

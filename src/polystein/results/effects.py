@@ -90,12 +90,15 @@ class EffectTable(_Table[EffectRow]):
         of chains that differ.
     complete : bool
         Whether the mean and the sd of every coordinate are among the rows.
+    action : str
+        The code of the hint, for programs, such as ``"full-rank-or-mcmc"``; empty without a hint.
     """
 
     rows: tuple[EffectRow, ...]
     looks: int
     hint: str = ""
     complete: bool = True
+    action: str = ""
 
     @property
     def found(self) -> tuple[EffectRow, ...]:
@@ -117,6 +120,7 @@ class EffectTable(_Table[EffectRow]):
             "looks": self.looks,
             "hint": self.hint,
             "complete": self.complete,
+            "action": self.action,
         }
 
     @classmethod
@@ -124,7 +128,8 @@ class EffectTable(_Table[EffectRow]):
         """The table that `to_dict` was called on."""
         with stored(values) as content:
             rows = tuple(EffectRow(**_unbounded(row)) for row in listed(content["rows"], "rows"))
-            made = cls(rows, content["looks"], content["hint"], content["complete"])
+            parts = (content["looks"], content["hint"], content["complete"])
+            made = cls(rows, *parts, content.get("action", ""))
             require_types(made)
         return made
 

@@ -13,16 +13,18 @@ import numpy as np
 from polystein._lib.arguments import integer, is_finite_number, one_of
 from polystein._lib.records import listed, require_types, stored
 from polystein.errors import InputError
+from polystein.results.coded import coded, coded_from
 from polystein.results.diagnostics import Diagnostics
 from polystein.results.effects import EffectTable, WithEffects
 from polystein.results.evidence import Component, Evidence, Explanation, evidence_shares
+from polystein.results.schemas import schema_of
 from polystein.results.summary import SummaryTable
 from polystein.types import Alternative, ToleranceVerdict, Verdict
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 #: Version 2 has neither reasons, diagnostics nor effects; early results of version 3 do not say
-#: why a tolerance is undecided.
-_READABLE = (2, 3)
+#: why a tolerance is undecided; before version 4 reasons have no codes.
+_READABLE = (2, 3, 4)
 _LATER = {
     "reasons": (),
     "diagnostics": None,
@@ -73,7 +75,7 @@ class GofResult(WithEffects):
         Messages of the warnings that were emitted.
     reasons : tuple of str
         Why a p-value above the level leaves the question open, and what to do about it; only
-        `check` gives any.
+        `check` gives any. Each has a ``code`` and a ``parameter`` beside its ``text``.
     diagnostics : Diagnostics or None
         R-hat and ESS of draws and scores, of the chains that `check` was given.
     tolerance : str or None
@@ -131,6 +133,7 @@ class GofResult(WithEffects):
         if not isinstance(self.method, str):
             raise InputError(f"`method` must be a string; got {self.method!r}")
         integer(self.dimension, "dimension", least=1)
+        object.__setattr__(self, "reasons", coded(self.reasons))
 
     def rejected(self, alpha: float = DEFAULT_LEVEL) -> bool:
         """Whether H0 is rejected at the level: the p-value is at most `alpha`."""
@@ -198,12 +201,18 @@ class GofResult(WithEffects):
         values = {one.name: getattr(self, one.name) for one in fields(self)}
         values["components"] = [part._asdict() for part in self.components]
         values["evidence"] = self.evidence.to_dict()
+        values["reasons"] = [one.to_dict() for one in coded(self.reasons)]
         values["diagnostics"] = None if self.diagnostics is None else self.diagnostics.to_dict()
         table = values.pop("effect_table")
         values["effects"] = None if table is None else table.to_dict()
         values["verdict"] = self.verdict
         plain: dict[str, Any] = _plain({"schema_version": SCHEMA_VERSION, **values})
         return plain
+
+    @staticmethod
+    def schema() -> dict[str, Any]:
+        """The JSON schema of what `to_dict` gives, and `--json` prints."""
+        return schema_of("result")
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> GofResult:
@@ -219,8 +228,8 @@ class GofResult(WithEffects):
         version = values.get("schema_version")
         if version not in _READABLE:
             raise InputError(
-                f"`values` must come from `to_dict` with schema_version {SCHEMA_VERSION} or "
-                f"{_READABLE[0]}; got schema_version {version!r}. Run the test again with this "
+                f"`values` must come from `to_dict` with schema_version {_READABLE[0]} to "
+                f"{SCHEMA_VERSION}; got schema_version {version!r}. Run the test again with this "
                 "version."
             )
         values = {**_LATER, **values}
@@ -230,8 +239,8 @@ class GofResult(WithEffects):
         components = listed(values["components"], "components")
         known["components"] = tuple(Component(**one) for one in components)
         known["evidence"] = Evidence.from_dict(values["evidence"])
-        for name in ("warnings", "reasons"):
-            known[name] = listed(values[name], name)
+        known["warnings"] = listed(values["warnings"], "warnings")
+        known["reasons"] = coded_from(values["reasons"])
         for name in ("statistic", "ess"):
             known[name] = math.nan if values[name] is None else float(values[name])
         if values["tolerance"] is not None and not is_finite_number(

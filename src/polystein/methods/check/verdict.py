@@ -15,6 +15,7 @@ from polystein.inference.convergence import (
     ranked_convergence,
 )
 from polystein.methods.check.agreement import ThinnedRows
+from polystein.results.coded import CodedText
 from polystein.results.diagnostics import (
     Convergence,
     Diagnostics,
@@ -30,6 +31,8 @@ from polystein.types import FloatArray
 LARGEST_RHAT, LEAST_ESS = 1.05, 100.0
 #: More divergences than this share of the draws leave parts of the target unexplored.
 LARGEST_DIVERGENT_SHARE = 0.001
+#: An ESS below this is too uncertain to say how many more draws it takes.
+_FEWEST_TOLD = 20.0
 #: A first ranking takes at least this many rows, evenly spaced, and this many of each chain ...
 FEWEST_ROWS, FEWEST_ROWS_OF_CHAIN = 1_000, 50
 #: ... and coordinates beyond these bounds are then ranked whole.
@@ -113,7 +116,7 @@ def doubts(
     diagnostics: Diagnostics | None,
     abstained: Sequence[Abstention] = (),
     independent_rows: float = math.inf,
-) -> tuple[str, ...]:
+) -> tuple[CodedText, ...]:
     """Why a large p-value leaves the question open: one sentence or two for each reason.
 
     Parameters
@@ -127,8 +130,8 @@ def doubts(
 
     Returns
     -------
-    tuple of str
-        Empty if a large p-value may be called "not rejected".
+    tuple of CodedText
+        Sentences with codes. Empty if a large p-value may be called "not rejected".
 
     Examples
     --------
@@ -137,12 +140,16 @@ def doubts(
     >>> doubts(None, [Abstention("sign flips", "there are fewer than eight batches of rows")])
     ('The sign flips did not judge: there are fewer than eight batches of rows.',)
     """
-    reasons = [f"The {arm.name} did not judge: {_sentence(arm.reason)}" for arm in abstained]
+    reasons = [
+        CodedText(f"The {arm.name} did not judge: {_sentence(arm.reason)}", "part-did-not-judge")
+        for arm in abstained
+    ]
     if independent_rows < LEAST_ESS:
-        reasons.append(
+        words = (
             f"{independent_rows:.0f} independent draws are fewer than {LEAST_ESS:.0f}: large "
             "faults may go unseen. Take more draws."
         )
+        reasons.append(CodedText(words, "few-draws"))
     if diagnostics is not None:
         both = (("draws", diagnostics.draws), ("scores", diagnostics.scores))
         reasons = [*_of_rhat(both), *_of_ess(both), *_of_constants(both), *reasons]
@@ -153,30 +160,37 @@ def doubts(
 Both = tuple[tuple[str, Convergence], ...]
 
 
-def _of_rhat(both: Both) -> Iterator[str]:
+def _of_rhat(both: Both) -> Iterator[CodedText]:
     found = [
         (f"{worst.rhat:.2f}", what, worst.rhat_of)
         for what, convergence in both
         if (worst := convergence.worst_known()).rhat > LARGEST_RHAT
     ]
     if found:
-        yield (
+        words = (
             f"The chains disagree: R-hat is {_listed(found)}, above {LARGEST_RHAT}. "
             "Run longer, with more warm-up, and look at each chain by itself."
         )
+        yield CodedText(words, "chains-disagree", found[0][2])
 
 
-def _of_ess(both: Both) -> Iterator[str]:
-    found = [
-        (f"{worst.ess:.0f}", what, worst.ess_of)
+def _of_ess(both: Both) -> Iterator[CodedText]:
+    few = [
+        (worst.ess, what, worst.ess_of)
         for what, convergence in both
         if not (worst := convergence.worst_known()).ess >= LEAST_ESS
     ]
-    if found:
-        yield (
-            f"Too few effective draws: {_listed(found)}, fewer than {LEAST_ESS:.0f}. "
-            "Run the sampler longer."
+    if few:
+        listed = _listed([(f"{ess:.0f}", what, name) for ess, what, name in few])
+        fewest = min(ess for ess, _, _ in few)
+        # Chains that hardly moved do not tell how much longer they would have to be.
+        times = math.ceil(LEAST_ESS / fewest) if fewest >= _FEWEST_TOLD else 0
+        longer = f": about {times} times as long would do" if times else ""
+        words = (
+            f"Too few effective draws: {listed}, fewer than {LEAST_ESS:.0f}. "
+            f"Run the sampler longer{longer}."
         )
+        yield CodedText(words, "few-effective-draws", min(few)[2])
 
 
 def _listed(found: list[tuple[str, str, str]]) -> str:
@@ -186,22 +200,24 @@ def _listed(found: list[tuple[str, str, str]]) -> str:
     return " and ".join(f"{number} for the {what} of {name}" for number, what, name in found)
 
 
-def _of_constants(both: Both) -> Iterator[str]:
+def _of_constants(both: Both) -> Iterator[CodedText]:
     for what, convergence in both:
         if names := convergence.constant():
-            yield (
+            words = (
                 f"The {what} of {first_of(names, 3)} never change, so that they cannot show "
                 "whether the chains have converged. Leave such coordinates out, or look at why "
                 "the sampler is stuck."
             )
+            yield CodedText(words, "constant-coordinate", names[0])
 
 
-def _of_sampler(sampler: SamplerDiagnostics | None) -> Iterator[str]:
+def _of_sampler(sampler: SamplerDiagnostics | None) -> Iterator[CodedText]:
     if sampler is not None and sampler.divergent_share > LARGEST_DIVERGENT_SHARE:
-        yield (
+        words = (
             f"{sampler.divergences} of {sampler.draws} draws diverged: parts of the target may "
             "not have been visited. Reparametrise the model, or take smaller steps."
         )
+        yield CodedText(words, "divergences")
 
 
 def _sentence(text: str) -> str:
