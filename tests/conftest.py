@@ -45,13 +45,15 @@ def in_threads(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def small_snr(in_threads: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The study `snr` of a few orders, in this process: the highest take most of its time.
-
-    Its pictures are empty: to draw them takes longer than the study.
-    """
+def empty_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files of pictures hold no picture: to draw one takes longer than a small study."""
     savefig = "matplotlib.figure.Figure.savefig"
     monkeypatch.setattr(savefig, lambda figure, stream, **_: stream.write(b"\x89PNG"))
+
+
+@pytest.fixture
+def small_snr(in_threads: None, empty_pictures: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The study `snr` of a few orders, in this process: the highest take most of its time."""
     study = "polystein.experiments.paper.snr"
     monkeypatch.setattr(f"{study}.ORDERS", range(6))
     monkeypatch.setattr(f"{study}.SIMULATED_ORDERS", range(2))

@@ -118,7 +118,7 @@ def compared(monkeypatch: pytest.MonkeyPatch, case: Any, source: Source, rows: i
 
 @pytest.mark.parametrize("name", ROWS)
 def test_independent_rows_may_be_cut_anywhere(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    compared(monkeypatch, ROWS[name], independent(weighted=False), 7)
+    compared(monkeypatch, ROWS[name], independent(weighted=False), 29)
 
 
 @pytest.mark.parametrize(("name", "layout", "rows"), CUTS)
@@ -132,7 +132,7 @@ def test_chains_may_be_cut_and_joined_anywhere(
 def test_weighted_chains_may_be_cut_and_joined_anywhere(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    compared(monkeypatch, WEIGHTED[name], ragged("ragged", weighted=True), 7)
+    compared(monkeypatch, WEIGHTED[name], ragged("ragged", weighted=True), 13)
 
 
 def test_threads_do_not_write_into_each_others_memory() -> None:
