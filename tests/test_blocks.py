@@ -95,10 +95,11 @@ WEIGHTED = {
 
 
 #: One way to cut chains for each function, by turns, and all ways for one of each kind.
+#: The others are slow.
 WAYS = [("long", 7), ("short", 7), ("ragged", 1)]
 ALL_WAYS = {"psd", "lambda_psd_test sequence", "psd_bootstrap_test", "check"}
 CUTS = [
-    (name, *way)
+    pytest.param(name, *way, marks=() if (row + column) % len(WAYS) == 0 else pytest.mark.slow)
     for row, name in enumerate(CHAINS)
     for column, way in enumerate(WAYS)
     if name in ALL_WAYS or (row + column) % len(WAYS) == 0
