@@ -239,6 +239,7 @@ def test_the_floor_plan_names_what_there_is() -> None:
         assert [one for one in re.findall(r"`(\w+)`", names) if f"class {one}" not in source] == []
 
 
+@pytest.mark.slow
 @pytest.mark.processes
 def test_importing_polystein_loads_nothing_of_the_command_line() -> None:
     code = "import sys, polystein; print(*{name.split('.')[0] for name in sys.modules})"

@@ -118,6 +118,7 @@ def test_the_shell_completes_commands_and_options() -> None:
     assert "--scores-" in options
 
 
+@pytest.mark.slow
 @pytest.mark.processes
 def test_python_m_runs_the_command_line() -> None:
     done = subprocess.run(

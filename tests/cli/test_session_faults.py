@@ -117,8 +117,9 @@ main()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.processes
-@pytest.mark.parametrize("jobs", [pytest.param("1", marks=pytest.mark.slow), "2"])
+@pytest.mark.parametrize("jobs", ["1", "2"])
 def test_ctrl_c_in_the_middle_leaves_no_file_and_no_half_of_an_answer(
     jobs: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

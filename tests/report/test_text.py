@@ -366,7 +366,7 @@ def test_a_long_warning_is_cut_with_a_pointer() -> None:
     reasons=["0"],
     abstained=["a separator of records\x1e"],
 )
-@settings(max_examples=20)
+@settings(max_examples=8)
 def test_the_text_fits_one_screen(
     names: list[str],
     warnings: list[str],
