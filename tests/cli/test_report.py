@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,8 @@ import pytest
 from jsonschema import Draft202012Validator
 
 import polystein as ps
+from polystein._lib.files import digest_of
+from polystein.cli.origin import origin_of
 from tests.cli.files import Outcome, Run
 
 
@@ -114,8 +117,6 @@ def test_no_file_is_lost(run: Run, good: np.ndarray) -> None:
 
 
 def test_a_folder_has_one_digest(run: Run, good: np.ndarray) -> None:
-    from polystein._lib.files import digest_of
-
     Path("folder/inner").mkdir(parents=True)
     Path("folder/a").write_text("1")
     Path("folder/inner/b").write_text("2")
@@ -124,3 +125,10 @@ def test_a_folder_has_one_digest(run: Run, good: np.ndarray) -> None:
     assert digest_of(Path("folder")) != before
     Path("folder/inner/b").write_text("2")
     assert digest_of(Path("folder")) == before
+
+
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    missing = tmp_path / "missing"
+    found = dict(origin_of([tmp_path / "pipe", missing]).files)
+    assert found == {name: "not known: no ordinary file" for name in ("pipe", "missing")}

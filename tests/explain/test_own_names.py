@@ -7,6 +7,8 @@ import pytest
 
 import polystein as ps
 from polystein.explain.own_names import own_names, own_words
+from polystein.report.effects import shown_name
+from tests.report.drawn import effect, labels
 
 DRAWS = np.random.default_rng(0).standard_normal((400, 3))
 
@@ -27,6 +29,15 @@ def test_a_coordinate_has_the_name_of_the_number_that_moves_with_it() -> None:
 def test_parts_of_arrays_have_indices() -> None:
     names = own_names(sample(lambda rows: {"s": np.exp(rows)}, ["a", "b", "c"]))
     assert names["b"] == "s[1]"
+
+
+def test_pymc_s_transforms_hold_the_unconstrained_values_too() -> None:
+    def transform(rows: Any) -> dict[str, Any]:
+        tau = np.exp(rows[:, 1])
+        own = {"mu": rows[:, 0], "tau_log__": rows[:, 1], "tau": tau, "tau2": tau**2}
+        return {**own, "m": 2.0 * rows[:, 0], "sum": rows.sum(axis=1), "x": rows[:, 2]}
+
+    assert own_names(sample(transform, ["mu", "tau_log__", "x"])) == {"tau_log__": "tau"}
 
 
 def test_numbers_that_depend_on_several_coordinates_have_none() -> None:
@@ -62,4 +73,15 @@ def test_sentences_have_the_model_s_own_name_first_and_keys_stay() -> None:
     row = table["tau_log__", "sd"]
     assert row.found
     assert "begin with `tau` (`tau_log__`)" in table.hint
+    assert shown_name(table, row) == "tau (tau_log__)"
+    again = ps.EffectTable.from_dict(table.to_dict())
+    assert again.own_names == {"tau_log__": "tau"}
+    assert labels(ps.plot_effects(again))[0] == "tau (tau_log__)  sd"
     assert row.sentence.startswith("the sd of `tau` (`tau_log__`) is ")
+
+
+def test_both_names_of_a_pair_are_shown() -> None:
+    table = ps.EffectTable((), 0, own_names={"b": "b", "a_log__": "a"})
+    pair = effect("a_log__, b", "correlation", 0.2)
+    assert shown_name(table, pair) == "a (a_log__), b (unconstrained)"
+    assert shown_name(table, effect("c", "mean", 0.2)) == "c"

@@ -116,6 +116,7 @@ def _values(answer: Any) -> dict[str, Any]:
             values["reasons"] = [reason["text"] for reason in values["reasons"]]
         for table in (values, values.get("effects") or {}):
             table.pop("action", None)
+            table.pop("own_names", None)
         return {key: value for key, value in values.items() if key not in OMITTED}
     if hasattr(answer, "_asdict"):
         return dict(answer._asdict())

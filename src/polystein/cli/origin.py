@@ -17,6 +17,9 @@ def origin_of(files: Sequence[Path]) -> Origin:
     """The files that were read, with their digests, and the command that read them."""
     digests = []
     for file in files:
+        if not (file.is_file() or file.is_dir()):  # a pipe would wait for a writer
+            digests.append((file.name, "not known: no ordinary file"))
+            continue
         try:
             digests.append((file.name, digest_of(file)))
         except OSError as error:  # the result does not need the file any more

@@ -121,13 +121,14 @@ def effects_of(
         look = first_look(rows)
         choice = chosen(rows, look, every_spread=complete)
         looks = _looks(source, _measured(rows, look, choice), along_directions(rows))
-    own = own_words(own_names(source))
+    names = own_names(source)
+    own = own_words(names)
     table = _table(source, looks, len(choice.spreads) == source.layout.dimension, own)
     hint = hint_for(table, source.layout.dimension, known, _targets(looks))
     words = hint.text
     for name, shown in own.items():
         words = words.replace(f"`{name}`", shown)
-    return replace(table, hint=words, action=hint.code)
+    return replace(table, hint=words, action=hint.code, own_names=names)
 
 
 def _targets(looks: Sequence[_Look]) -> dict[tuple[str, str], float]:

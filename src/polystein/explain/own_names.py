@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from polystein._lib.arrays import to_numpy
 from polystein.adapters.assemble import coordinate_labels
 from polystein.data.passes import first_block
+from polystein.data.selection import variable
 from polystein.data.source import Source, coordinate_names
 from polystein.data.target import Target, user_code
 from polystein.errors import PolysteinError
@@ -38,13 +39,14 @@ def own_words(names: Mapping[str, str]) -> dict[str, str]:
 def own_names(source: Source) -> dict[str, str]:
     """The model's own names of coordinates that are one of its numbers on another scale.
 
-    A coordinate belongs to a number if they move with each other and with nothing else. Those that
-    are the number itself, and all others, are left out.
+    A number belongs to a coordinate if it moves with that one alone, and alone among the numbers of
+    its variable: not those of a simplex. Of several numbers, such as ``tau`` and its square, it is
+    the one that the coordinate is named after. A coordinate that is a number itself has no other
+    name, unless two underscores call it unconstrained, as PyMC does.
     """
     target, d = source.facts.target, source.layout.dimension
     if target is None or target.transform is None or d > _MOST_COORDINATES:
         return {}
-    names = coordinate_names(source)
     base = np.array(first_block(source).draws[:1], dtype=np.float64)
     rows = np.concatenate([base, base + _STEP * np.eye(d)])
     try:
@@ -52,14 +54,25 @@ def own_names(source: Source) -> dict[str, str]:
     except PolysteinError:  # effects can do without
         return {}
     labels, values = list(found), np.array(list(found.values())).reshape(-1, d + 1)
+    variables = [variable(label) for label in labels]
     moved = _differ(values[:, 1:], values[:, :1])
     own = {}
-    for coordinate, name in enumerate(names):
-        numbers = np.flatnonzero(moved[:, coordinate])
-        if len(numbers) != 1 or moved[numbers[0]].sum() != 1:
-            continue
-        if _differ(values[numbers[0]], rows[:, coordinate]).any():
-            own[name] = labels[numbers[0]]
+    for coordinate, name in enumerate(coordinate_names(source)):
+        touched = np.flatnonzero(moved[:, coordinate]).tolist()
+        same = [n for n in touched if not _differ(values[n], rows[:, coordinate]).any()]
+        others = [
+            number
+            for number in touched
+            if number not in same
+            and moved[number].sum() == 1
+            and [variables[one] for one in touched].count(variables[number]) == 1
+        ]
+        whole = variable(name)
+        after = [n for n in others if whole == variables[n] or whole.startswith(f"{variables[n]}_")]
+        if not same and len(others) == 1:
+            own[name] = labels[others[0]]
+        elif after and (not same or whole.endswith("__")):
+            own[name] = labels[max(after, key=lambda number: len(variables[number]))]
     return own
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from polystein.errors import PolysteinError
-from polystein.results.effect_rows import LEVEL, RELIABLE, ExpectationRow
+from polystein.results.effect_rows import LEVEL, RELIABLE, EffectRow, ExpectationRow
 from polystein.results.effects import EffectTable, ExpectationTable
 from polystein.results.result import GofResult
 from polystein.results.tolerance import Tolerance
@@ -54,6 +54,17 @@ def expectation_cells(row: ExpectationRow) -> tuple[str, ...]:
         *map(_number, (row.plain, row.mcse, row.corrected, row.error, row.bias)),
         f"{_number(row.lower)} to {_number(row.upper)}",
         f"{reliability_words(row.reliability)}{'' if row.reliable else ' *'}",
+    )
+
+
+def shown_name(table: EffectTable, row: EffectRow) -> str:
+    """The name of a row with the model's own names first, as in "tau (tau_log__)"."""
+    names = row.name.split(", ") if row.what == "correlation" else [row.name]
+    return ", ".join(
+        f"{own} ({'unconstrained' if own == name else name})"
+        if (own := table.own_names.get(name))
+        else name
+        for name in names
     )
 
 

@@ -22,6 +22,7 @@ from polystein.report.canvas import (
     signed,
     title_with_verdict,
 )
+from polystein.report.effects import shown_name
 from polystein.results.effect_rows import RELIABLE, EffectRow
 from polystein.results.effects import EffectTable
 from polystein.results.result import DEFAULT_LEVEL, GofResult
@@ -94,7 +95,7 @@ def plot_effects(
     if not forest.lines:
         raise InputError("`effects` must have at least one row to draw; got none")
     axes = axes_for(ax, 8.0, 2.1 + 0.27 * (len(forest.lines) + bool(forest.left_out)))
-    label_rows(axes, [_label(line.row) for line in forest.lines], forest.left_out)
+    label_rows(axes, [_label(line) for line in forest.lines], forest.left_out)
     if forest.logarithmic:
         axes.set_xscale("symlog", linthresh=1.0)
     axes.set_xlim(-forest.reach, forest.reach)
@@ -118,6 +119,8 @@ class ForestLine(NamedTuple):
     """A row of the table where it is drawn: no effect is 0, and intervals end at the limit."""
 
     row: EffectRow
+    #: The model's own name comes first, where it is known.
+    name: str
     size: float
     low: float
     high: float
@@ -154,7 +157,8 @@ def forest_of(table: EffectTable, bound: float | None, most: int) -> Forest:
         ends = [_on_axis(row, end) for end in (row.lower, row.upper)]
         low, high = (min(max(end, -limit), limit) for end in ends)
         cut = (ends[0] != low, ends[1] != high)
-        lines.append(ForestLine(row, _on_axis(row, row.size), low, high, cut))
+        name = shown_name(table, row)
+        lines.append(ForestLine(row, name, _on_axis(row, row.size), low, high, cut))
     return Forest(tuple(lines), len(table.rows) - len(rows), limit, bound)
 
 
@@ -213,9 +217,9 @@ def size_words(row: EffectRow) -> str:
     return f"{signed(row.size)}{' sd' if row.what.endswith('mean') else ''}"
 
 
-def _label(row: EffectRow) -> str:
+def _label(line: ForestLine) -> str:
     """The parameter and its property; long directions lose their end, where loadings are small."""
-    name = row.name
+    row, name = line.row, line.name
     if row.direction:
         name = name if len(name) <= MOST_LETTERS else f"{name[: MOST_LETTERS - 1]}…"
     elif row.what == "correlation" and name.count(", ") == 1:  # names may have commas, too

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from polystein.report.effects import MOST_ROWS, expectation_cells
+from polystein.report.effects import MOST_ROWS, expectation_cells, shown_name
 from polystein.report.forest import size_words
 from polystein.report.refinement import refinement_facts
 from polystein.report.summary import HEAD, shown_rows, summary_cells
@@ -71,7 +71,10 @@ def refinement_fragment(refined: Refinement, alpha: float = DEFAULT_LEVEL) -> st
 def effects_fragment(table: EffectTable) -> str:
     """The first effects: what was found, and below that what was not."""
     rows = (
-        [row.name, row.what, size_words(row), p_number(row.pvalue), "yes" if row.found else "no"]
+        [
+            *(shown_name(table, row), row.what, size_words(row)),
+            *(p_number(row.pvalue), "yes" if row.found else "no"),
+        ]
         for row in table.rows[:MOST_ROWS]
     )
     head = ["parameter", "property", "size", "p, adjusted", "found"]

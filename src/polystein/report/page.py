@@ -20,6 +20,7 @@ from polystein._lib.files import MARK, is_replaceable, write_whole
 from polystein._lib.imports import imported
 from polystein._version import __version__
 from polystein.errors import InputError
+from polystein.report.effects import shown_name
 from polystein.report.forest import forest_of, legend_words, size_words
 from polystein.report.html import with_names
 from polystein.report.svg import Drawing, forest_axis, forest_line
@@ -111,7 +112,7 @@ def forest_block(
     more = f" The other {forest.left_out:,} are {rest}." if forest.left_out else ""
     content = {
         "lines": [
-            (line.row.name, line.row.what, forest_line(forest, line), interval_words(line.row))
+            (line.name, line.row.what, forest_line(forest, line), interval_words(line.row))
             for line in forest.lines
         ],
         "axis": forest_axis(forest),
@@ -145,7 +146,7 @@ def effects_block(label: str, effects: EffectTable, rest: str) -> Block:
     ]
     rows = [
         (
-            row.name,
+            shown_name(effects, row),
             row.what,
             interval_words(row) if np.isfinite(row.size) else "not known",
             p_number(row.pvalue),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from polystein._lib.imports import imported
@@ -12,6 +12,7 @@ from polystein._lib.notes import first_of
 from polystein._lib.records import listed, require_types, stored
 from polystein.errors import InputError
 from polystein.results.effect_rows import EffectRow, ExpectationRow
+from polystein.results.summary import SummaryTable
 from polystein.results.tolerance import Tolerance, checked_bound, judged
 
 _Row = TypeVar("_Row", EffectRow, ExpectationRow)
@@ -92,6 +93,9 @@ class EffectTable(_Table[EffectRow]):
         Whether the mean and the sd of every coordinate are among the rows.
     action : str
         The code of the hint, for programs, such as ``"full-rank-or-mcmc"``; empty without a hint.
+    own_names : mapping
+        What the model itself calls coordinates that are its parameters on another scale, such as
+        ``"tau"`` for ``"tau_log__"``.
     """
 
     rows: tuple[EffectRow, ...]
@@ -99,6 +103,7 @@ class EffectTable(_Table[EffectRow]):
     hint: str = ""
     complete: bool = True
     action: str = ""
+    own_names: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def found(self) -> tuple[EffectRow, ...]:
@@ -121,6 +126,7 @@ class EffectTable(_Table[EffectRow]):
             "hint": self.hint,
             "complete": self.complete,
             "action": self.action,
+            "own_names": dict(self.own_names),
         }
 
     @classmethod
@@ -129,7 +135,8 @@ class EffectTable(_Table[EffectRow]):
         with stored(values) as content:
             rows = tuple(EffectRow(**_unbounded(row)) for row in listed(content["rows"], "rows"))
             parts = (content["looks"], content["hint"], content["complete"])
-            made = cls(rows, *parts, content.get("action", ""))
+            own = dict(content.get("own_names", {}))
+            made = cls(rows, *parts, content.get("action", ""), own)
             require_types(made)
         return made
 
@@ -182,9 +189,15 @@ class WithEffects:
         """Say how the effects are computed when they are asked for."""
         object.__setattr__(self, "_compute_effects", compute)
 
+    def compute_summary_by(self, compute: Callable[[Any], SummaryTable]) -> None:
+        """Say how the summary of the result is computed when it is asked for."""
+        object.__setattr__(self, "_compute_summary", compute)
+
     def __getstate__(self) -> dict[str, Any]:
         # What computes effects and summaries holds the draws, which no stored result should.
-        return {key: value for key, value in self.__dict__.items() if not key.startswith("_comp")}
+        return {
+            key: value for key, value in self.__dict__.items() if not key.startswith("_compute_")
+        }
 
 
 def _finite(values: dict[str, Any]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -191,10 +191,6 @@ class GofResult(WithEffects):
             )
         found: SummaryTable = compute(self)
         return found
-
-    def compute_summary_by(self, compute: Callable[[GofResult], SummaryTable]) -> None:
-        """Say how the summary is computed when it is asked for."""
-        object.__setattr__(self, "_compute_summary", compute)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain Python values, ready for JSON: None stands for NaN and infinity."""
