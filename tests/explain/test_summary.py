@@ -3,11 +3,14 @@
 import math
 import pickle
 import re
+from typing import Any
 
 import numpy as np
 import pytest
 
 import polystein as ps
+from polystein.inference.convergence import ranked_convergence
+from polystein.results.summary import SummaryTable
 
 RNG = np.random.default_rng(0)
 CHAINS = RNG.standard_normal((4, 400, 3)) * [1.0, 1.4, 1.0]
@@ -57,17 +60,26 @@ def test_independent_rows_have_no_rhat() -> None:
     assert "nan" not in str(table)
 
 
-def test_parameters_on_their_own_scale_come_last() -> None:
-    sample = ps.Sample(
-        CHAINS,
-        -CHAINS,
-        names=["mu", "tau_log__", "w"],
-        facts={"transform": lambda rows: {"tau": np.exp(rows[:, 1])}},
-    )
-    table = ps.check(sample).summary()
-    assert [row.name for row in table][-1] == "tau"
+def with_transform(transform: Any, names: list[str]) -> SummaryTable:
+    facts = {"transform": transform}
+    return ps.check(ps.Sample(CHAINS, -CHAINS, names=names, facts=facts)).summary()
+
+
+def test_parameters_on_their_own_scale_stand_where_their_coordinates_would() -> None:
+    table = with_transform(lambda rows: {"tau": np.exp(rows[:, 1])}, ["mu", "tau_log__", "w"])
+    assert [row.name for row in table] == ["mu", "tau", "w", "tau_log__"]
     assert table["tau"].off[0] == "sd of tau_log__"
     assert table["tau"].mean == pytest.approx(np.exp(CHAINS[..., 1]).mean())
+    expected = ranked_convergence(np.exp(CHAINS[..., 1:2]))
+    found = (table["tau"].r_hat, table["tau"].ess_bulk, table["tau"].ess_tail)
+    assert found == pytest.approx([float(part[0]) for part in expected])
+    # Ranks do not change under a monotone map.
+    assert table["tau"].ess_bulk == pytest.approx(table["tau_log__"].ess_bulk)
+
+
+def test_a_coordinate_with_the_name_of_its_parameter_is_called_unconstrained() -> None:
+    table = with_transform(lambda rows: {"tau": np.exp(rows[:, 1])}, ["mu", "tau", "w"])
+    assert "tau (unconstrained)" in [row.name for row in table]
 
 
 def test_without_draws_there_is_no_summary(result: ps.GofResult) -> None:

@@ -43,7 +43,8 @@ class SummaryTable:
     Attributes
     ----------
     rows : tuple of SummaryRow
-        Parameters on the model's own scale, which have neither R-hat nor ESS, come last.
+        Parameters on the model's own scale come first, where they are known, and their
+        unconstrained coordinates last.
     """
 
     rows: tuple[SummaryRow, ...]
