@@ -95,10 +95,11 @@ WEIGHTED = {
 
 
 #: One way to cut chains for each function, by turns, and all ways for one of each kind.
+#: The others are slow.
 WAYS = [("long", 7), ("short", 7), ("ragged", 1)]
 ALL_WAYS = {"psd", "lambda_psd_test sequence", "psd_bootstrap_test", "check"}
 CUTS = [
-    (name, *way)
+    pytest.param(name, *way, marks=() if (row + column) % len(WAYS) == 0 else pytest.mark.slow)
     for row, name in enumerate(CHAINS)
     for column, way in enumerate(WAYS)
     if name in ALL_WAYS or (row + column) % len(WAYS) == 0
@@ -118,7 +119,7 @@ def compared(monkeypatch: pytest.MonkeyPatch, case: Any, source: Source, rows: i
 
 @pytest.mark.parametrize("name", ROWS)
 def test_independent_rows_may_be_cut_anywhere(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    compared(monkeypatch, ROWS[name], independent(weighted=False), 7)
+    compared(monkeypatch, ROWS[name], independent(weighted=False), 29)
 
 
 @pytest.mark.parametrize(("name", "layout", "rows"), CUTS)
@@ -128,11 +129,18 @@ def test_chains_may_be_cut_and_joined_anywhere(
     compared(monkeypatch, CHAINS[name], ragged(layout, weighted=False), rows)
 
 
-@pytest.mark.parametrize("name", WEIGHTED)
+#: Weighted rows take the same way through the code: half of the functions are slow.
+HALVED = [
+    pytest.param(name, marks=pytest.mark.slow if row % 2 else ())
+    for row, name in enumerate(WEIGHTED)
+]
+
+
+@pytest.mark.parametrize("name", HALVED)
 def test_weighted_chains_may_be_cut_and_joined_anywhere(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    compared(monkeypatch, WEIGHTED[name], ragged("ragged", weighted=True), 7)
+    compared(monkeypatch, WEIGHTED[name], ragged("ragged", weighted=True), 13)
 
 
 def test_threads_do_not_write_into_each_others_memory() -> None:

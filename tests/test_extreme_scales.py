@@ -40,7 +40,8 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
         draws, scores, order=2, split=ps.BlockSplit(), variance=ps.InitialSequence()
     ),
 }
-SCALES = [1e307, 1e152, 1e80, 1e-80, 1e-160, 1e-307]
+SCALES: list[Any] = [1e307, 1e152, 1e-160, 1e-307]
+SCALES += [pytest.param(scale, marks=pytest.mark.slow) for scale in (1e80, 1e-80)]
 
 
 @pytest.fixture(autouse=True)

@@ -32,6 +32,7 @@ LAZY = {
     ("results.effects", "report"),
     ("results.refinement", "report"),
     ("results.many", "report"),
+    ("results.summary", "report"),
     # The door takes objects of other libraries, whose adapters are imported when one is met.
     ("data.foreign", "adapters"),
 }
@@ -53,7 +54,7 @@ PUBLISHED |= {"corrections", "explain", "methods", "refinement", "rivals", "repo
 FIRST = "polystein._lib.interrupts"
 CORE_DEPENDENCIES = {"numpy", "scipy", "threadpoolctl"}
 CLI_ROOMS = {"report", "experiments", "cli"}
-CLI_DEPENDENCIES = {"typer", "rich", "matplotlib", "pyarrow"}
+CLI_DEPENDENCIES = {"typer", "rich", "matplotlib", "pyarrow", "jinja2"}
 RANK = {
     room.strip(): rank for rank, group in enumerate(ARROWS.split("|")) for room in group.split(",")
 }
@@ -238,6 +239,7 @@ def test_the_floor_plan_names_what_there_is() -> None:
         assert [one for one in re.findall(r"`(\w+)`", names) if f"class {one}" not in source] == []
 
 
+@pytest.mark.slow
 @pytest.mark.processes
 def test_importing_polystein_loads_nothing_of_the_command_line() -> None:
     code = "import sys, polystein; print(*{name.split('.')[0] for name in sys.modules})"

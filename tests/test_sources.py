@@ -3,6 +3,7 @@
 import pickle
 import warnings
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -102,6 +103,7 @@ WITHOUT_DRAWS |= {"Monitor"}
 WITHOUT_DRAWS |= {name for name in ps.__all__ if name.startswith(("from_", "to_"))}
 
 
+@cache
 def chains(count: int, rows: int, d: int = 3, memory: float = 0.5) -> list[tuple[Array, Array]]:
     """AR(1) chains about N(0, I), a little too wide, and their scores."""
     rng = np.random.default_rng(5)

@@ -2,16 +2,27 @@
 
 import re
 import sys
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
+import typer.main
 
 from polystein.cli import main
 from polystein.experiments.paper.samplers import gaussian
 from tests.cli.files import Outcome, Run
 
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+
+
+@pytest.fixture(autouse=True, scope="package")
+def _commands_made_once() -> Iterator[None]:
+    """Typer makes the commands at every call: as often as a test runs one."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(typer.main, "get_command", cache(typer.main.get_command))
+        yield
 
 
 @pytest.fixture

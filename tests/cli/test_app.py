@@ -52,7 +52,7 @@ def test_json_is_the_result_and_what_was_asked(run: Run, bad: np.ndarray, method
     }[method]
     expected = test(bad, -bad, order=2, rng=5)  # type: ignore[operator]
     values = json.loads(done.out, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
-    assert values["schema_version"] == SCHEMA_VERSION == 3
+    assert values["schema_version"] == SCHEMA_VERSION == 4
     assert (values["method"], values["seed"], values["alpha"]) == (method, 5, 0.01)
     assert values["rejected"] is True
     assert values["polystein_version"] == polystein.__version__
@@ -118,12 +118,14 @@ def test_4_where_the_question_stays_open(
     assert done.code == 4
     assert done.out.startswith("Inconclusive at the level 0.05, p = 0.3")
     assert "R-hat is 2.47. Run longer." in done.out
-    assert "<strong>Inconclusive</strong>" in Path("page.html").read_text("utf-8")
+    assert '<h1 class="inconclusive">Inconclusive at' in Path("page.html").read_text("utf-8")
     done = run("check", *pair, "--json")
     values = json.loads(done.out)
     assert done.code == 4
     assert (values["verdict"], values["rejected"]) == ("inconclusive", False)
-    assert values["reasons"] == ["R-hat is 2.47. Run longer."]
+    assert values["reasons"] == [
+        {"code": "other", "parameter": "", "text": "R-hat is 2.47. Run longer."}
+    ]
     assert run("check", *pair, "--alpha", "0.4").code == 1
 
 
@@ -173,7 +175,7 @@ def test_demo_refuses_what_it_cannot_do(run: Run, options: list[str]) -> None:
 
 
 def test_every_command_explains_itself(run: Run) -> None:
-    names = {"test", "check", "refine", "demo", "reproduce"}
+    names = {"test", "check", "refine", "report", "demo", "reproduce"}
     assert {command.name for command in commands.app.registered_commands} == names
     for name in sorted(names):
         done = run(name, "--help")

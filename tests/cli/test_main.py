@@ -77,6 +77,7 @@ def test_names_that_the_terminal_cannot_show_are_written_out(
 SLOW = "import pathlib, time; pathlib.Path('begun').touch(); time.sleep(60)"
 
 
+@pytest.mark.slow
 @pytest.mark.processes
 @pytest.mark.parametrize("options", [["-um", "polystein"], ["-mpolystein"], ["-Im", "polystein"]])
 def test_python_may_be_given_its_options_in_one_word(options: list[str]) -> None:
@@ -90,6 +91,7 @@ def test_python_may_be_given_its_options_in_one_word(options: list[str]) -> None
 BEGIN = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
 
 
+@pytest.mark.slow
 @pytest.mark.processes
 @pytest.mark.parametrize(
     ("start", "quiet"),

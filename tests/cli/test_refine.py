@@ -55,7 +55,7 @@ def refined(run: Run, tmp_path: Path, function: str, *more: str) -> Outcome:
 def test_wrong_draws_are_rejected(run: Run, tmp_path: Path, function: str, kernel: str) -> None:
     done = refined(run, tmp_path, function)
     assert done.code == 1
-    assert done.out.startswith("Refinement: evidence against the draws")
+    assert done.out.startswith("Rejected at the level 0.05, p ")
     assert kernel in done.out
     assert "the sd of `x[1]`" in done.out
 

@@ -61,7 +61,7 @@ def test_a_page_without_room_costs_nobody_the_answer(
     expected = run("check", *pair, "--iid", "--json")
     with small_disk(1000):
         done = run("check", *pair, "--iid", "--json", "--html", "page.html")
-    assert done.out == expected.out
+    assert done.out.replace(" --html page.html", "") == expected.out
     assert done.code == 2
     assert done.err == (
         "polystein: error: `--html` must be where files can be written; got page.html: "
@@ -117,8 +117,9 @@ main()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.processes
-@pytest.mark.parametrize("jobs", [pytest.param("1", marks=pytest.mark.slow), "2"])
+@pytest.mark.parametrize("jobs", ["1", "2"])
 def test_ctrl_c_in_the_middle_leaves_no_file_and_no_half_of_an_answer(
     jobs: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -41,7 +41,7 @@ def test_neighbours_are_those_whose_scores_say_most() -> None:
 
 
 def test_a_wrong_sd_is_found_in_more_dimensions_than_rows() -> None:
-    draws = np.random.default_rng(2).standard_normal((200, 250))
+    draws = np.random.default_rng(2).standard_normal((200, 210))
     draws[:, 7] *= 1.8
     row = ps.effects(draws, -draws, iid=True).rows[0]
     assert (row.name, row.what, row.found) == ("x[7]", "sd", True)

@@ -18,7 +18,7 @@ from tests.data.blocks import seen, small_blocks
 from tests.rows import arbitrary_rows
 from tests.sources import MinimalSource, WeightedSource
 
-LENGTHS = (90, 7, 200, 33, 4, 4, 4, 61)
+LENGTHS = (50, 7, 90, 33, 4, 4, 4, 21)
 #: Chains in different working frames, and chains with weights.
 two_kinds = pytest.mark.parametrize("kind", ["far", "weighted"])
 every_case = pytest.mark.parametrize("name", CASES)
@@ -31,13 +31,13 @@ def source_of(kind: str) -> Source:
     """
     rows = sum(LENGTHS)
     draws, scores = arbitrary_rows(rows, 3)
-    draws[123, 1], draws[350] = 40.0, draws[17]
+    draws[63, 1], draws[180] = 40.0, draws[17]
     if kind == "rows":
         return ps.Sample(draws, scores)
     if kind == "far":
         # A part on a scale of its own, too, so that working frames differ from block to block.
-        draws[200:] += 1000.0
-        draws[350:] *= 30.0
+        draws[100:] += 1000.0
+        draws[180:] *= 30.0
     ends = np.cumsum(LENGTHS)[:-1]
     chains = list(zip(np.split(draws, ends), np.split(scores, ends), strict=True))
     if kind != "weighted":
@@ -83,7 +83,7 @@ def test_every_accumulator_is_among_the_cases() -> None:
 
 
 def test_far_rows_have_different_working_frames() -> None:
-    blocks = seen(source_of("far"), every_row(source_of("far")), most=40)
+    blocks = seen(source_of("far"), every_row(source_of("far")), most=20)
     scales = {str(working_frame(block.draws).scale) for block in blocks}
     assert len(scales) > 3
 
@@ -93,7 +93,7 @@ def test_far_rows_have_different_working_frames() -> None:
 def test_threads_give_the_answer_of_one(
     name: str, kind: str, count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    small_blocks(monkeypatch, 40)
+    small_blocks(monkeypatch, 20)
     on = given(kind)
     serial = taken(name, on, executor=SERIAL)
     threads = taken(name, on, executor=Threads(count, 1))
@@ -119,7 +119,7 @@ def dealt(name: str, on: Given, blocks: list[Block]) -> list[Any]:
 @every_case
 def test_parts_are_merged_in_any_order(name: str, kind: str) -> None:
     on = given(kind)
-    blocks = seen(on.source, every_row(on.source), most=40)
+    blocks = seen(on.source, every_row(on.source), most=20)
     whole = dealt(name, on, blocks)
     # The one without rows comes last, first and in between.
     for order in ((0, 1, 2, 3), (3, 2, 1, 0), (1, 3, 0, 2)):
@@ -134,7 +134,7 @@ def test_parts_are_merged_in_any_order(name: str, kind: str) -> None:
 def test_rows_may_come_after_a_merge(name: str) -> None:
     kind = "far"
     on = given(kind)
-    blocks = seen(on.source, every_row(on.source), most=40)
+    blocks = seen(on.source, every_row(on.source), most=20)
     first, second = (CASES[name].make(on) for _ in range(2))
     for accumulator, part in ((first, blocks[:3]), (second, blocks[3:7])):
         for block in part:
@@ -152,7 +152,7 @@ def test_merging_leaves_the_other_alone(name: str, kind: str) -> None:
     other = taken(name, on)
     before = pickle.dumps(CASES[name].read(other))
     merged = CASES[name].make(on).merge(other)
-    for block in seen(on.source, every_row(on.source), most=40):
+    for block in seen(on.source, every_row(on.source), most=20):
         merged.update(block)
     assert pickle.dumps(CASES[name].read(other)) == before
 
@@ -163,7 +163,7 @@ def test_accumulators_survive_pickling(name: str, kind: str) -> None:
     """Before, in the midst of and after a pass, and they go on as if nothing had happened."""
     on = given(kind)
     accumulator = pickle.loads(pickle.dumps(CASES[name].make(on)))
-    for number, block in enumerate(seen(on.source, every_row(on.source), most=40)):
+    for number, block in enumerate(seen(on.source, every_row(on.source), most=20)):
         accumulator.update(block)
         if number % 4 == 0:
             accumulator = pickle.loads(pickle.dumps(accumulator))

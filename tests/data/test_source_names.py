@@ -11,7 +11,7 @@ import pytest
 
 import polystein as ps
 from polystein.data.source import Block, Layout, coordinate_names
-from polystein.report.html import page
+from polystein.report.result_page import result_page
 
 #: Colours, the bell, a title of the window, writing from right to left, and half a character.
 NASTY = ("a\x1b[31m\x07", "b\x1b]0;title\x07", "c\u202ed\u2066", "d\udc80\x9b", "e\nf\u2028")
@@ -36,10 +36,10 @@ def result() -> ps.GofResult:
 
 
 def test_no_text_about_a_result_steers_the_terminal(result: ps.GofResult) -> None:
-    texts = [str(result), repr(result), page(result), str(result.effects), *result.warnings]
-    assert all(SHOWN[place] in page(result) for place in (0, 1, 2, 3))
+    texts = [str(result), repr(result), result_page(result), str(result.effects), *result.warnings]
+    assert all(SHOWN[place] in result_page(result) for place in (0, 1, 2, 3))
     assert [text for text in texts if steers(text)] == []
-    page(result).encode()
+    result_page(result).encode()
 
 
 def test_results_of_strangers_do_not_either(result: ps.GofResult) -> None:
@@ -51,7 +51,7 @@ def test_results_of_strangers_do_not_either(result: ps.GofResult) -> None:
     assert any(steers(row["name"]) for row in values["effects"]["rows"])
     read = ps.GofResult.from_dict(values)
     assert read.warnings == (r"\x1b[2J",)
-    assert not steers(str(read) + page(read))
+    assert not steers(str(read) + result_page(read))
     assert ps.GofResult.from_dict(result.to_dict()).to_dict() == result.to_dict()
 
 

@@ -51,7 +51,7 @@ def test_sentences(
 
 def test_an_interval_that_is_no_promise_says_so() -> None:
     words = sentence("mean", ("a",), 0.2, 0.1, 0.3, 0.819)
-    assert words.endswith("; trust this less, R2 is 0.81")
+    assert words.endswith(", approximate (R2 0.81)")
 
 
 def test_what_scores_cannot_tell() -> None:

@@ -145,7 +145,7 @@ _DAMAGE = ("...", *JUNK)
 _MADE_BY_TESTS = (
     *("weights", "components", "evidence", "settings", "warnings", "reasons", "diagnostics"),
     *("tolerance", "tolerance_reason", "effect_table", "n_train", "n_gap", "n_test", "ess"),
-    "statistic_name",
+    *("statistic_name", "n_chains", "n_draws"),
 )
 
 
@@ -214,13 +214,15 @@ _PLAIN = {"Monitor.discrepancy": _monitor, "Monitor.state_dict": _monitor} | {
     "GofResult.verdict_at": _result,
     "GofResult.to_html": _result,
     "GofResult.plot": _result,
+    "GofResult.summary": _result,
+    "GofResult.schema": _result,
     "EffectTable.to_dict": _table,
     "EffectTable.to_dataframe": _table,
     "EffectTable.within": _table,
     "ExpectationTable.to_dict": _expected,
     "ExpectationTable.to_dataframe": _expected,
     "Sample.select": _sample,
-    **{f"CheckTable.{name}": _checks for name in ("to_dict", "to_html", "count")},
+    **{f"CheckTable.{name}": _checks for name in ("to_dict", "to_html", "count", "schema")},
     "CheckTable.to_dataframe": _checks,
 }
 _COMMANDS = ("'check'", "'test'")
@@ -255,7 +257,9 @@ ENTRIES: dict[str, Calls] = {
         "SteinMoments.merge", _texts(("ps.SteinMoments(2)", *JUNK)), ("other",), _moments
     ),
     "EffectTable": entry(
-        "EffectTable", _texts(("()",), ("0", "3")), ("rows", "looks", "hint", "complete")
+        "EffectTable",
+        _texts(("()",), ("0", "3")),
+        ("rows", "looks", "hint", "complete", "action", "own_names"),
     ),
     "ExpectationTable": entry("ExpectationTable", _texts(("()",)), ("rows",)),
     "GofResult.from_dict": entry("GofResult.from_dict", _stored("check", "test"), ("values",)),
@@ -264,6 +268,8 @@ ENTRIES: dict[str, Calls] = {
     "Refinement": entry("Refinement", covered=tuple(ps.Refinement.__dataclass_fields__)),
     "Refinement.from_dict": entry("Refinement.from_dict", _stored("refinement"), ("values",)),
     "Refinement.to_dict": entry("Refinement.to_dict", receiver=_refinement),
+    "Refinement.schema": entry("Refinement.schema", receiver=_refinement),
+    "Refinement.to_html": entry("Refinement.to_html", receiver=_refinement),
     "Refinement.verdict_at": entry("Refinement.verdict_at", receiver=_refinement),
     "plot_effects": entry("plot_effects", _texts((*_EFFECTS * 20, *JUNK))),
     "plot_evidence": entry("plot_evidence", _texts((*_RESULTS * 20, *JUNK))),

@@ -175,7 +175,7 @@ VALUES: dict[str, Values] = {
     "structure": Values(("'full'", "'diagonal'"), _WORD_EDGES),
     "estimator": Values(("'u'", "'v'"), _WORD_EDGES),
     "basis": Values(("'monomial'", "'hermite'", "'bounded-hermite'"), _WORD_EDGES),
-    "psd_l2_test.basis": Values(("'full'", "'diagonal'", "'additive'"), _WORD_EDGES),
+    "psd_l2_test.basis": Values(("'full'", "'interaction-free'"), _WORD_EDGES),
     "resolution": Values(("'order'", "'coordinate'", "'hierarchical'", "'entry'"), _WORD_EDGES),
     "alternative": Values(("'two-sided'", "'greater'"), _WORD_EDGES),
     "standardise": Values(("True", "False", "'whiten'"), _WORD_EDGES),

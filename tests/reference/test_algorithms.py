@@ -122,9 +122,9 @@ def test_cross_entropy_reaches_the_supremum_of_alike_features() -> None:
     orthogonal, _ = np.linalg.qr(np.column_stack([np.ones(50), rng.normal(size=(50, 3))]))
     table = 0.5 + np.sqrt(50) * orthogonal[:, 1:]
     for seed in range(3):
-        weights, sign = algorithms.cross_entropy(table, np.random.default_rng(seed))
+        weights, sign = algorithms.cross_entropy(table, np.random.default_rng(seed), candidates=300)
         first, first_sign = algorithms.cross_entropy(
-            table, np.random.default_rng(seed), iterations=1
+            table, np.random.default_rng(seed), candidates=300, iterations=1
         )
         optimum = np.full(3, 3**-0.5)
         assert sign * weights @ optimum > 0.999

@@ -38,8 +38,25 @@ def test_a_few_points_of_a_mode_far_away_are_a_group(seed: int) -> None:
     assert np.count_nonzero(labels == labels[0]) <= 12
 
 
-@pytest.mark.parametrize(("law", "most"), [("normal", 0), ("t", 3), ("elliptical t", 3)])
-@pytest.mark.parametrize("d", [2, 5, 10])
+@pytest.mark.parametrize(
+    ("d", "law", "most"),
+    [
+        (2, "normal", 0),
+        (5, "t", 3),
+        (10, "elliptical t", 3),
+        *(
+            pytest.param(*case, marks=pytest.mark.slow)
+            for case in (
+                (2, "t", 3),
+                (2, "elliptical t", 3),
+                (5, "normal", 0),
+                (5, "elliptical t", 3),
+                (10, "normal", 0),
+                (10, "t", 3),
+            )
+        ),
+    ],
+)
 def test_one_group_is_hardly_ever_split(d: int, law: str, most: int) -> None:
     """In ten samples. A false group costs some steps, and a missed one a wrong answer.
 

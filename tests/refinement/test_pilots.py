@@ -29,7 +29,7 @@ def test_narrow_pilots_find_the_covariance(gradient: bool) -> None:
 
 def test_few_pilots_of_many_coordinates_have_a_diagonal_mass() -> None:
     law, rng = correlated(30), np.random.default_rng(0)
-    found = pilots_of(law, law.draw(rng, 200))
+    found = pilots_of(law, law.draw(rng, 100))
     assert np.count_nonzero(found.kernel.factor - np.diag(np.diag(found.kernel.factor))) == 0
 
 
@@ -56,14 +56,14 @@ def test_steps_are_doubled_while_pilots_are_unsettled() -> None:
         lambda x: -0.5 * np.einsum("ij,jk,ik->i", x, precision, x),
         lambda x: -x @ precision,
     )
-    found = pilots_of(law, law.draw(np.random.default_rng(3), 200), steps=4)
+    found = pilots_of(law, law.draw(np.random.default_rng(3), 100), steps=4)
     assert found.steps == 4 * 2**MOST_DOUBLINGS
 
 
 def test_pilots_are_judged_from_where_the_starts_begin() -> None:
     """Twelve steps are enough for rows that are right, not for those that come in from far away."""
     law, rng = correlated(2), np.random.default_rng(4)
-    rows = law.draw(rng, 400)
+    rows = law.draw(rng, 200)
     right = pilots_of(law, rows, steps=12)
     cold = pilots_of(law, rows + 60.0, steps=12)
     assert right.steps == 12

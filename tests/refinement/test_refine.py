@@ -167,10 +167,14 @@ def test_results_survive_dictionaries_and_pickling(refined: ps.Refinement) -> No
 
 def test_text_has_verdict_effects_and_what_stays_unseen(refined: ps.Refinement) -> None:
     text = str(refined)
-    assert text.startswith("Refinement: evidence against the draws")
+    assert text.startswith("Rejected at the level 0.05, p ")
+    assert "refine, 400 draws moved, dimension 3" in text.splitlines()[1]
     assert "the sd of `x[1]`" in text
     assert "a mode that neither the draws nor the pilots found" in text
     assert repr(refined) == f"Refinement(rejected, p = {refined.pvalue:.3g}, settled)"
+    assert len(text.splitlines()) <= 24
+    assert max(map(len, text.splitlines())) <= 88
+    assert "the sd of <code>x[1]</code>" in refined._repr_html_()
 
 
 def test_what_has_not_settled_is_said() -> None:

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from scipy.signal import lfilter
 
 from polystein.data.sample import Sample
 from polystein.refinement.rows import ChosenRows, autocorrelation_time, chosen_rows
@@ -12,13 +13,9 @@ from tests.sources import MinimalSource
 
 def chains(count: int, length: int, correlation: float, seed: int = 0) -> FloatArray:
     """Stationary autoregressive chains of two coordinates."""
-    rng = np.random.default_rng(seed)
-    found = np.empty((count, length, 2))
-    found[:, 0] = rng.standard_normal((count, 2))
-    noise = np.sqrt(1.0 - correlation**2)
-    for time in range(1, length):
-        new = noise * rng.standard_normal((count, 2))
-        found[:, time] = correlation * found[:, time - 1] + new
+    noise = np.random.default_rng(seed).standard_normal((length, count, 2))
+    noise[1:] *= np.sqrt(1.0 - correlation**2)
+    found: FloatArray = lfilter([1.0], [1.0, -correlation], noise, axis=0).swapaxes(0, 1)
     return found
 
 

@@ -65,9 +65,9 @@ def _shown_ticks(axis: Any) -> list[Any]:
 
 
 def assert_legible(axes: Any) -> None:
-    """Draw the figure: no text is cut off, and no names of rows or columns overlap."""
+    """Lay the figure out: no text is cut off, and no names of rows or columns overlap."""
     figure, canvas = axes.figure, FigureCanvasAgg(axes.figure)
-    canvas.draw()
+    figure.draw_without_rendering()
     renderer = canvas.get_renderer()
     texts = [axes.title, axes._left_title, axes.xaxis.label, axes.yaxis.label, *axes.texts]
     # Ticks beyond the limits of an axis are not drawn.

@@ -32,9 +32,9 @@ def test_long_tables_are_cut() -> None:
 def test_a_rejected_result_leads_with_sentences_and_a_hint() -> None:
     draws = 1.2 * DRAWS
     labels = [label for label, _ in effect_facts(check(draws))]
-    assert labels == ["Found", "", "", "", "Next"]
+    assert labels == ["Off", "", "", "", "Next"]
     text = str(check(draws))
-    assert text.index("Rejected") < text.index("Found") < text.index("Next") < text.index("Part ")
+    assert text.index("Rejected") < text.index("Off ") < text.index("Next") < text.index("Run ")
 
 
 def test_a_result_that_is_not_rejected_computes_nothing() -> None:
@@ -92,3 +92,24 @@ def test_a_line_break_in_a_name_breaks_no_line() -> None:
     assert "`a\\nb`" in str(table)
     expected = ps.expectations(sample, ["mean"], iid=True)
     assert len(str(expected).splitlines()) == 4
+
+
+def test_tables_have_a_short_repr_and_show_in_notebooks() -> None:
+    draws = DRAWS * [1.3, 1.0, 1.0]
+    sample = ps.Sample(draws, -draws, names=["<b>", "c", "d"])
+    table = ps.effects(sample, iid=True)
+    assert repr(table).startswith("EffectTable(")
+    assert "of 17 properties off: the sd of `<b>` is" in repr(table)
+    assert len(repr(table)) < 200
+    assert "<b>" not in table._repr_html_()
+    assert "&lt;b&gt;" in table._repr_html_()
+    assert repr(ps.effects(DRAWS, -DRAWS, iid=True)) == "EffectTable(0 of 17 properties off)"
+    expected = ps.expectations(sample, iid=True)
+    assert repr(expected) == "ExpectationTable(6 rows: <b>, c, d)"
+    assert "<b>" not in expected._repr_html_()
+    assert expected._repr_html_().count("<tr>") == 7
+
+
+def test_long_tables_are_cut_in_notebooks() -> None:
+    draws = np.random.default_rng(0).standard_normal((300, 25))
+    assert "... and 10 more" in ps.expectations(draws, -draws, iid=True)._repr_html_()

@@ -2,10 +2,12 @@
 
 import math
 
+import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+import polystein as ps
 from polystein.report.text import (
     chains_words,
     found_words,
@@ -15,8 +17,9 @@ from polystein.report.text import (
     percent,
     render,
 )
-from polystein.results.evidence import Abstention, Arm, Evidence, Part
+from polystein.results.evidence import Abstention, Evidence
 from polystein.results.result import GofResult
+from tests.report.drawn import effect
 from tests.report.results import (
     ABSTENTION,
     REASONS,
@@ -78,7 +81,7 @@ def test_an_inconclusive_verdict_comes_first_with_its_reasons() -> None:
     assert text.startswith("Inconclusive at the level 0.05, p = 0.42: nothing found, but faults")
     plain = " ".join(text.split())
     assert all(reason in plain for reason in REASONS)
-    assert plain.index("Why") < plain.index("The chains disagree") < plain.index("Statistic")
+    assert plain.index("Why") < plain.index("The chains disagree") < plain.index("Chains")
     assert "no evidence" not in plain
 
 
@@ -108,9 +111,9 @@ def test_an_arm_whose_reason_is_cut_off_is_said_elsewhere() -> None:
 
 def test_the_printed_ess_is_that_of_draws_and_scores() -> None:
     text = render(inconclusive_result())
-    assert "Chains     R-hat at most 2.47 (draws of b), ESS at least 5 (scores of a)\n" in text
-    assert "effective test draws" not in text
-    without = " ".join(render(inconclusive_result(diagnostics=None)).split())
+    assert "Chains     R-hat at most 2.47 (draws of b), ESS at least 5 (scores of a)" in text
+    assert "effective test draws" not in str(inconclusive_result().explain())
+    without = " ".join(str(inconclusive_result(diagnostics=None).explain()).split())
     assert "288 effective test draws" in without
 
 
@@ -203,19 +206,19 @@ def test_one_feature_alone_has_the_whole_share_only_of_what_was_found() -> None:
 
 
 def test_what_was_found_is_named_with_its_place() -> None:
-    assert found_words(check_result()) == "spread of a (x: max, all rows)"
+    assert found_words(check_result()) == "spread of a"
     pair = check_result(coordinates=("a", "b"))
-    assert found_words(pair) == "spread of a and b (x: max, all rows)"
+    assert found_words(pair) == "spread of a and b"
     everywhere = check_result(coordinates=())
-    assert found_words(everywhere) == "spread of all coordinates together (x: max, all rows)"
+    assert found_words(everywhere) == "spread of all coordinates together"
 
 
 def test_the_arm_on_all_rows_speaks_wherever_it_found_something() -> None:
     both = check_result(flips=0.02, trained=0.001)
     assert both.evidence.arms[0].name == "trained witnesses"
-    assert found_words(both) == "spread of a (x: max, all rows)"
+    assert found_words(both) == "spread of a"
     trained = check_result(flips=0.3, trained=0.001)
-    expected = "everything at once of all coordinates together (trained stack, the test rows)"
+    expected = "everything at once of all coordinates together"
     assert found_words(trained) == expected
 
 
@@ -225,12 +228,12 @@ def test_nothing_is_found_where_nothing_is_rejected() -> None:
     assert found_words(z_result()) == ""
 
 
-def test_parts_have_levels_and_shares_of_the_evidence() -> None:
-    text = render(check_result())
-    head = lines_from(text, "Part")[0]
-    assert head.split() == ["Part", "looks", "at", "level", "z", "share", "of", "the", "evidence"]
+def test_parts_levels_and_rows_are_in_the_explanation() -> None:
+    assert "Part" not in render(check_result())
+    text = str(check_result().explain())
+    assert lines_from(text, "Part")[0].split() == ["Part", "looks", "at", "p", "level", "evidence"]
     # -log of 0.0025, 0.2 and 1 over their sum, 7.6.
-    assert lines_from(text, "x: max")[0].split()[2:6] == ["spread", "0.400", "3.09", "79"]
+    assert lines_from(text, "x: max")[0].split()[2:] == ["spread", "0.001", "0.400", "79", "%"]
     assert "the sign flips used all; 700 trained the test function, 300 tested it" in " ".join(
         text.split()
     )
@@ -239,7 +242,8 @@ def test_parts_have_levels_and_shares_of_the_evidence() -> None:
 def test_every_arm_on_all_rows_is_said_to_use_them() -> None:
     flips, trained = check_result().evidence.arms
     evidence = Evidence((flips, trained, flips._replace(name="agreement of chains")))
-    text = " ".join(render(z_result(shares={}, method="check", evidence=evidence)).split())
+    result = z_result(shares={}, method="check", evidence=evidence)
+    text = " ".join(str(result.explain()).split())
     assert "the agreement of chains and the sign flips used all; 700 trained" in text
 
 
@@ -248,25 +252,73 @@ def test_rows_of_an_arm_that_abstained_tested_nothing() -> None:
     abstained = (Abstention(trained.name, "too slow"),)
     with_flips, nobody = Evidence((flips,), abstained=abstained), Evidence(abstained=abstained)
     for evidence, words in (
-        (with_flips, "Draws the sign flips used all 1000; 288 effective"),
-        (nobody, "Draws 1000, of which none were tested"),
+        (with_flips, "Rows: the sign flips used all 1000; 288 effective"),
+        (nobody, "Rows: 1000, of which none were tested"),
     ):
-        text = render(z_result(shares={}, method="check", evidence=evidence))
+        text = str(z_result(shares={}, method="check", evidence=evidence).explain())
         assert words in " ".join(text.split())
         assert "trained the test function" not in text
+        assert "The trained witnesses did not judge: too slow." in text
 
 
-@pytest.mark.parametrize("pvalue", [0.01, 0.5])
-def test_names_of_parts_are_not_cut_where_there_is_room(pvalue: float) -> None:
-    part = Part("starts of all chains", "the first 400 draws", ("score",), (), 0.01, 0.4)
-    # Each has half of the evidence, so that bars are half as long as they may be.
-    arms = (Arm("agreement of chains", "all rows", pvalue, (part, part)),)
-    result = z_result(pvalue=pvalue, shares={}, method="check", evidence=Evidence(arms))
-    row = lines_from(render(result), "starts")[0]
-    assert row.startswith("starts of all chains the first 400 draws ")
-    # The heading stands above its column.
-    head = lines_from(render(result), "Part")[0]
-    assert head.index("level") + len("level") == row.index("0.400") + len("0.400")
+def test_features_are_explained_with_their_weights() -> None:
+    result = z_result()
+    lines = str(result.explain()).splitlines()
+    assert lines[0] == "lambda-PSD z-test, order 2, dimension 4: rejected, p = 0.012"
+    assert lines[1] == "z = 2.50 (two-sided)"
+    assert lines[3].split() == ["score", "location", "0.500", "1.25", "62", "%"]
+    assert repr(result.explain()) == "Explanations(3 rows, first location)"
+    assert "<pre>" in result.explain()._repr_html_()
+    assert "score" in result.explain()._repr_html_()
+
+
+# One screen for every verdict of `check`
+
+
+def test_no_z_stands_beside_a_p_value_that_it_repeats() -> None:
+    passing = check_result(flips=0.63, trained=0.9)
+    assert "z =" not in render(passing)
+    assert "z =" not in repr(passing)
+    assert "p = 0.63" in render(passing)
+
+
+def test_a_p_value_of_1_is_no_sign_of_a_fault() -> None:
+    nothing = check_result(flips=1.0, trained=1.0)
+    assert headline(nothing) == ("Not rejected", "at the level 0.05: no sign of a fault.")
+    assert "p = 1" not in render(nothing)
+    unknown = inconclusive_result(pvalue=0.999)
+    assert headline(unknown)[1] == "at the level 0.05: nothing found, but faults may hide."
+
+
+def test_what_to_run_stands_below_what_is_off() -> None:
+    draws = np.random.default_rng(0).standard_normal((4, 500, 3)) * [1.0, 1.0, 1.4]
+    result = ps.check(draws, -draws, tolerance=0.1)
+    text = render(result)
+    order = [text.index(f"\n{label} ") for label in ("Off", "Tolerance", "Next", "Run", "Chains")]
+    assert order == sorted(order)
+    assert "`print(result.effects)`" in text
+    assert "4 chains x 500 draws" in text.splitlines()[1]
+    assert render(result, lines_to_run="polystein refine").count("polystein refine") == 1
+
+
+@given(name=st.text(min_size=1, max_size=60), count=st.integers(2, 6))
+@settings(max_examples=10)
+def test_effects_of_long_names_fit_one_screen(name: str, count: int) -> None:
+    rows = tuple(
+        effect(name * 3, "sd", 1.5, sentence=f"the sd of `{name * 3}` is {'very ' * 30}large")
+        for _ in range(count)
+    )
+    result = inconclusive_result(
+        pvalue=0.001,
+        tolerance="undecided",
+        tolerance_reason="word " * 90,
+        settings={"tolerance": 0.1},
+        warnings=("word " * 90, "word " * 90),
+        effect_table=ps.EffectTable(rows, count, hint="word " * 90),
+    )
+    lines = render(result).splitlines()
+    assert len(lines) <= 24
+    assert max(map(len, lines)) <= 88
 
 
 def test_a_bootstrap_result_has_no_features_and_no_z() -> None:
@@ -314,7 +366,7 @@ def test_a_long_warning_is_cut_with_a_pointer() -> None:
     reasons=["0"],
     abstained=["a separator of records\x1e"],
 )
-@settings(max_examples=20)
+@settings(max_examples=8)
 def test_the_text_fits_one_screen(
     names: list[str],
     warnings: list[str],

@@ -83,13 +83,13 @@ def test_to_dict_is_json_and_comes_back() -> None:
     again = ps.CheckTable.from_dict(json.loads(text))
     assert again.to_dict() == TABLE.to_dict()
     assert again["b"] == TABLE["b"]
-    assert json.loads(text)["schema_version"] == 1
+    assert json.loads(text)["schema_version"] == 2
 
 
 @pytest.mark.parametrize(
     ("place", "value", "said"),
     [
-        (("schema_version",), 2, "schema_version 2"),
+        (("schema_version",), 3, "schema_version 3"),
         (("adjust",), "none", "`adjust`"),
         (("alpha",), 1.0, "`alpha`"),
         (("fits",), [], "at least one checked fit"),

@@ -32,7 +32,7 @@ def draws(monkeypatch: pytest.MonkeyPatch) -> np.ndarray:
     """Rows in many small blocks, for threads."""
     monkeypatch.setattr("polystein.scale.threads.can_fork", lambda source: False)
     monkeypatch.setattr("polystein.data.passes.BLOCK_ELEMENTS", 300)
-    return 1.02 * np.random.default_rng(0).standard_normal((20_000, 3))
+    return 1.02 * np.random.default_rng(0).standard_normal((6_000, 3))
 
 
 @pytest.mark.parametrize("name", CALLS)

@@ -33,7 +33,9 @@ def monitor(count: int = 3, order: int = 2, **options: Any) -> ps.Monitor:
     return ps.Monitor(score, order, **{"looks": LOOKS, "chains": count, "gap": 20, **options})
 
 
-@pytest.mark.parametrize(("count", "order"), [(3, 2), (1, 1), (40, 3)])
+@pytest.mark.parametrize(
+    ("count", "order"), [(3, 2), (1, 1), pytest.param(40, 3, marks=pytest.mark.slow)]
+)
 def test_looks_equal_the_slow_transcription(count: int, order: int) -> None:
     # One chain needs more draws for a verdict, and 40 fewer.
     times = tuple({1: 4 * look, 3: look, 40: look // 4}[count] for look in LOOKS)

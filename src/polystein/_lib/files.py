@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 import secrets
 from collections.abc import Iterator
@@ -75,3 +76,13 @@ def is_replaceable(path: Path) -> bool:
         beginning = stream.read(_BYTES_SEARCHED)
         stream.seek(max(0, os.fstat(stream.fileno()).st_size - _BYTES_SEARCHED))
         return not beginning or MARK.encode() in beginning or MARK.encode() in stream.read()
+
+
+def digest_of(path: Path) -> str:
+    """The SHA-256 of a file; of a folder, that of the digests and names of the files in it."""
+    if path.is_dir():
+        files = sorted(file for file in path.rglob("*") if file.is_file())
+        lines = (f"{digest_of(file)}  {file.relative_to(path).as_posix()}\n" for file in files)
+        return hashlib.sha256("".join(lines).encode(errors="surrogateescape")).hexdigest()
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -16,7 +16,9 @@ import polystein
 from polystein._lib.files import writing
 from polystein.cli.inputs import Input
 from polystein.cli.many import TWO_FILES, Adjust, Outputs, check_files, fits_of
+from polystein.cli.origin import origin_of, origin_values
 from polystein.cli.refine import run_refine
+from polystein.cli.report import run_report
 from polystein.cli.reproduce import run_reproduce
 from polystein.cli.session import (
     EXIT_CODES,
@@ -34,7 +36,7 @@ from polystein.experiments import demo as demonstration
 from polystein.explain.tolerance import checked_tolerance
 from polystein.report import canvas, side_by_side
 from polystein.report.effects import effect_facts
-from polystein.report.html import write_page
+from polystein.report.result_page import write_page
 from polystein.report.text import p_number, render
 from polystein.results.result import DEFAULT_LEVEL, GofResult
 
@@ -45,6 +47,11 @@ app = typer.Typer(
 )
 
 DEMO_PLOT = "polystein-demo.png"
+#: What a reader of the terminal can run next, on draws that are rejected.
+LINES_TO_RUN = (
+    "polystein report FILE for a page; polystein refine FILE --target module:function for better "
+    "draws"
+)
 
 
 class Method(StrEnum):
@@ -181,7 +188,7 @@ def run_test(
                     rng=seed,
                     progress=progress,
                 )
-        _conclude(result, alpha, seed, as_json, html, force)
+        _conclude(result, chosen, alpha, seed, as_json, html, force)
 
 
 @app.command("check", epilog=EXIT_CODES)
@@ -264,7 +271,7 @@ def run_check(
             result = polystein.check(
                 sample, iid=iid, tolerance=tolerance, n_jobs=jobs, rng=seed, progress=progress
             )
-        _conclude(result, alpha, seed, as_json, html, force)
+        _conclude(result, chosen, alpha, seed, as_json, html, force)
 
 
 @app.command("demo")
@@ -301,24 +308,36 @@ def run_demo(
 
 
 app.command("refine", epilog=EXIT_CODES)(run_refine)
+app.command("report", epilog=EXIT_CODES)(run_report)
 app.command("reproduce")(run_reproduce)
 
 
 def _conclude(
-    result: GofResult, alpha: float, seed: int, as_json: bool, html: Path | None, force: bool
+    result: GofResult,
+    chosen: Input,
+    alpha: float,
+    seed: int,
+    as_json: bool,
+    html: Path | None,
+    force: bool,
 ) -> None:
     """Print the result, write the page, and exit with the verdict.
 
     The result is printed before the page is written. A failure of one does not prevent the other.
     """
     place = "{} of --json"  # where a reader of the terminal finds what the text leaves out
-    text = _as_json(result, alpha, seed) if as_json else render(result, alpha, place=place)
+    files = chosen.files() if as_json or html is not None else []
+    text = (
+        _as_json(result, alpha, seed, files)
+        if as_json
+        else render(result, alpha, place=place, lines_to_run=LINES_TO_RUN)
+    )
     try:
         print(text, flush=True)
     finally:
         if html is not None:
             with writing("--html", html):
-                write_page(result, html, alpha, overwrite=force)
+                write_page(result, html, alpha, origin=origin_of(files), overwrite=force)
     raise typer.Exit(int(ExitCode.of(result.verdict_at(alpha), result.tolerance)))
 
 
@@ -338,7 +357,7 @@ def _check_outputs(chosen: Input, html: Path | None, force: bool) -> None:
         require_free("--html", html, inputs, force)
 
 
-def _as_json(result: GofResult, alpha: float, seed: int) -> str:
+def _as_json(result: GofResult, alpha: float, seed: int, files: list[Path]) -> str:
     """All of the result, and what only the command line knows."""
     if result.rejected(alpha) and result.can_tell_effects:
         effect_facts(result, alpha)  # computes the effects, which `to_dict` then holds
@@ -348,7 +367,7 @@ def _as_json(result: GofResult, alpha: float, seed: int) -> str:
         "alpha": alpha,
         "rejected": result.rejected(alpha),
         "seed": seed,
-        "polystein_version": polystein.__version__,
+        **origin_values(files),
     }
     return json.dumps(values, indent=2, allow_nan=False)
 

@@ -15,10 +15,12 @@ import polystein
 from polystein._lib.files import writing
 from polystein.adapters.cmdstan import is_stan_csv
 from polystein.cli.inputs import Input
+from polystein.cli.origin import origin_of, origin_values
 from polystein.cli.session import ExitCode, progress_bar, require_free, require_other_output
 from polystein.errors import InputError
-from polystein.report.html import write_document
-from polystein.report.many import many_page, render_many
+from polystein.report.many import render_many
+from polystein.report.many_page import many_page
+from polystein.report.page import write_document
 from polystein.results.many import CheckRow, CheckTable
 
 #: What is added to an error about two files, which may have been meant as two fits.
@@ -96,21 +98,27 @@ def check_files(
             **options,
         )
     try:
-        print(_as_json(table, seed) if outputs.as_json else _as_text(table), flush=True)
+        print(_as_json(table, seed, files) if outputs.as_json else _as_text(table), flush=True)
     finally:
         if outputs.html is not None:
             with writing("--html", outputs.html):
-                write_document(many_page(table), outputs.html, overwrite=outputs.force)
-    raise typer.Exit(int(min(map(_exit_code, table), key=_WORST_FIRST.index)))
+                page = many_page(table, origin_of(files))
+                write_document(page, outputs.html, overwrite=outputs.force)
+    raise typer.Exit(int(worst_code(table)))
 
 
 def _as_text(table: CheckTable) -> str:
     return render_many(table, rows_in="`fits` of --json", warnings_in="`fits` of --json")
 
 
-def _as_json(table: CheckTable, seed: int) -> str:
-    values = {**table.to_dict(), "seed": seed, "polystein_version": polystein.__version__}
+def _as_json(table: CheckTable, seed: int, files: Sequence[Path]) -> str:
+    values = {**table.to_dict(), "seed": seed, **origin_values(files)}
     return json.dumps(values, indent=2, allow_nan=False)
+
+
+def worst_code(table: CheckTable) -> ExitCode:
+    """The exit code of the worst fit."""
+    return min(map(_exit_code, table), key=_WORST_FIRST.index)
 
 
 def _exit_code(row: CheckRow) -> ExitCode:

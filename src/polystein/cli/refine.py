@@ -13,13 +13,17 @@ import numpy as np
 import typer
 
 import polystein
+from polystein._lib.files import writing
 from polystein.adapters.file import from_file
-from polystein.cli.inputs import score_function
+from polystein.cli.inputs import Input, score_function
+from polystein.cli.origin import origin_of, origin_values
 from polystein.cli.session import (
     Debug,
     ExitCode,
+    Force,
     Seed,
     progress_bar,
+    require_free,
     require_other_output,
     session,
 )
@@ -27,7 +31,9 @@ from polystein.data.sample import Sample
 from polystein.data.target import Target
 from polystein.errors import InputError
 from polystein.explain.tolerance import checked_tolerance
+from polystein.report.page import write_document
 from polystein.report.refinement import render_refinement
+from polystein.report.refinement_page import refinement_page
 from polystein.results.result import DEFAULT_LEVEL
 from polystein.types import FloatArray
 
@@ -59,6 +65,8 @@ def run_refine(
     alpha: Annotated[float, typer.Option(help="Level of the test.")] = DEFAULT_LEVEL,
     seed: Seed = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
+    html: Annotated[Path | None, typer.Option(help="Also write an HTML page to this file.")] = None,
+    force: Force = False,
     debug: Debug = False,
 ) -> None:
     """Move draws by steps that leave the target invariant, and say what changed."""
@@ -66,7 +74,10 @@ def run_refine(
         if not 0.0 < alpha < 1.0:
             raise InputError(f"`--alpha` must be a level strictly between 0 and 1; got {alpha:g}")
         checked_tolerance(tolerance, "--tolerance")
-        require_other_output([draws])
+        files = Input(draws, target=target).files()
+        require_other_output(files)
+        if html is not None:
+            require_free("--html", html, files, force)
         found = score_function(target, GIVES)
         sample = from_file(
             draws, lambda rows: np.zeros(rows.shape), thin=thin, drop_first=drop_first
@@ -85,10 +96,14 @@ def run_refine(
         verdict = refined.verdict_at(alpha)
         if as_json:
             values = {**refined.to_dict(), "verdict": verdict, "alpha": alpha, "seed": seed}
-            values["polystein_version"] = polystein.__version__
+            values |= origin_values(files)
             print(json.dumps(values, indent=2, allow_nan=False), flush=True)
         else:
             print(render_refinement(refined, alpha), flush=True)
+        if html is not None:
+            with writing("--html", html):
+                page = refinement_page(refined, alpha, origin_of(files))
+                write_document(page, html, overwrite=force)
         raise typer.Exit(int(ExitCode.of(verdict, refined.tolerance)))
 
 

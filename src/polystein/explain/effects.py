@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -29,6 +29,7 @@ from polystein.data.source import Source, coordinate_names
 from polystein.explain.directions import AlongDirection, along_directions, direction_name
 from polystein.explain.hints import NOTHING_ELSE, Circumstances, hint_for
 from polystein.explain.multiplicity import weighted_holm
+from polystein.explain.own_names import own_names, own_words
 from polystein.explain.screening import Chosen, chosen
 from polystein.explain.sentences import not_judged, sentence
 from polystein.results.effect_rows import LEVEL, EffectRow
@@ -120,8 +121,14 @@ def effects_of(
         look = first_look(rows)
         choice = chosen(rows, look, every_spread=complete)
         looks = _looks(source, _measured(rows, look, choice), along_directions(rows))
-    table = _table(source, looks, len(choice.spreads) == source.layout.dimension)
-    return replace(table, hint=hint_for(table, source.layout.dimension, known, _targets(looks)))
+    names = own_names(source)
+    own = own_words(names)
+    table = _table(source, looks, len(choice.spreads) == source.layout.dimension, own)
+    hint = hint_for(table, source.layout.dimension, known, _targets(looks))
+    words = hint.text
+    for name, shown in own.items():
+        words = words.replace(f"`{name}`", shown)
+    return replace(table, hint=words, action=hint.code, own_names=names)
 
 
 def _targets(looks: Sequence[_Look]) -> dict[tuple[str, str], float]:
@@ -198,11 +205,13 @@ def _looks(
     ]
 
 
-def _table(source: Source, looks: Sequence[_Look], complete: bool) -> EffectTable:
+def _table(
+    source: Source, looks: Sequence[_Look], complete: bool, own: Mapping[str, str]
+) -> EffectTable:
     d = source.layout.dimension
     pvalues = [_pvalue(look.estimate) for look in looks]
     adjusted = weighted_holm(pvalues, [look.share for look in looks])
-    rows = [_row(look, pvalue) for look, pvalue in zip(looks, adjusted.tolist(), strict=True)]
+    rows = [_row(look, pvalue, own) for look, pvalue in zip(looks, adjusted.tolist(), strict=True)]
     count = 4 * d + d * (d - 1) // 2 + (DIRECTIONS if d > 1 else 0)
     return EffectTable(tuple(sorted(rows, key=_importance)), count, complete=complete)
 
@@ -230,16 +239,16 @@ def _weight(quantity: Quantity, dimension: int) -> float:
     return share / dimension / (1.0 if dimension > 1 else alone)
 
 
-def _row(look: _Look, pvalue: float) -> EffectRow:
+def _row(look: _Look, pvalue: float, own: Mapping[str, str]) -> EffectRow:
     estimate = look.estimate
     reach = quantile(LEVEL, estimate.df[3]) * estimate.error_se
     ends = (estimate.error, estimate.error - reach, estimate.error + reach)
     size, lower, upper = (_size(estimate, end) for end in ends)
     reliability = estimate.candidate.reliability_of_error
     words = (
-        sentence(look.what, look.names, size, lower, upper, reliability)
+        sentence(look.what, look.names, size, lower, upper, reliability, own)
         if math.isfinite(reach)
-        else not_judged(look.what, look.names)
+        else not_judged(look.what, look.names, own)
     )
     return EffectRow(
         ", ".join(look.names), look.what, size, lower, upper, pvalue, pvalue <= LEVEL,

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
+from polystein.results.coded import CodedText
 from polystein.results.effect_rows import EffectRow
 from polystein.results.effects import EffectTable
 
@@ -39,8 +40,8 @@ def hint_for(
     dimension: int,
     known: Circumstances = NOTHING_ELSE,
     targets: Targets = MappingProxyType({}),
-) -> str:
-    """A short hint; empty where nothing was found.
+) -> CodedText:
+    """A short hint with the code of its action; empty where nothing was found.
 
     Input that is suspect comes before chains, and chains before effects: what is wrong with a
     chain, or with the scores, shows in the effects, too. ``targets`` has the target's correlations,
@@ -53,9 +54,9 @@ def hint_for(
         (_STARTS, known.starts),
     ):
         if where:
-            return words.format(where)
+            return CodedText(words.format(where), words.code)
     if not found:
-        return ""
+        return CodedText("", "")
     # A direction shows what single parameters show, if these show anything.
     found = tuple(row for row in found if not row.direction)
     if not found:
@@ -78,58 +79,76 @@ def hint_for(
     ):
         if applies:
             return words
-    return _GENERAL.format(found[0].name)
+    name = found[0].name
+    return CodedText(_GENERAL.format(name), _GENERAL.code, name)
 
 
-_MEAN_FIELD = (
+_MEAN_FIELD = CodedText(
     "sds are too small and correlations are missed, as with mean-field variational inference: use "
-    "a full-rank approximation, or MCMC."
+    "a full-rank approximation, or MCMC.",
+    "full-rank-or-mcmc",
 )
-_STEP_SIZE = (
+_STEP_SIZE = CodedText(
     "all spreads are too large by about the same factor, as with a step size that no accept step "
-    "corrects: use a smaller step, or a Metropolis correction."
+    "corrects: use a smaller step, or a Metropolis correction.",
+    "smaller-step",
 )
-_TOO_NARROW = (
+_TOO_NARROW = CodedText(
     "all spreads are too small by about the same factor: look for a tempered target, a wrong "
-    "scale, or an approximation that is too narrow."
+    "scale, or an approximation that is too narrow.",
+    "look-for-scale",
 )
-_LOCATION = (
+_LOCATION = CodedText(
     "only means stand out: look whether early draws are still on their way (a longer warm-up), "
-    "and whether the chains agree."
+    "and whether the chains agree.",
+    "longer-warm-up",
 )
-_SHAPE = (
+_SHAPE = CodedText(
     "no mean or sd stands out, but the shape does: a Gaussian approximation of a skewed or "
     "heavy-tailed parameter looks like this, and so does a parameter near a border; transform it, "
-    "or use MCMC."
+    "or use MCMC.",
+    "transform-or-mcmc",
 )
-_OWN_SHAPE = (
+_OWN_SHAPE = CodedText(
     "no mean or sd stands out, but the shape does: the draws are more skewed, or have heavier "
-    "tails, than the target. Look for a few draws far out, and for a transform that was left out."
+    "tails, than the target. Look for a few draws far out, and for a transform that was left out.",
+    "look-for-outliers",
 )
-_CORRELATION = (
+_CORRELATION = CodedText(
     "above all dependence is off, as with an approximation or a proposal that treats parameters as "
-    "independent: use a full-rank approximation, or MCMC."
+    "independent: use a full-rank approximation, or MCMC.",
+    "full-rank-or-mcmc",
 )
-_OWN_CORRELATION = (
+_OWN_CORRELATION = CodedText(
     "above all dependence is off, and the draws are more dependent than the target: look at "
-    "scatter plots of the pairs, and whether the chains moved freely along them."
+    "scatter plots of the pairs, and whether the chains moved freely along them.",
+    "look-at-pairs",
 )
-_SCORES = (
+_SCORES = CodedText(
     "the scores themselves look wrong, and effects are measured by them: look at the warning, and "
-    "at your gradient, before you look at the sampler."
+    "at your gradient, before you look at the sampler.",
+    "check-scores",
 )
-_BORDER = (
+_BORDER = CodedText(
     "a parameter has a border: take draws and scores on the unconstrained scale, the Jacobian "
-    "included, as the warning says."
+    "included, as the warning says.",
+    "unconstrain",
 )
-_ONE_CHAIN = "look at {}, which differs from the other chains, or leave it out."
-_STUCK = "look at {}, or leave it out."
-_STARTS = "{} differ from what follows: drop them, or take a longer warm-up."
-_DIRECTION = (
+_ONE_CHAIN = CodedText(
+    "look at {}, which differs from the other chains, or leave it out.", "look-at-chain"
+)
+_STUCK = CodedText("look at {}, or leave it out.", "leave-out-stuck-chain")
+_STARTS = CodedText(
+    "{} differ from what follows: drop them, or take a longer warm-up.", "drop-starts"
+)
+_DIRECTION = CodedText(
     "no single parameter stands out, but a combination of them does: look at it, and try a dense "
-    "mass matrix, a full-rank approximation or other parameters."
+    "mass matrix, a full-rank approximation or other parameters.",
+    "look-at-direction",
 )
-_GENERAL = "begin with `{}`: look at its trace, chain by chain, and at its scores."
+_GENERAL = CodedText(
+    "begin with `{}`: look at its trace, chain by chain, and at its scores.", "look-at-parameter"
+)
 
 
 def _weaker(row: EffectRow, targets: Targets) -> bool:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 
 from polystein.results.effect_rows import RELIABLE
 
@@ -20,28 +21,40 @@ _SUBJECTS = {
 
 
 def sentence(
-    what: str, names: Sequence[str], size: float, lower: float, upper: float, reliability: float
+    what: str,
+    names: Sequence[str],
+    size: float,
+    lower: float,
+    upper: float,
+    reliability: float,
+    own: Mapping[str, str] = MappingProxyType({}),
 ) -> str:
-    """One sentence on one effect, with its interval."""
-    subject, effect = _subject(what, names), _difference
+    """One sentence on one effect, with its interval; ``own`` are words for some of the names."""
+    subject, effect = _subject(what, names, own), _difference
     if what in ("sd", "direction sd"):
         effect = _percentage
     elif what == "tail":
         weight = "heavy" if size >= 0.0 else "light"
-        subject = f"the tails of `{names[0]}` are too {weight}: its kurtosis"
+        subject = f"the tails of {_shown(names, own)} are too {weight}: its kurtosis"
     words = f"{subject} is {effect(what, size, lower, upper)}"
     if reliability < RELIABLE:
-        return f"{words}; trust this less, R2 is {math.floor(100.0 * reliability) / 100.0:.2f}"
+        return f"{words}, approximate (R2 {math.floor(100.0 * reliability) / 100.0:.2f})"
     return words
 
 
-def not_judged(what: str, names: Sequence[str]) -> str:
+def not_judged(
+    what: str, names: Sequence[str], own: Mapping[str, str] = MappingProxyType({})
+) -> str:
     """What is said where no features are of use."""
-    return f"{_subject(what, names)} cannot be judged: the scores do not explain it"
+    return f"{_subject(what, names, own)} cannot be judged: the scores do not explain it"
 
 
-def _subject(what: str, names: Sequence[str]) -> str:
-    return _SUBJECTS[what].format(" and ".join(f"`{name}`" for name in names))
+def _subject(what: str, names: Sequence[str], own: Mapping[str, str]) -> str:
+    return _SUBJECTS[what].format(_shown(names, own))
+
+
+def _shown(names: Sequence[str], own: Mapping[str, str]) -> str:
+    return " and ".join(own.get(name, f"`{name}`") for name in names)
 
 
 def _difference(what: str, size: float, lower: float, upper: float) -> str:

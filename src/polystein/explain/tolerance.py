@@ -9,6 +9,7 @@ from polystein.data.source import Source
 from polystein.errors import DegenerateError
 from polystein.explain.effects import effects_of
 from polystein.explain.hints import Circumstances
+from polystein.explain.summary import summary_of
 from polystein.results.result import GofResult
 from polystein.results.tolerance import checked_bound
 
@@ -21,18 +22,29 @@ def checked_tolerance(tolerance: object, argument: str = "tolerance") -> float |
 def with_effects(
     result: GofResult, source: Source, tolerance: float | None, known: Circumstances
 ) -> GofResult:
-    """The result with effects that are computed when asked for, or now for a tolerance."""
-    if tolerance is None:
-        result.compute_effects_by(partial(effects_of, source, known=known))
-        return result
+    """The result with the size of its chains, and with effects and a summary when asked for.
+
+    With a tolerance effects are computed now.
+    """
+    layout = source.layout
+    if layout.time_ordered:
+        result = replace(result, n_chains=len(layout.lengths), n_draws=max(layout.lengths))
+    found = result if tolerance is None else _judged(result, source, tolerance, known)
+    if found.effect_table is None:
+        complete = tolerance is not None
+        found.compute_effects_by(partial(effects_of, source, complete=complete, known=known))
+    found.compute_summary_by(partial(summary_of, source))
+    return found
+
+
+def _judged(result: GofResult, source: Source, tolerance: float, known: Circumstances) -> GofResult:
+    """The result with its effects and whether they are within the tolerance."""
     result = replace(result, settings={**result.settings, "tolerance": tolerance})
     try:
         table = effects_of(source, complete=True, known=known)
     except DegenerateError as error:
         # The verdict stands, also where nothing tells the size of an error.
-        found = replace(result, tolerance="undecided", tolerance_reason=str(error))
-        found.compute_effects_by(partial(effects_of, source, complete=True, known=known))
-        return found
+        return replace(result, tolerance="undecided", tolerance_reason=str(error))
     if reason := _left_open(result, known):
         return replace(result, tolerance="undecided", tolerance_reason=reason, effect_table=table)
     return replace(result, tolerance=table.within(tolerance).verdict, effect_table=table)

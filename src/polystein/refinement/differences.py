@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
 from polystein._lib.arrays import to_numpy
-from polystein.adapters.assemble import coordinate_labels
 from polystein.data.selection import variable
 from polystein.data.target import Target, user_code
 from polystein.errors import InputError
+from polystein.explain.own_names import own_parameters
 from polystein.inference.signflips import STILL, random_signs, unit_columns
 from polystein.refinement.kernels import State
 from polystein.types import Array, FloatArray
@@ -127,7 +127,7 @@ def shown_parameters(target: Target, names: Sequence[str], rows: FloatArray) -> 
     left out, and another one of that variable is shown as ``tau (constrained)``.
     """
     shown = {}
-    for label, values in _all_parameters(target, rows).items():
+    for label, values in own_parameters(target, rows).items():
         alike = [place for place, name in enumerate(names) if variable(name) == variable(label)]
         if not any(_same(rows[:, place], values) for place in alike):
             shown[label] = f"{label} (constrained)" if alike else label
@@ -136,21 +136,8 @@ def shown_parameters(target: Target, names: Sequence[str], rows: FloatArray) -> 
 
 def parameters(target: Target, shown: Mapping[str, str], rows: FloatArray) -> dict[str, FloatArray]:
     """The values of the parameters that are shown, each number by its name."""
-    found = _all_parameters(target, rows) if shown else {}
+    found = own_parameters(target, rows) if shown else {}
     return {name: found[label] for label, name in shown.items()}
-
-
-def _all_parameters(target: Target, rows: FloatArray) -> dict[str, FloatArray]:
-    """Everything that the transform gives at rows, number by number."""
-    if target.transform is None:
-        return {}
-    found: dict[str, FloatArray] = {}
-    with user_code("transform", "It must return a mapping of arrays, with a value for each draw"):
-        for name, values in target.transform(rows.copy()).items():
-            array = np.asarray(to_numpy(values)).reshape(len(rows), *np.shape(values)[1:])
-            flat = array.reshape(len(rows), -1).T
-            found |= dict(zip(coordinate_labels(name, array.shape[1:]), flat, strict=True))
-    return found
 
 
 def _same(coordinate: FloatArray, values: FloatArray) -> bool:

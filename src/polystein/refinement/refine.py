@@ -31,6 +31,7 @@ from polystein.refinement.pilots import piloted
 from polystein.refinement.rows import chosen_rows
 from polystein.refinement.settled import Settled, settled
 from polystein.refinement.within import checked, judged_tolerance
+from polystein.results.coded import CodedText
 from polystein.results.refinement import MovedRows, Refinement
 from polystein.types import RNG, Array, FloatArray, Progress, ScoreFunction
 
@@ -343,23 +344,24 @@ def _still_moving(state: Settled, names: tuple[str, ...]) -> tuple[str, ...]:
 
 def _reasons(
     acceptance: float, state: Settled, batches: int, names: tuple[str, ...]
-) -> tuple[str, ...]:
+) -> tuple[CodedText, ...]:
     """Why a large p-value leaves the question open."""
     reasons = []
     if acceptance < _HARDLY_ACCEPTED or state.unmoved > 0.5:
-        reasons.append(
+        words = (
             f"the steps are hardly accepted (chance {acceptance:.2g}, {state.unmoved:.0%} "
             "of the draws never moved): the runs say little. Is the log-density smooth, and of "
             "these draws?"
         )
+        reasons.append(CodedText(words, "steps-not-accepted"))
     elif state.correlations.max() > _HARDLY_MOVED:
         slowest = names[int(np.argmax(state.correlations))]
-        reasons.append(
+        words = (
             f"`{slowest}` hardly moved (rank correlation {state.correlations.max():.2f} between "
             "the middle and the end of the runs): nothing is known about it. Try more `transitions`"
         )
+        reasons.append(CodedText(words, "hardly-moved", slowest))
     if batches < _FEWEST_BATCHES:
-        reasons.append(
-            f"the draws are worth only {batches} independent batches: run the sampler longer"
-        )
+        words = f"the draws are worth only {batches} independent batches: run the sampler longer"
+        reasons.append(CodedText(words, "few-batches"))
     return tuple(reasons)

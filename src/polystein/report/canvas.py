@@ -106,8 +106,11 @@ def label_rows(axes: Axes, labels: Sequence[str], left_out: int = 0) -> None:
 
 
 def signed(value: float) -> str:
-    """A number with its sign and two digits after the point, or three in all if it is large."""
-    text = f"{value:+.2f}" if abs(value) < 100.0 else f"{value:+.3g}"
+    """A number with its sign and two digits after the point, or three in all if it is large.
+
+    What is rounded to 0 has no minus sign.
+    """
+    text = f"{value:+z.2f}" if abs(value) < 100.0 else f"{value:+.3g}"
     return text.replace("-", "−")
 
 

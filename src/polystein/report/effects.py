@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 from polystein.errors import PolysteinError
-from polystein.results.effect_rows import LEVEL, RELIABLE, ExpectationRow
+from polystein.results.effect_rows import LEVEL, RELIABLE, EffectRow, ExpectationRow
 from polystein.results.effects import EffectTable, ExpectationTable
 from polystein.results.result import GofResult
 from polystein.results.tolerance import Tolerance
@@ -40,12 +39,32 @@ def expectation_table(table: ExpectationTable) -> str:
 
 
 def _expectation_line(row: ExpectationRow, width: int) -> str:
-    interval = f"{_number(row.lower)} to {_number(row.upper)}"
+    name, what, plain, mcse, corrected, error, bias, interval, reliability = expectation_cells(row)
     return (
-        f"{row.name:<{width}}  {row.what:<11} "
-        f"{_number(row.plain):>10} {_number(row.mcse):>9} "
-        f"{_number(row.corrected):>10} {_number(row.error):>9} {_number(row.bias):>10} "
-        f"{interval:>23}  {reliability_words(row.reliability)}{'' if row.reliable else ' *'}"
+        f"{name:<{width}}  {what:<11} {plain:>10} {mcse:>9} {corrected:>10} {error:>9} {bias:>10} "
+        f"{interval:>23}  {reliability}"
+    )
+
+
+def expectation_cells(row: ExpectationRow) -> tuple[str, ...]:
+    """The texts of one expectation; a star marks a reliability that is too low."""
+    return (
+        row.name,
+        row.what,
+        *map(_number, (row.plain, row.mcse, row.corrected, row.error, row.bias)),
+        f"{_number(row.lower)} to {_number(row.upper)}",
+        f"{reliability_words(row.reliability)}{'' if row.reliable else ' *'}",
+    )
+
+
+def shown_name(table: EffectTable, row: EffectRow) -> str:
+    """The name of a row with the model's own names first, as in "tau (tau_log__)"."""
+    names = row.name.split(", ") if row.what == "correlation" else [row.name]
+    return ", ".join(
+        f"{own} ({'unconstrained' if own == name else name})"
+        if (own := table.own_names.get(name))
+        else name
+        for name in names
     )
 
 
@@ -80,11 +99,12 @@ def effect_facts(
     says where a reader finds a field of the result, here the effects that are left out.
     """
     table, why_not = effects_to_tell(result, alpha)
-    facts = _tolerance_facts(result, table)
+    matters = _tolerance_facts(result, table)
+    facts: list[tuple[str, str]] = []
     if why_not and why_not != result.tolerance_reason:
         facts.append(("Effects", f"not told: {why_not}"))
     if table is None or not result.rejected(alpha):
-        return facts
+        return [*matters, *facts]
     rows = table.found
     if not rows:
         words = "no single mean, sd, correlation or shape stands out among all looked at"
@@ -94,17 +114,13 @@ def effect_facts(
         # A direction shows what single parameters show, if these show anything.
         shown = ([row for row in rows if not row.direction] or shown)[:most]
     for row in shown:
-        facts.append(("Found" if row is shown[0] else "", row.sentence))
+        facts.append(("Off" if row is shown[0] else "", row.sentence))
     if len(rows) > len(shown):
         facts.append(("", f"... and {len(rows) - len(shown)} more in {place.format('effects')}"))
+    facts += matters
     if table.hint:
         facts.append(("Next", table.hint))
     return facts
-
-
-def label_of_parts(effects: Sequence[tuple[str, str]]) -> str:
-    """What stands before the parts of the test: effects that are found come first."""
-    return "By" if any(label == "Found" for label, _ in effects) else "Found"
 
 
 def effects_to_tell(result: GofResult, alpha: float) -> tuple[EffectTable | None, str]:

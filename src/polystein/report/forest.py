@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from polystein._lib.imports import imported
 from polystein.errors import InputError
@@ -22,6 +22,7 @@ from polystein.report.canvas import (
     signed,
     title_with_verdict,
 )
+from polystein.report.effects import shown_name
 from polystein.results.effect_rows import RELIABLE, EffectRow
 from polystein.results.effects import EffectTable
 from polystein.results.result import DEFAULT_LEVEL, GofResult
@@ -90,30 +91,75 @@ def plot_effects(
     """
     most = most_shown(most)
     table, bound = _table_and_bound(effects, tolerance)
-    rows = [row for row in table.rows[:most] if math.isfinite(row.size)]
-    if not rows:
+    forest = forest_of(table, bound, most)
+    if not forest.lines:
         raise InputError("`effects` must have at least one row to draw; got none")
-    left_out = len(table.rows) - len(rows)
-    axes = axes_for(ax, 8.0, 2.1 + 0.27 * (len(rows) + bool(left_out)))
-    label_rows(axes, [_label(row) for row in rows], left_out)
-    limit = _limit(rows, bound)
-    if limit > _LINEAR_UP_TO:
+    axes = axes_for(ax, 8.0, 2.1 + 0.27 * (len(forest.lines) + bool(forest.left_out)))
+    label_rows(axes, [_label(line) for line in forest.lines], forest.left_out)
+    if forest.logarithmic:
         axes.set_xscale("symlog", linthresh=1.0)
-    axes.set_xlim(-1.06 * limit, 1.06 * limit)
+    axes.set_xlim(-forest.reach, forest.reach)
     axes.axvline(0.0, color=GREY, linewidth=1.0, zorder=0)
-    for place, row in enumerate(rows):
-        if bound is not None and row.what in UNIT_VARIANCE:
+    for place, line in enumerate(forest.lines):
+        if bound is not None and line.row.what in UNIT_VARIANCE:
             axes.barh(place, 2.0 * bound, 1.0, -bound, color=_BAND, zorder=-1)
-        _draw_row(axes, place, row, limit)
-        note_beside(axes, place, _numbers(row))
+        _draw_line(axes, place, line)
+        note_beside(axes, place, size_words(line.row))
     axes.set_xlabel(
         "draws against target: means in posterior sd, sds as\n"
         "ratio − 1, shapes and correlations as differences"
     )
     if isinstance(effects, GofResult):
         title_with_verdict(axes, effects, DEFAULT_LEVEL)
-    legend_below(axes, _handles(rows, bound))
+    legend_below(axes, _handles(forest))
     return axes
+
+
+class ForestLine(NamedTuple):
+    """A row of the table where it is drawn: no effect is 0, and intervals end at the limit."""
+
+    row: EffectRow
+    #: The model's own name comes first, where it is known.
+    name: str
+    size: float
+    low: float
+    high: float
+    #: Whether the interval goes on beyond its lower and its upper end.
+    cut: tuple[bool, bool]
+
+
+class Forest(NamedTuple):
+    """The numbers of a forest plot, whatever draws it."""
+
+    lines: tuple[ForestLine, ...]
+    left_out: int
+    #: Half the range of sizes and intervals.
+    limit: float
+    bound: float | None
+
+    @property
+    def reach(self) -> float:
+        """Half the range of the axis."""
+        return 1.06 * self.limit
+
+    @property
+    def logarithmic(self) -> bool:
+        """Whether the axis is linear up to 1 and logarithmic from there on."""
+        return self.limit > _LINEAR_UP_TO
+
+
+def forest_of(table: EffectTable, bound: float | None, most: int) -> Forest:
+    """The first rows of a table that have a size, as they are drawn."""
+    rows = [row for row in table.rows[:most] if math.isfinite(row.size)]
+    limit = _limit(rows, bound)
+    lines = []
+    for row in rows:
+        ends = [_on_axis(row, end) for end in (row.lower, row.upper)]
+        low, high = (min(max(end, -limit), limit) for end in ends)
+        cut = (ends[0] != low, ends[1] != high)
+        name = shown_name(table, row)
+        lines.append(ForestLine(row, name, _on_axis(row, row.size), low, high, cut))
+    return Forest(tuple(lines), len(table.rows) - len(rows), limit, bound)
 
 
 def _table_and_bound(effects: object, tolerance: float | None) -> tuple[EffectTable, float | None]:
@@ -141,19 +187,19 @@ def _limit(rows: Sequence[EffectRow], bound: float | None) -> float:
     sizes = [abs(_on_axis(row, row.size)) for row in rows]
     largest = max([*sizes, bound or 0.0, _LEAST_RANGE])
     ends = [abs(_on_axis(row, end)) for row in rows for end in (row.lower, row.upper)]
-    return 1.08 * max(largest, *(min(end, _REACH * largest) for end in ends))
+    return 1.08 * max([largest, *(min(end, _REACH * largest) for end in ends)])
 
 
-def _draw_row(axes: Axes, place: int, row: EffectRow, limit: float) -> None:
+def _draw_line(axes: Axes, place: int, line: ForestLine) -> None:
+    row = line.row
     colour = AGAINST if row.found else NOT_AGAINST
-    ends = [_on_axis(row, end) for end in (row.lower, row.upper)]
-    inside = [min(max(end, -limit), limit) for end in ends]
+    inside = [line.low, line.high]
     axes.plot(inside, [place, place], color=colour, linewidth=1.6, zorder=2)
-    for end, drawn, marker in zip(ends, inside, "<>", strict=True):
-        if end != drawn:
+    for drawn, cut, marker in zip(inside, line.cut, "<>", strict=True):
+        if cut:
             axes.plot(drawn, place, marker, color=colour, markersize=6, zorder=2)
     axes.plot(
-        _on_axis(row, row.size),
+        line.size,
         place,
         "o",
         markersize=6.5,
@@ -164,16 +210,16 @@ def _draw_row(axes: Axes, place: int, row: EffectRow, limit: float) -> None:
     )
 
 
-def _numbers(row: EffectRow) -> str:
+def size_words(row: EffectRow) -> str:
     """The size in the unit in which people read it."""
     if row.what.endswith("sd"):
         return f"× {row.size:.2f}" if 0.1 < row.size < 100.0 else f"× {row.size:.3g}"
     return f"{signed(row.size)}{' sd' if row.what.endswith('mean') else ''}"
 
 
-def _label(row: EffectRow) -> str:
+def _label(line: ForestLine) -> str:
     """The parameter and its property; long directions lose their end, where loadings are small."""
-    name = row.name
+    row, name = line.row, line.name
     if row.direction:
         name = name if len(name) <= MOST_LETTERS else f"{name[: MOST_LETTERS - 1]}…"
     elif row.what == "correlation" and name.count(", ") == 1:  # names may have commas, too
@@ -181,21 +227,42 @@ def _label(row: EffectRow) -> str:
     return f"{shortened(name, 2 * _LETTERS_IN_PAIR + 2)}  {row.what}"
 
 
-def _handles(rows: Sequence[EffectRow], bound: float | None) -> list[object]:
-    """What the legend explains: only what there is."""
+def legend_words(forest: Forest) -> list[tuple[str, str]]:
+    """What a legend explains, by its kind of mark: only what there is."""
+    rows = [line.row for line in forest.lines]
+    return [
+        (kind, words)
+        for kind, words, shown in (
+            (
+                "found",
+                "found at the level 0.05, all together",
+                any(row.found for row in rows),
+            ),
+            ("chance", "not found: may be chance", not all(row.found for row in rows)),
+            (
+                "hollow",
+                f"hollow: R² below {RELIABLE:g}, may be off by more than the interval says",
+                not all(row.reliable for row in rows),
+            ),
+            (
+                "band",
+                f"tolerance {forest.bound or 0.0:g}, of means and sds",
+                forest.bound is not None,
+            ),
+        )
+        if shown
+    ]
+
+
+def _handles(forest: Forest) -> list[object]:
     line = imported("matplotlib.lines", "cli", "plotting").Line2D
     patch = imported("matplotlib.patches", "cli", "plotting").Patch
     made: list[object] = []
-    for found, colour, words in (
-        (True, AGAINST, "found at the level 0.05, all together"),
-        (False, NOT_AGAINST, "not found: may be chance"),
-    ):
-        if any(row.found is found for row in rows):
-            made.append(line([], [], color=colour, marker="o", label=words))
-    if not all(row.reliable for row in rows):
-        words = f"hollow: R² below {RELIABLE:g}, may be off by more than the interval says"
-        made.append(line([], [], color=GREY, marker="o", markerfacecolor="white", label=words))
-    if bound is not None:
-        words = f"tolerance {bound:g}, of means and sds"
-        made.append(patch(color=_BAND, label=words))
+    for kind, words in legend_words(forest):
+        if kind == "band":
+            made.append(patch(color=_BAND, label=words))
+            continue
+        colour = {"found": AGAINST, "chance": NOT_AGAINST}.get(kind, GREY)
+        face = "white" if kind == "hollow" else colour
+        made.append(line([], [], color=colour, marker="o", markerfacecolor=face, label=words))
     return made

@@ -1,60 +1,39 @@
-"""A result as HTML: a fragment for notebooks, a self-contained page for files."""
+"""Results and tables as fragments of HTML, for notebooks; they take their colours from around."""
 
 from __future__ import annotations
 
-import math
-import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from html import escape
 
-from polystein._lib.arguments import boolean, path_of
-from polystein._lib.files import MARK, is_replaceable, write_whole
-from polystein._version import __version__
-from polystein.errors import InputError
-from polystein.report.effects import effect_facts
-from polystein.report.text import (
-    facts_of_test,
-    headings,
-    headline,
-    meaning,
-    name_of_test,
-    number_of,
-    percent,
-)
-from polystein.results.evidence import Explanation
+from polystein.report.effects import MOST_ROWS, expectation_cells, shown_name
+from polystein.report.forest import size_words
+from polystein.report.refinement import refinement_facts
+from polystein.report.summary import HEAD, shown_rows, summary_cells
+from polystein.report.text import asked, headline, p_number, percent, report_facts
+from polystein.results.effects import EffectTable, ExpectationTable
+from polystein.results.refinement import Refinement
 from polystein.results.result import DEFAULT_LEVEL, GofResult
+from polystein.results.summary import SummaryTable
 
-#: A page has room for more sentences on what is wrong than a screen, and for longer names.
+#: A notebook has room for more sentences on what is wrong than a screen, and for longer names.
 MOST_SENTENCES, MOST_LETTERS = 20, 100
-# Readable on white and on black, and apart for colour-blind eyes.
-_FOR, _AGAINST = "#2f86c8", "#d9641e"
 STYLE = """<style>
 .polystein table { border-collapse: collapse; margin: 0.5em 0; }
 .polystein tr, .polystein th, .polystein td { background: transparent; border: 0; }
 .polystein th, .polystein td { padding: 0.2em 0.8em 0.2em 0; text-align: left;
                                vertical-align: top; }
 .polystein td.number, .polystein th.number { text-align: right; }
-.polystein .features { white-space: nowrap; }
-.polystein .features th[scope=col] { white-space: normal; }
 .polystein .verdict { font-size: 1.15em; font-weight: normal; padding-left: 0.6em;
                       border-left: 0.4em solid; }
 .polystein .rejected { border-color: #d9641e; }
 .polystein .not-rejected { border-color: #2f86c8; }
 .polystein .inconclusive { border-color: #b8860b; }
 </style>"""
-_PAGE_STYLE = """
-:root { color-scheme: light dark; }
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 48rem; margin: 2rem auto;
-       padding: 0 1rem; overflow-wrap: break-word; }
-div.polystein { overflow-x: auto; }
-h2 { font-size: 1.1rem; margin-top: 2rem; }
-footer { margin-top: 2rem; font-size: 0.85rem; opacity: 0.7; }
-"""
 
 
 def fragment(result: GofResult, alpha: float = DEFAULT_LEVEL) -> str:
-    """Return a compact summary that takes its text colour from the page around it.
+    """Return what the printed result says.
 
     Parameters
     ----------
@@ -63,115 +42,62 @@ def fragment(result: GofResult, alpha: float = DEFAULT_LEVEL) -> str:
     alpha : float
         Level at which the verdict is worded.
     """
-    return _body(result, alpha, "p")
-
-
-def _body(result: GofResult, alpha: float, heading: str) -> str:
-    """The verdict in an element of this kind, and everything else below it."""
-    verdict, rest = headline(result, alpha)
-    name = result.verdict_at(alpha).replace(" ", "-")
-    reasons = result.reasons if name == "inconclusive" else ()
-    effects = effect_facts(result, alpha, MOST_SENTENCES)
-    test = facts_of_test(result, alpha, effects, reasons, MOST_LETTERS)
-    return "\n".join(
-        part
-        for part in (
-            '<div class="polystein">',
-            STYLE,
-            f'<{heading} class="verdict {name}"><strong>{verdict}</strong> {escape(rest)}'
-            f"</{heading}>",
-            f"<p>Do these draws come from the target? {escape(meaning(result, alpha))}</p>",
-            _listed("Reasons", reasons),
-            _listed("Warnings", result.warnings),
-            _pairs([*effects, ("Test", name_of_test(result)), *test]),
-            _table(result, alpha),
-            "</div>",
+    reasons = result.reasons if result.verdict_at(alpha) == "inconclusive" else ()
+    facts = report_facts(result, alpha, reasons, most=MOST_SENTENCES, letters=MOST_LETTERS)
+    parts = [_verdict(result, alpha), f"<p>{escape(asked(result))}</p>", _listed("Why", reasons)]
+    parts.append(_pairs(facts))
+    if result.components:
+        found = result.rejected(alpha)
+        head = ["feature", "looks at", "weight", "z", *(["share"] if found else [])]
+        parts.append(
+            _grid(
+                head,
+                (
+                    [row.name, row.words, f"{row.weight or 0.0:.3f}", f"{row.z:.2f}"]
+                    + ([percent(row.share)] if found else [])
+                    for row in result.explain()
+                ),
+                words=2,
+            )
         )
-        if part
+    return _framed(*parts, _listed("Warnings", result.warnings))
+
+
+def refinement_fragment(refined: Refinement, alpha: float = DEFAULT_LEVEL) -> str:
+    """What the printed refinement says."""
+    return _framed(_verdict(refined, alpha), _pairs(refinement_facts(refined, alpha)))
+
+
+def effects_fragment(table: EffectTable) -> str:
+    """The first effects: what was found, and below that what was not."""
+    rows = (
+        [
+            *(shown_name(table, row), row.what, size_words(row)),
+            *(p_number(row.pvalue), "yes" if row.found else "no"),
+        ]
+        for row in table.rows[:MOST_ROWS]
     )
+    head = ["parameter", "property", "size", "p, adjusted", "found"]
+    hint = f"<p>What next: {with_names(table.hint)}</p>" if table.hint else ""
+    return _framed(_grid(head, rows, words=2), _more(len(table.rows)), hint)
 
 
-def write_page(
-    result: GofResult,
-    path: str | os.PathLike[str],
-    alpha: float = DEFAULT_LEVEL,
-    *,
-    overwrite: bool = False,
-) -> None:
-    """Write one page without scripts that loads nothing from anywhere.
-
-    Parameters
-    ----------
-    result : GofResult
-        What a test returned.
-    path : str or path-like
-        File to write. An earlier page is replaced.
-    alpha : float
-        Level at which the verdict is worded.
-    overwrite : bool
-        Whether to replace also a file that polystein did not write.
-    """
-    write_document(page(result, alpha), path, overwrite=overwrite)
+def expectations_fragment(table: ExpectationTable) -> str:
+    """The first expectations, plain and corrected."""
+    head = ["parameter", "what", "plain", "mcse", "corrected", "error", "bias", "interval", "R2"]
+    rows = (expectation_cells(row) for row in table.rows[:MOST_ROWS])
+    return _framed(_grid(head, rows, words=2), _more(len(table.rows)))
 
 
-def write_document(text: str, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-    """Write a page; an earlier one is replaced, another file only with ``overwrite``."""
-    file = path_of(path, "path")
-    if not boolean(overwrite, "overwrite") and not is_replaceable(file):
-        raise InputError(
-            f"`path` must be a new file or an earlier page; got {path}, a file that polystein did "
-            "not write. Choose another name, or replace the file with `overwrite=True`"
-        )
-    write_whole(file, text.encode())
+def summary_fragment(table: SummaryTable) -> str:
+    """The parameters with their numbers."""
+    rows = (summary_cells(row) for row in shown_rows(table, MOST_ROWS))
+    return _framed(_grid(HEAD, rows, words=1), _more(len(table.rows)))
 
 
-def page(result: GofResult, alpha: float = DEFAULT_LEVEL) -> str:
-    """Return the page that `write_page` writes."""
-    options = [(key, str(value)) for key, value in result.settings.items()]
-    title = f"{headline(result, alpha)[0]}: polystein, {name_of_test(result)}"
-    return document(
-        title,
-        f"""{_body(result, alpha, "h1")}
-<h2>Settings</h2>
-<div class="polystein">
-{_pairs(options)}
-</div>""",
-    )
-
-
-def document(title: str, body: str) -> str:
-    """A page without scripts that loads nothing from anywhere."""
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy"
-      content="default-src 'none'; style-src 'unsafe-inline'">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{escape(title)}</title>
-<style>{_PAGE_STYLE}</style>
-</head>
-<body>
-{body}
-<footer>{MARK} {escape(__version__)}.</footer>
-</body>
-</html>
-"""
-
-
-def _listed(title: str, sentences: tuple[str, ...]) -> str:
-    if not sentences:
-        return ""
-    items = "".join(f"<li>{escape(sentence)}</li>" for sentence in sentences)
-    return f"<p><strong>{title}</strong></p>\n<ul>{items}</ul>"
-
-
-def _pairs(rows: list[tuple[str, str]]) -> str:
-    cells = "\n".join(
-        f'<tr><th scope="row">{escape(name)}</th><td>{with_names(value)}</td></tr>'
-        for name, value in rows
-    )
-    return f"<table>\n{cells}\n</table>" if rows else ""
+def preformatted(text: str) -> str:
+    """A text with its columns as they are."""
+    return f"<pre>{escape(text)}</pre>"
 
 
 def with_names(text: str) -> str:
@@ -179,55 +105,48 @@ def with_names(text: str) -> str:
     return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))
 
 
-def _table(result: GofResult, alpha: float) -> str:
-    """One row for each feature or part; shares only if the result is rejected."""
-    rows = result.explain()
-    if not rows:
+def _framed(*parts: str) -> str:
+    return "\n".join(
+        ['<div class="polystein">', STYLE, *(part for part in parts if part), "</div>"]
+    )
+
+
+def _verdict(result: GofResult | Refinement, alpha: float) -> str:
+    verdict, rest = headline(result, alpha)
+    name = result.verdict_at(alpha).replace(" ", "-")
+    return f'<p class="verdict {name}"><strong>{verdict}</strong> {escape(rest)}</p>'
+
+
+def _listed(title: str, sentences: Sequence[str]) -> str:
+    if not sentences:
         return ""
-    found = result.rejected(alpha)
-    name, number, shared = headings(result)
-    share = f'<th scope="col" colspan="2">share of the {shared}</th>'
-    head = (
-        f'<tr><th scope="col">{name}</th><th scope="col">looks at</th>'
-        f'<th scope="col" class="number">z</th><th scope="col" colspan="2">{number}</th>'
-        f"{share if found else ''}</tr>"
+    items = "".join(f"<li>{with_names(sentence)}</li>" for sentence in sentences)
+    return f"<p><strong>{title}</strong></p>\n<ul>{items}</ul>"
+
+
+def _pairs(rows: Iterable[tuple[str, str]]) -> str:
+    cells = "\n".join(
+        f'<tr><th scope="row">{escape(name)}</th><td>{with_names(value)}</td></tr>'
+        for name, value in rows
     )
-    # Levels and evidence are never negative, and each has its own longest bar.
-    parts = bool(result.evidence.arms)
-    draw = _bars([number_of(row) for row in rows]) if parts else _bar
-    draw_share = _bars([row.share for row in rows]) if parts else _bar
-    lines = (_row(row, draw, draw_share if found else None) for row in rows)
-    return "\n".join(['<table class="features">', head, *lines, "</table>"])
+    return f"<table>\n{cells}\n</table>" if cells else ""
 
 
-def _row(
-    row: Explanation, draw: Callable[[float], str], draw_share: Callable[[float], str] | None
-) -> str:
-    number, share = number_of(row), ""
-    if draw_share is not None:
-        share = f'<td class="number">{percent(row.share)}</td><td>{draw_share(row.share)}</td>'
-    return (
-        f'<tr><th scope="row">{escape(row.name)}</th><td>{escape(row.words)}</td>'
-        f'<td class="number">{row.z:.2f}</td>'
-        f'<td class="number">{number:.3f}</td><td>{draw(number)}</td>{share}</tr>'
-    )
+def _grid(head: Sequence[str], rows: Iterable[Sequence[str]], words: int) -> str:
+    """A table of which all columns but the first ``words`` hold numbers."""
+
+    def kind(place: int) -> str:
+        return "" if place < words else ' class="number"'
+
+    titles = "".join(f'<th scope="col"{kind(j)}>{escape(one)}</th>' for j, one in enumerate(head))
+    lines = [
+        f'<tr><th scope="row">{escape(row[0])}</th>'
+        + "".join(f"<td{kind(j)}>{escape(one)}</td>" for j, one in enumerate(row) if j)
+        + "</tr>"
+        for row in rows
+    ]
+    return "\n".join(["<table>", f"<tr>{titles}</tr>", *lines, "</table>"])
 
 
-def _bars(column: Sequence[float]) -> Callable[[float], str]:
-    """How to draw the values of a column that has none below 0: the largest is a whole bar."""
-    largest = max((value for value in column if value > 0.0), default=1.0)
-    return lambda value: _bar(value / largest, width=56, middle=0.0)
-
-
-def _bar(value: float, width: int = 80, middle: float = 40.0) -> str:
-    """Draw a value in [-1, 1] from the line at the middle; its number stands beside it."""
-    if math.isnan(value):
-        return ""
-    length = min(1.0, abs(value)) * (width - middle)
-    start = middle if value >= 0.0 else middle - length
-    return (
-        f'<svg width="{width}" height="12" aria-hidden="true">'
-        f'<rect x="{start:.1f}" y="1" width="{length:.1f}" height="10" '
-        f'fill="{_FOR if value >= 0.0 else _AGAINST}"/>'
-        f'<line x1="{middle:.1f}" y1="0" x2="{middle:.1f}" y2="12" stroke="currentColor"/></svg>'
-    )
+def _more(count: int) -> str:
+    return f"<p>... and {count - MOST_ROWS} more, in <code>rows</code></p>" * (count > MOST_ROWS)

@@ -1,4 +1,4 @@
-"""A table of many checks, on one screen and as a page."""
+"""A table of many checks, on one screen and in a notebook."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from html import escape
 
 from polystein._lib.notes import first_of, shown_name
 from polystein.report.effects import effect_facts
-from polystein.report.html import STYLE, document, fragment, with_names
+from polystein.report.html import STYLE, with_names
 from polystein.report.text import HEIGHT, WIDTH, found_words, p_number
 from polystein.results.many import CheckRow, CheckTable, count_of_fits
 
@@ -50,12 +50,12 @@ def render_many(
     if shown < len(rows):
         kinds = sorted({row.verdict for row in rows[shown:]})
         lines.append(f"... and {len(rows) - shown} more ({', '.join(kinds)}), in {rows_in}")
-    top = [*textwrap.wrap(many_headline(table), WIDTH), _QUESTION]
+    top = [*textwrap.wrap(many_headline(table), WIDTH), MANY_QUESTION]
     blocks = [top, lines, textwrap.wrap(_warned(table, warnings_in), WIDTH)[:2]]
     return "\n\n".join("\n".join(block) for block in blocks if block)
 
 
-_QUESTION = "Do the draws of each fit come from its target? check, the worst fits first"
+MANY_QUESTION = "Do the draws of each fit come from its target? check, the worst fits first"
 
 
 def many_headline(table: CheckTable) -> str:
@@ -116,7 +116,7 @@ def row_words(row: CheckRow) -> str:
     if row.verdict == "rejected" and row.result is not None:
         alpha = max(row.result.pvalue, _SMALLEST_LEVEL)
         for label, words in effect_facts(row.result, alpha, 1):
-            if label == "Found":
+            if label == "Off":
                 return words
         return found_words(row.result, alpha)
     return row.error or next(iter(row.reasons), "")
@@ -138,27 +138,6 @@ def _warned(table: CheckTable, warnings_in: str) -> str:
 
 def many_fragment(table: CheckTable) -> str:
     """A compact table that takes its text colour from the page around it."""
-    return _body(table, "p")
-
-
-def many_page(table: CheckTable) -> str:
-    """A page with the table, and below it every fit that is rejected or inconclusive by itself."""
-    details = [
-        f"<details><summary>{escape(shown_name(row.name))}: {row.verdict}</summary>\n"
-        f"{fragment(row.result, table.alpha)}\n</details>"
-        for row in table.worst_first
-        if row.result is not None and row.verdict != "not rejected"
-    ]
-    each = (
-        "<h2>Fits by themselves</h2>\n<p>These p-values do not allow for the other fits.</p>"
-        if details
-        else ""
-    )
-    title = f"polystein, {count_of_fits(len(table))}: {table.verdict}"
-    return document(title, "\n".join([_body(table, "h1"), each, *details]))
-
-
-def _body(table: CheckTable, heading: str) -> str:
     name = {"error": "inconclusive"}.get(table.verdict, table.verdict.replace(" ", "-"))
     head = "".join(
         f'<th scope="col"{number}>{title}</th>'
@@ -175,8 +154,8 @@ def _body(table: CheckTable, heading: str) -> str:
         [
             '<div class="polystein">',
             STYLE,
-            f'<{heading} class="verdict {name}">{escape(many_headline(table))}</{heading}>',
-            f"<p>{escape(_QUESTION)}.</p>",
+            f'<p class="verdict {name}">{escape(many_headline(table))}</p>',
+            f"<p>{escape(MANY_QUESTION)}.</p>",
             f"<table>\n<tr>{head}</tr>",
             *map(_html_row, table.worst_first),
             "</table>\n</div>",

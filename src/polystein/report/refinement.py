@@ -3,52 +3,60 @@
 from __future__ import annotations
 
 from polystein._lib.notes import first_of
-from polystein.report.text import p_words
+from polystein.report.text import HEIGHT, QUESTION, headline, labelled, wrapped
 from polystein.results.refinement import Refinement
 from polystein.results.result import DEFAULT_LEVEL
 
-#: Sentences on effects that are shown; the others are in `effects`.
-MOST_SENTENCES = 8
-_VERDICTS = {
-    "rejected": "evidence against the draws",
-    "not rejected": "no evidence against the draws",
-    "inconclusive": "inconclusive",
-}
+#: Sentences on effects that are shown, the others are in `effects`; and lines of one fact.
+MOST_SENTENCES, _MOST_LINES = 5, 2
 
 
 def render_refinement(result: Refinement, alpha: float = DEFAULT_LEVEL) -> str:
     """One screen: verdict, what moved, tolerance, how it was found."""
-    verdict = result.verdict_at(alpha)
-    lines = [f"Refinement: {_VERDICTS[verdict]} ({p_words(result.pvalue)})"]
-    facts: list[tuple[str, str]] = []
+    head = wrapped(" ".join(headline(result, alpha)))
+    head.append(f"{QUESTION} refine, {result.starts} draws moved, dimension {result.dimension}")
+    lines = [
+        line
+        for label, words in refinement_facts(result, alpha)
+        for line in labelled(label, words)[:_MOST_LINES]
+    ]
+    return "\n".join([*head, "", *lines[: HEIGHT - len(head) - 1]])
+
+
+def refinement_facts(
+    result: Refinement, alpha: float = DEFAULT_LEVEL, most: int = MOST_SENTENCES
+) -> list[tuple[str, str]]:
+    """What there is to say below the verdict, label by label."""
+    verdict, found = result.verdict_at(alpha), result.effects.found
+    reasons = result.reasons if verdict == "inconclusive" else ()
+    facts = [("" if place else "Why", f"- {words}") for place, words in enumerate(reasons)]
+    facts += [("" if place else "Off", row.sentence) for place, row in enumerate(found[:most])]
+    if len(found) > most:
+        facts.append(("", f"... and {len(found) - most} more in `effects`"))
     if verdict == "rejected":
         # Before the runs have settled a direction may be the wrong one.
         t, shown = ("t", result.statistic) if result.settled else ("|t|", abs(result.statistic))
         facts.append(("Most", f"{result.leading} changed most ({t} = {shown:.1f})"))
-    facts += [("Open", reason) for reason in result.reasons if verdict != "rejected"]
-    found = result.effects.found
-    for place, row in enumerate(found[:MOST_SENTENCES]):
-        facts.append(("Found" if place == 0 else "", row.sentence))
-    if len(found) > MOST_SENTENCES:
-        facts.append(("", f"... and {len(found) - MOST_SENTENCES} more in `effects`"))
+    if result.tolerance is not None:
+        facts.append(("Tolerance", f"{result.tolerance}: {result.tolerance_reason}"))
     if result.settled:
         facts.append(("Settled", "yes: sizes are those of the draws beside the moved draws"))
     else:
         names = first_of([f"`{name}`" for name in result.still_moving], 4)
         moving = f"; still moving: {names}" if names else ""
         facts.append(("Settled", f"no: sizes and signs are not told{moving}"))
-    if result.tolerance is not None:
-        facts.append(("Tolerance", f"{result.tolerance}: {result.tolerance_reason}"))
-    groups = f", {result.groups} separate groups" if result.groups > 1 else ""
-    facts.append(
-        (
-            "Runs",
-            f"{result.starts} starts, {result.transitions} transitions ({result.kernel}, "
-            f"acceptance {result.acceptance:.2f}), {result.pilots} pilots{groups}; "
-            f"{result.gradients:,} {'gradients' if result.kernel == 'HMC' else 'log-densities'}",
-        )
-    )
+    if verdict == "rejected":
+        facts.append(("Run", "`refined.draws` are better draws: `ps.check(refined.draws)`"))
     facts.append(("Unseen", "a mode that neither the draws nor the pilots found"))
-    facts += [("Warning", words) for words in result.warnings]
-    lines += [f"  {label:<10} {words}" for label, words in facts]
-    return "\n".join(lines)
+    facts.append(("Runs", runs_words(result)))
+    return [*facts, *(("Warning", words) for words in result.warnings)]
+
+
+def runs_words(result: Refinement) -> str:
+    """How many runs there were, of which kind, and what they cost."""
+    groups = f", {result.groups} separate groups" if result.groups > 1 else ""
+    return (
+        f"{result.starts} starts, {result.transitions} transitions ({result.kernel}, "
+        f"acceptance {result.acceptance:.2f}), {result.pilots} pilots{groups}; "
+        f"{result.gradients:,} {'gradients' if result.kernel == 'HMC' else 'log-densities'}"
+    )

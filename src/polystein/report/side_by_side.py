@@ -9,7 +9,7 @@ from scipy.special import ndtri
 
 from polystein.errors import InputError
 from polystein.report.canvas import AGAINST, COLOURS, NOT_AGAINST, new_figure
-from polystein.report.text import headings, p_words
+from polystein.report.text import p_words
 from polystein.results.result import DEFAULT_LEVEL, GofResult
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def _draw_shares(axes: Axes, results: Mapping[str, GofResult], alpha: float) -> 
         if not result.rejected(alpha):
             axes.text(0.02, row, "nothing seen", va="center", fontsize=9)
     axes.set_xlim(0.0, 1.0)
-    shared = {headings(result)[2] for result in results.values()}
+    shared = {"evidence" if result.evidence.arms else "statistic" for result in results.values()}
     axes.set_xlabel(f"share of the {' or '.join(sorted(shared))}, in absolute value")
     axes.set_title("Which feature saw it?", fontsize=11)
     axes.tick_params(axis="y", left=False)

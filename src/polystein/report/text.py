@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
-from polystein.report.effects import PLACE, effect_facts, label_of_parts
+from polystein.report.effects import MOST_SENTENCES, PLACE, effect_facts
 from polystein.results.diagnostics import sampler_words
 from polystein.results.evidence import Explanation
+from polystein.results.refinement import Refinement
 from polystein.results.result import DEFAULT_LEVEL, GofResult
 
 #: A report fits on a terminal of 24 lines, and into a page of documentation.
@@ -17,7 +18,11 @@ WIDTH, HEIGHT = 88, 24
 _MOST_ROWS = 7
 _MOST_WARNING_LINES = 4
 _MOST_REASON_LINES = 8
-_MOST_ABSTENTION_LINES = 2
+#: Lines of one fact.
+_MOST_LINES = {"Abstained": 2, "Off": 2, "": 2, "Chains": 2}
+_MOST_LINES_OF_FACT = 3
+#: What is left out first where lines are scarce.
+_LEAST_IMPORTANT = ("Draws", "Statistic", "Meaning", "Abstained", "Chains")
 #: Columns of the longest label, "Statistic" and "Tolerance", with two spaces.
 _LABEL = 11
 #: The bar of a share of 100 %.
@@ -27,7 +32,12 @@ _STRONG = 0.001
 #: Smaller p-values are shown as a bound: digits beyond it say nothing about the draws.
 _LEAST_SHOWN = 1e-4
 
-_QUESTION = "Do these draws come from the target?"
+#: What a reader can run next, on draws that are rejected.
+LINES_TO_RUN = (
+    "`print(result.effects)` for all that was looked at; `ps.refine(draws, model=model)`, or with "
+    "`log_density=`, for better draws"
+)
+QUESTION = "Do these draws come from the target?"
 _TESTS = {
     "psd": "PSD z-test",
     "lambda-psd": "lambda-PSD z-test",
@@ -36,7 +46,13 @@ _TESTS = {
 }
 
 
-def render(result: GofResult, alpha: float = DEFAULT_LEVEL, *, place: str = PLACE) -> str:
+def render(
+    result: GofResult,
+    alpha: float = DEFAULT_LEVEL,
+    *,
+    place: str = PLACE,
+    lines_to_run: str = LINES_TO_RUN,
+) -> str:
     """Return at most 24 lines of at most 88 ASCII columns.
 
     Parameters
@@ -47,20 +63,68 @@ def render(result: GofResult, alpha: float = DEFAULT_LEVEL, *, place: str = PLAC
         Level at which the verdict is worded.
     place : str
         Where a reader finds a field of the result in full; the field's name is filled in.
+    lines_to_run : str
+        What a reader can run to learn more about draws that are rejected.
     """
-    blocks = [
-        list(_head(result, alpha)),
-        list(_facts(result, alpha, place)),
-        [],
-        _warning_lines(result.warnings, place),
-    ]
+    verdict, rest = headline(result, alpha)
+    caution = " Read the warnings." if result.warnings else ""
+    head = [*wrapped(f"{verdict} {rest}{caution}"), shorten(asked(result), WIDTH)]
+    warnings = _warning_lines(result.warnings, place)
+    reasons = result.reasons if result.verdict_at(alpha) == "inconclusive" else ()
+    why = _reason_lines(reasons, place)
+    facts = report_facts(result, alpha, why, place=place, lines_to_run=lines_to_run)
+    shown = [(label, _fact_lines(label, words, place)) for label, words in facts]
+    room = HEIGHT - len(head) - 1 - len(why) - (len(warnings) + 1 if warnings else 0)
+    for least in _LEAST_IMPORTANT:
+        if sum(len(lines) for _, lines in shown) > room:
+            shown = [(label, lines) for label, lines in shown if label != least]
+    lines = [*why, *[line for _, own in shown for line in own][:room]]
     # Whatever else there is to say, the table gets the lines that are left.
-    taken = sum(len(lines) + 1 for lines in blocks if lines)
-    blocks[2] = list(_table(result, alpha, HEIGHT - taken))
-    return "\n\n".join("\n".join(lines) for lines in blocks if lines)
+    table = list(_feature_table(result, alpha, room + len(why) - len(lines) - 1))
+    return "\n\n".join("\n".join(block) for block in (head, lines, table, warnings) if block)
 
 
-def headline(result: GofResult, alpha: float = DEFAULT_LEVEL) -> tuple[str, str]:
+def asked(result: GofResult) -> str:
+    """The question, which test answers it, and how many draws it was given.
+
+    Where a statistic is told, so are the draws.
+    """
+    size = size_of_draws(result).replace("×", "x")
+    return f"{QUESTION} {name_of_test(result)}" + ("" if result.has_own_statistic else f", {size}")
+
+
+def report_facts(
+    result: GofResult,
+    alpha: float,
+    reasons: Iterable[str],
+    *,
+    place: str = PLACE,
+    lines_to_run: str = LINES_TO_RUN,
+    most: int = MOST_SENTENCES,
+    letters: int = 20,
+) -> list[tuple[str, str]]:
+    """What a report says below its headline and ``reasons``, by label, the most important first.
+
+    At most this many effects are told. Names in the state of the chains have at most this many
+    ``letters``.
+    """
+    rejected, verdict = result.rejected(alpha), result.verdict_at(alpha)
+    facts = effect_facts(result, alpha, most, place=place)
+    if rejected and not any(label == "Off" for label, _ in facts):
+        facts.insert(0, ("Off", found_words(result, alpha)))
+    if rejected and result.can_tell_effects:
+        facts.append(("Run", lines_to_run))
+    elif verdict != "inconclusive":
+        facts.append(("Meaning", meaning(result, alpha)))
+    facts.append(("Chains", chains_words(result, letters)))
+    facts.append(("Abstained", abstentions_beside(result, reasons)))
+    if result.has_own_statistic:
+        facts.append(("Statistic", statistic_words(result)))
+        facts.append(("Draws", draws_words(result)))
+    return [(label, words) for label, words in facts if words]
+
+
+def headline(result: GofResult | Refinement, alpha: float = DEFAULT_LEVEL) -> tuple[str, str]:
     """The verdict, and the rest of the sentence, which never says that the draws are right."""
     verdict = result.verdict_at(alpha)
     words = {
@@ -68,8 +132,12 @@ def headline(result: GofResult, alpha: float = DEFAULT_LEVEL) -> tuple[str, str]
         "not rejected": "no evidence against the draws",
         "inconclusive": "nothing found, but faults may hide",
     }[verdict]
+    if verdict == "not rejected" and p_number(result.pvalue) == "1":
+        words = "no sign of a fault"
     strength = "strong " if verdict == "rejected" and result.pvalue <= _STRONG else ""
-    where = f"at the level {alpha:g}, {p_words(result.pvalue)}"
+    # A p-value of 1 is no number that says more than the words.
+    number = "" if p_number(result.pvalue) == "1" else f", {p_words(result.pvalue)}"
+    where = f"at the level {alpha:g}{number}"
     return verdict.capitalize(), f"{where}: {strength}{words}."
 
 
@@ -118,6 +186,18 @@ def draws_words(result: GofResult) -> str:
     return f"{text}; {result.ess:.0f} effective test draws"
 
 
+def size_of_draws(result: GofResult) -> str:
+    """How many draws there are, and in how many chains, as in "4 chains × 1,000 draws"."""
+    total = result.n_train + result.n_gap + result.n_test
+    chains, longest = result.n_chains, result.n_draws
+    if not chains:
+        return f"{total:,} draws"
+    words = f"{chains:,} chain{'s' * (chains > 1)}"
+    if chains * longest == total:
+        return f"{words} × {longest:,} draws"
+    return f"{words} of at most {longest:,} draws, {total:,} in all"
+
+
 def chains_words(result: GofResult, letters: int = 20) -> str:
     """The worst R-hat and ESS of draws and scores, and divergences; empty without chains.
 
@@ -130,31 +210,10 @@ def chains_words(result: GofResult, letters: int = 20) -> str:
     rhat = max(both, key=lambda one: _or_less(one[1].rhat, -math.inf))
     ess = min(both, key=lambda one: _or_less(one[1].ess, math.inf))
     text = (
-        f"R-hat at most {rhat[1].rhat:.2f} ({rhat[0]} of {_shorten(rhat[1].rhat_of, letters)}), "
-        f"ESS at least {ess[1].ess:.0f} ({ess[0]} of {_shorten(ess[1].ess_of, letters)})"
+        f"R-hat at most {rhat[1].rhat:.2f} ({rhat[0]} of {shorten(rhat[1].rhat_of, letters)}), "
+        f"ESS at least {ess[1].ess:.0f} ({ess[0]} of {shorten(ess[1].ess_of, letters)})"
     )
     return text if found.sampler is None else f"{text}; {sampler_words(found.sampler)}"
-
-
-def facts_of_test(
-    result: GofResult,
-    alpha: float,
-    effects: Sequence[tuple[str, str]],
-    shown: Iterable[str],
-    letters: int = 20,
-) -> list[tuple[str, str]]:
-    """What there is to know about the test itself, label by label.
-
-    ``effects`` are those told before, ``shown`` the reasons. Names have at most ``letters``.
-    """
-    facts = [
-        ("Statistic", statistic_words(result)),
-        (label_of_parts(effects), found_words(result, alpha)),
-        ("Chains", chains_words(result, letters)),
-        ("Abstained", abstentions_beside(result, shown)),
-        ("Draws", draws_words(result)),
-    ]
-    return [(label, words) for label, words in facts if words]
 
 
 def _or_less(value: float, otherwise: float) -> float:
@@ -192,7 +251,8 @@ def meaning(result: GofResult, alpha: float = DEFAULT_LEVEL) -> str:
 def found_words(result: GofResult, alpha: float = DEFAULT_LEVEL) -> str:
     """What a test of several parts found, and where; empty if it found nothing.
 
-    If several arms found something, the one on all rows is shown: it is easier to read.
+    If several arms found something, the one on all rows is shown: it is easier to read. The name
+    of the part, and its rows, are in `GofResult.explain`.
     """
     arms = [arm for arm in result.evidence.arms if arm.pvalue <= alpha]
     if not arms or not result.rejected(alpha):
@@ -203,21 +263,7 @@ def found_words(result: GofResult, alpha: float = DEFAULT_LEVEL) -> str:
     what = f"{part.words} of {places}"
     if part.direction:
         what = f"{part.words.removesuffix(', directions')} along a direction, {part.direction}"
-    return f"{what} ({part.name}, {arm.rows})"
-
-
-def headings(result: GofResult) -> tuple[str, str, str]:
-    """Titles for a row's name, for its number, and for what it has a share of."""
-    if result.evidence.arms:
-        return "Part", "level", "evidence"
-    return "Feature", "weight", "statistic"
-
-
-def number_of(row: Explanation) -> float:
-    """The number beside z: lambda, or a share of the level."""
-    if row.weight is not None:
-        return row.weight
-    return math.nan if row.level_share is None else row.level_share
+    return what
 
 
 def percent(share: float) -> str:
@@ -233,44 +279,29 @@ def _how_often(pvalue: float) -> str:
     return f"about {100.0 * pvalue:.0f} in 100"
 
 
-def _head(result: GofResult, alpha: float) -> Iterator[str]:
-    """The verdict, and under it what was asked."""
-    verdict, rest = headline(result, alpha)
-    caution = " Read the warnings." if result.warnings else ""
-    yield from _wrapped(f"{verdict} {rest}{caution}")
-    yield _shorten(f"{_QUESTION} {name_of_test(result)}", WIDTH)
-
-
-def _facts(result: GofResult, alpha: float, place: str) -> Iterator[str]:
-    effects = effect_facts(result, alpha, place=place)
-    for label, text in effects:
-        yield from _labelled(label, text)
-    reasons: list[str] = []
-    if result.verdict_at(alpha) == "inconclusive":
-        reasons = _reason_lines(result.reasons, place)
-        yield from reasons
-    else:
-        yield from _labelled("Meaning", meaning(result, alpha))
-    for label, text in facts_of_test(result, alpha, effects, reasons):
-        lines = _labelled(label, text)
-        if label == "Abstained":
-            full = place.format("evidence.abstained")
-            lines = _cut(lines, _MOST_ABSTENTION_LINES, full, _LABEL)
-        yield from lines
+def _fact_lines(label: str, words: str, place: str) -> list[str]:
+    """A fact on as many lines as it may have, of which the last says where the rest is."""
+    lines = labelled(label, words)
+    field = {"Abstained": "evidence.abstained", "Chains": "diagnostics"}.get(label, "effects")
+    most = _MOST_LINES.get(label, _MOST_LINES_OF_FACT)
+    return _cut(lines, most, place.format(field), _LABEL)
 
 
 def _reason_lines(reasons: tuple[str, ...], place: str) -> list[str]:
     """Why the verdict is inconclusive, one item for each reason."""
-    lines = [line for reason in reasons for line in _labelled("", f"- {reason}", "  ")]
+    if not reasons:
+        return []
+    lines = [line for reason in reasons for line in labelled("", f"- {reason}", "  ")]
     lines[0] = f"{'Why':<{_LABEL}}{lines[0][_LABEL:]}"
     return _cut(lines, _MOST_REASON_LINES, place.format("reasons"), _LABEL + 2)
 
 
-def _labelled(label: str, text: str, hanging: str = "") -> list[str]:
-    return _wrapped(text, f"{label:<{_LABEL}}", " " * _LABEL + hanging)
+def labelled(label: str, text: str, hanging: str = "") -> list[str]:
+    """A text beside its label, on lines that fit."""
+    return wrapped(text, f"{label:<{_LABEL}}", " " * _LABEL + hanging)
 
 
-def _wrapped(text: str, first: str = "", further: str = "") -> list[str]:
+def wrapped(text: str, first: str = "", further: str = "") -> list[str]:
     """The words of a text on lines that fit; names of users may hold any separator of lines."""
     words = " ".join(text.split())
     return textwrap.wrap(words, WIDTH, initial_indent=first, subsequent_indent=further)
@@ -283,20 +314,18 @@ def _cut(lines: list[str], most: int, where: str, indent: int) -> list[str]:
     return [*lines[: most - 1], " " * indent + f"... (in full in {where})"]
 
 
-def _table(result: GofResult, alpha: float, height: int) -> Iterator[str]:
-    """One line for each feature or part; shares only if the result is rejected."""
-    rows = result.explain()
+def _feature_table(result: GofResult, alpha: float, height: int) -> Iterator[str]:
+    """One line for each feature; shares only if the result is rejected."""
+    rows = result.explain() if result.components else []
     # A heading, and perhaps a line on what is left out and one on minus signs.
     most = min(_MOST_ROWS, height - 3)
     if not rows or most < 1:
         return
-    found = result.rejected(alpha)
-    name, number, shared = headings(result)
-    shown = rows[:most]
-    title = f"  share of the {shared}" if found else ""
+    found, shown = result.rejected(alpha), rows[:most]
+    title = "  share of the statistic" if found else ""
     bar = max(len(_bar(row.share)) for row in shown)
     widths = _widths(shown, max(len(title), 10 + bar) if found else 0)
-    yield f"{name:<{widths[0]}} {'looks at':<{widths[1]}} {number:>7} {'z':>8}{title}"
+    yield f"{'Feature':<{widths[0]}} {'looks at':<{widths[1]}} {'weight':>7} {'z':>8}{title}"
     yield from (_line(row, found, widths) for row in shown)
     if len(rows) > len(shown):
         yield f"... and {len(rows) - len(shown)} more"
@@ -317,8 +346,8 @@ def _widths(rows: Iterable[Explanation], beside: int) -> tuple[int, int]:
 
 def _line(row: Explanation, found: bool, widths: tuple[int, int]) -> str:
     name, words = widths
-    names = f"{_shorten(row.name, name):<{name}} {_shorten(row.words, words):<{words}}"
-    numbers = f"{number_of(row):>7.3f} {row.z:>8.2f}"
+    names = f"{shorten(row.name, name):<{name}} {shorten(row.words, words):<{words}}"
+    numbers = f"{row.weight or 0.0:>7.3f} {row.z:>8.2f}"
     share = f"  {percent(row.share):>6}  {_bar(row.share)}" if found else ""
     return f"{names} {numbers}{share}".rstrip()
 
@@ -331,11 +360,11 @@ def _bar(share: float) -> str:
 
 def _warning_lines(warnings: tuple[str, ...], place: str) -> list[str]:
     """Wrap the warnings; if they do not fit, say where to find them."""
-    lines = [line for message in warnings for line in _wrapped(message, "Warning: ", " " * 9)]
+    lines = [line for message in warnings for line in wrapped(message, "Warning: ", " " * 9)]
     return _cut(lines, _MOST_WARNING_LINES, place.format("warnings"), 9)
 
 
-def _shorten(text: str, width: int) -> str:
+def shorten(text: str, width: int) -> str:
     """One line of at most `width` characters."""
     text = " ".join(text.split())
     return text if len(text) <= width else text[: width - 2] + ".."

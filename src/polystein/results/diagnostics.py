@@ -220,7 +220,7 @@ class Convergence:
 
         NaN, of a coordinate that does not vary, is neither large nor small.
         """
-        rhat, ess = self._known()
+        rhat, ess = self.known()
         # Of equal ones the first is given.
         large = [-math.inf if math.isnan(value) else value for value in rhat]
         small = [math.inf if math.isnan(value) else value for value in ess]
@@ -228,7 +228,7 @@ class Convergence:
         every, names = len(self.ranked.known) == len(self.names), self.names
         return Worst(rhat[largest], names[largest], ess[smallest], names[smallest], every)
 
-    def _known(self) -> tuple[list[float], list[float]]:
+    def known(self) -> tuple[list[float], list[float]]:
         """R-hat and ESS of every coordinate: by ranks where they are known, else of means."""
         rhat, ess = list(self.rhat_of_means), list(self.ess_of_means)
         for column, (own, bulk, tail) in self.ranked.known.items():
@@ -246,7 +246,7 @@ class Convergence:
 
     def constant(self) -> tuple[str, ...]:
         """The coordinates that do not vary."""
-        numbers = zip(self.names, *self._known(), strict=True)
+        numbers = zip(self.names, *self.known(), strict=True)
         return tuple(n for n, rhat, ess in numbers if math.isnan(rhat) and not math.isnan(ess))
 
     def to_dict(self) -> dict[str, Any]:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from polystein._lib.imports import imported
+from polystein._lib.notes import first_of
 from polystein._lib.records import listed, require_types, stored
 from polystein.errors import InputError
 from polystein.results.effect_rows import EffectRow, ExpectationRow
+from polystein.results.summary import SummaryTable
 from polystein.results.tolerance import Tolerance, checked_bound, judged
 
 _Row = TypeVar("_Row", EffectRow, ExpectationRow)
@@ -43,7 +45,7 @@ class _Table(Generic[_Row]):
         return pandas.DataFrame([row._asdict() for row in self.rows])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ExpectationTable(_Table[ExpectationRow]):
     """Expectations of the target, one row each; `print` shows them.
 
@@ -64,8 +66,17 @@ class ExpectationTable(_Table[ExpectationRow]):
 
         return expectation_table(self)
 
+    def __repr__(self) -> str:
+        names = first_of(list(dict.fromkeys(row.name for row in self.rows)), 3)
+        return f"ExpectationTable({len(self)} rows: {names})"
 
-@dataclass(frozen=True)
+    def _repr_html_(self) -> str:
+        from polystein.report.html import expectations_fragment
+
+        return expectations_fragment(self)
+
+
+@dataclass(frozen=True, repr=False)
 class EffectTable(_Table[EffectRow]):
     """What is wrong with the draws, the most important first; `print` shows it.
 
@@ -80,12 +91,19 @@ class EffectTable(_Table[EffectRow]):
         of chains that differ.
     complete : bool
         Whether the mean and the sd of every coordinate are among the rows.
+    action : str
+        The code of the hint, for programs, such as ``"full-rank-or-mcmc"``; empty without a hint.
+    own_names : mapping
+        What the model itself calls coordinates that are its parameters on another scale, such as
+        ``"tau"`` for ``"tau_log__"``.
     """
 
     rows: tuple[EffectRow, ...]
     looks: int
     hint: str = ""
     complete: bool = True
+    action: str = ""
+    own_names: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def found(self) -> tuple[EffectRow, ...]:
@@ -107,6 +125,8 @@ class EffectTable(_Table[EffectRow]):
             "looks": self.looks,
             "hint": self.hint,
             "complete": self.complete,
+            "action": self.action,
+            "own_names": dict(self.own_names),
         }
 
     @classmethod
@@ -114,7 +134,9 @@ class EffectTable(_Table[EffectRow]):
         """The table that `to_dict` was called on."""
         with stored(values) as content:
             rows = tuple(EffectRow(**_unbounded(row)) for row in listed(content["rows"], "rows"))
-            made = cls(rows, content["looks"], content["hint"], content["complete"])
+            parts = (content["looks"], content["hint"], content["complete"])
+            own = dict(content.get("own_names", {}))
+            made = cls(rows, *parts, content.get("action", ""), own)
             require_types(made)
         return made
 
@@ -122,6 +144,16 @@ class EffectTable(_Table[EffectRow]):
         from polystein.report.effects import effect_table
 
         return effect_table(self)
+
+    def __repr__(self) -> str:
+        found = self.found
+        first = f": {found[0].sentence}" + (", ..." if len(found) > 1 else "") if found else ""
+        return f"EffectTable({len(found)} of {self.looks} properties off{first})"
+
+    def _repr_html_(self) -> str:
+        from polystein.report.html import effects_fragment
+
+        return effects_fragment(self)
 
 
 class WithEffects:
@@ -157,9 +189,15 @@ class WithEffects:
         """Say how the effects are computed when they are asked for."""
         object.__setattr__(self, "_compute_effects", compute)
 
+    def compute_summary_by(self, compute: Callable[[Any], SummaryTable]) -> None:
+        """Say how the summary of the result is computed when it is asked for."""
+        object.__setattr__(self, "_compute_summary", compute)
+
     def __getstate__(self) -> dict[str, Any]:
-        # What computes the effects holds the draws, which no stored result should.
-        return {key: value for key, value in self.__dict__.items() if key != "_compute_effects"}
+        # What computes effects and summaries holds the draws, which no stored result should.
+        return {
+            key: value for key, value in self.__dict__.items() if not key.startswith("_compute_")
+        }
 
 
 def _finite(values: dict[str, Any]) -> dict[str, Any]:

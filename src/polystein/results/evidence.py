@@ -93,7 +93,7 @@ class Contribution(NamedTuple):
 class Explanation(NamedTuple):
     """One row of `GofResult.explain`: a feature or a part, and its share in the verdict.
 
-    ``weight`` is lambda, None for a part; ``level_share`` is None for a feature.
+    ``weight`` is lambda, None for a part; ``level_share`` and ``pvalue`` are None for a feature.
     """
 
     name: str
@@ -102,6 +102,7 @@ class Explanation(NamedTuple):
     weight: float | None
     level_share: float | None
     share: float
+    pvalue: float | None = None
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,14 @@ from polystein._lib.imports import imported
 from polystein._lib.records import listed, stored
 from polystein.errors import InputError
 from polystein.inference.pvalues import benjamini_hochberg, holm
+from polystein.results.coded import CodedText, coded
 from polystein.results.result import GofResult
+from polystein.results.schemas import schema_of
 from polystein.types import Adjustment
 
-MANY_SCHEMA_VERSION = 1
+MANY_SCHEMA_VERSION = 2
+#: Before version 2 reasons have no codes.
+_READABLE = (1, 2)
 #: The verdict on a fit, or that it could not be checked.
 FitVerdict: TypeAlias = Literal["error", "rejected", "inconclusive", "not rejected"]
 #: The worst first.
@@ -133,7 +137,7 @@ class CheckTable:
                 else f"for the level {self.alpha:g}. Take more draws."
             )
             far = "No sign flip was as far out as the draws, but flips are too few"
-            reasons = (f"{far} {remedy}", *reasons)
+            reasons = (CodedText(f"{far} {remedy}", "few-flips"), *reasons)
         verdict: FitVerdict = "inconclusive" if reasons else "not rejected"
         if adjusted <= self.alpha:
             verdict, reasons = "rejected", ()
@@ -183,7 +187,7 @@ class CheckTable:
         fits = [
             {
                 **row._asdict(),
-                "reasons": list(row.reasons),
+                "reasons": [one.to_dict() for one in coded(row.reasons)],
                 "coarse": fit.coarse,
                 "result": None if row.result is None else row.result.to_dict(),
             }
@@ -197,14 +201,20 @@ class CheckTable:
             "fits": fits,
         }
 
+    @staticmethod
+    def schema() -> dict[str, Any]:
+        """The JSON schema of what `to_dict` gives, and `--json` prints."""
+        return schema_of("checks")
+
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> CheckTable:
         """The table that `to_dict` was called on; unknown keys are ignored."""
         with stored(values) as content:
-            if (version := content.get("schema_version")) != MANY_SCHEMA_VERSION:
+            if (version := content.get("schema_version")) not in _READABLE:
                 raise InputError(
-                    f"`values` must come from `to_dict` with schema_version {MANY_SCHEMA_VERSION}; "
-                    f"got schema_version {version!r}. Run `check_many` again with this version."
+                    f"`values` must come from `to_dict` with schema_version {_READABLE[0]} to "
+                    f"{MANY_SCHEMA_VERSION}; got schema_version {version!r}. Run `check_many` "
+                    "again with this version."
                 )
             fits = listed(content["fits"], "fits")
             # Names are keys: they come back as they were given, and are escaped where shown.
@@ -223,13 +233,13 @@ class CheckTable:
         return made
 
     def to_html(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write a self-contained HTML page.
+        """Write a self-contained HTML page, which needs Jinja2 (extra ``html``).
 
         An earlier page is replaced, another file only with ``overwrite=True``.
         """
         from polystein._lib.files import writing
-        from polystein.report.html import write_document
-        from polystein.report.many import many_page
+        from polystein.report.many_page import many_page
+        from polystein.report.page import write_document
 
         with writing("path", path):
             write_document(many_page(self), path, overwrite=overwrite)

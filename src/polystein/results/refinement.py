@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
@@ -12,11 +13,15 @@ from polystein.data.sample import Sample
 from polystein.data.source import Facts
 from polystein.data.target import Target, scores_by_differences
 from polystein.errors import InputError
+from polystein.results.coded import coded, coded_from
 from polystein.results.effects import EffectTable
 from polystein.results.result import DEFAULT_LEVEL
+from polystein.results.schemas import schema_of
 from polystein.types import FloatArray, ToleranceVerdict, Verdict
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+#: Before version 2 reasons have no codes.
+_READABLE = (1, 2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +72,8 @@ class Refinement:
         Numbers of rows that were compared, of rows that everything was tuned by, and of separate
         groups that were found.
     reasons : tuple of str
-        Why a p-value above the level leaves the question open.
+        Why a p-value above the level leaves the question open. Each has a ``code`` and a
+        ``parameter`` beside its ``text``.
     settings : mapping
         Every option that led to the result.
     warnings : tuple of str
@@ -99,6 +105,7 @@ class Refinement:
         """Refuse a p-value that is none."""
         if not (is_finite_number(self.pvalue) and 0.0 <= self.pvalue <= 1.0):
             raise InputError(f"`pvalue` must be between 0 and 1; got {self.pvalue!r}")
+        object.__setattr__(self, "reasons", coded(self.reasons))
 
     @property
     def verdict(self) -> Verdict:
@@ -139,8 +146,9 @@ class Refinement:
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values, ready for JSON, without the draws."""
         values = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "moved"}
-        for name in ("still_moving", "reasons", "warnings"):
+        for name in ("still_moving", "warnings"):
             values[name] = list(values[name])
+        values["reasons"] = [one.to_dict() for one in coded(self.reasons)]
         return {
             "schema_version": SCHEMA_VERSION,
             "method": "refine",
@@ -150,22 +158,40 @@ class Refinement:
             "settings": dict(self.settings),
         }
 
+    @staticmethod
+    def schema() -> dict[str, Any]:
+        """The JSON schema of what `to_dict` gives, and `--json` prints."""
+        return schema_of("refinement")
+
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Refinement:
         """The refinement that `to_dict` was called on, without its draws."""
         with stored(values):
-            if values["schema_version"] != SCHEMA_VERSION:
+            if values["schema_version"] not in _READABLE:
                 raise InputError(
-                    f"`values` must come from `to_dict` with schema_version {SCHEMA_VERSION}; got "
-                    f"{values['schema_version']!r}"
+                    f"`values` must come from `to_dict` with schema_version {_READABLE[0]} to "
+                    f"{SCHEMA_VERSION}; got schema_version {values['schema_version']!r}"
                 )
             known = {one.name: values[one.name] for one in fields(cls) if one.name != "moved"}
-            for name in ("still_moving", "reasons", "warnings"):
+            for name in ("still_moving", "warnings"):
                 known[name] = tuple(known[name])
+            known["reasons"] = coded_from(values["reasons"])
             known["effects"] = EffectTable.from_dict(values["effects"])
             made = cls(**known)
             require_types(made)
         return made
+
+    def to_html(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write a self-contained HTML page, which needs Jinja2 (extra ``html``).
+
+        An earlier page is replaced, another file only with ``overwrite=True``.
+        """
+        from polystein._lib.files import writing
+        from polystein.report.page import write_document
+        from polystein.report.refinement_page import refinement_page
+
+        with writing("path", path):
+            write_document(refinement_page(self), path, overwrite=overwrite)
 
     def __repr__(self) -> str:
         settled = "settled" if self.settled else "still moving"
@@ -175,3 +201,8 @@ class Refinement:
         from polystein.report.refinement import render_refinement
 
         return render_refinement(self)
+
+    def _repr_html_(self) -> str:
+        from polystein.report.html import refinement_fragment
+
+        return refinement_fragment(self)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -13,21 +13,26 @@ import numpy as np
 from polystein._lib.arguments import integer, is_finite_number, one_of
 from polystein._lib.records import listed, require_types, stored
 from polystein.errors import InputError
+from polystein.results.coded import coded, coded_from
 from polystein.results.diagnostics import Diagnostics
 from polystein.results.effects import EffectTable, WithEffects
 from polystein.results.evidence import Component, Evidence, Explanation, evidence_shares
+from polystein.results.schemas import schema_of
+from polystein.results.summary import SummaryTable
 from polystein.types import Alternative, ToleranceVerdict, Verdict
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 #: Version 2 has neither reasons, diagnostics nor effects; early results of version 3 do not say
-#: why a tolerance is undecided.
-_READABLE = (2, 3)
+#: why a tolerance is undecided; before version 4 reasons have no codes.
+_READABLE = (2, 3, 4)
 _LATER = {
     "reasons": (),
     "diagnostics": None,
     "tolerance": None,
     "tolerance_reason": "",
     "effects": None,
+    "n_chains": 0,
+    "n_draws": 0,
 }
 #: The level of a verdict if no other level is given.
 DEFAULT_LEVEL = 0.05
@@ -60,6 +65,8 @@ class GofResult(WithEffects):
         Effective number of test rows; of `check` on chains, the least of draws and scores.
     n_train, n_gap, n_test : int
         Numbers of training rows, of rows dropped between, and of test rows.
+    n_chains, n_draws : int
+        Of `check` on chains, their number and the draws of the longest; 0 otherwise.
     statistic_name : str
         What the statistic is called in reports.
     settings : mapping
@@ -68,7 +75,7 @@ class GofResult(WithEffects):
         Messages of the warnings that were emitted.
     reasons : tuple of str
         Why a p-value above the level leaves the question open, and what to do about it; only
-        `check` gives any.
+        `check` gives any. Each has a ``code`` and a ``parameter`` beside its ``text``.
     diagnostics : Diagnostics or None
         R-hat and ESS of draws and scores, of the chains that `check` was given.
     tolerance : str or None
@@ -105,6 +112,8 @@ class GofResult(WithEffects):
     n_train: int = 0
     n_gap: int = 0
     n_test: int = 0
+    n_chains: int = 0
+    n_draws: int = 0
     statistic_name: str = "z"
     settings: Mapping[str, Any] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
@@ -124,6 +133,7 @@ class GofResult(WithEffects):
         if not isinstance(self.method, str):
             raise InputError(f"`method` must be a string; got {self.method!r}")
         integer(self.dimension, "dimension", least=1)
+        object.__setattr__(self, "reasons", coded(self.reasons))
 
     def rejected(self, alpha: float = DEFAULT_LEVEL) -> bool:
         """Whether H0 is rejected at the level: the p-value is at most `alpha`."""
@@ -147,30 +157,58 @@ class GofResult(WithEffects):
             return "rejected"
         return "inconclusive" if self.reasons else "not rejected"
 
-    def explain(self) -> list[Explanation]:
-        """Features or parts in the order of their share in the verdict, largest first."""
+    @property
+    def has_own_statistic(self) -> bool:
+        """Whether the statistic says more than the p-value; that of `check` is its quantile."""
+        return self.method != "check"
+
+    def explain(self) -> Explanations:
+        """Features or parts in the order of their share in the verdict, largest first.
+
+        `print` shows them with the rows that were used, and what did not judge.
+        """
         parts = self.evidence.parts
         rows = [
             Explanation(one.name, one.words, one.z, one.weight, None, one.share)
             for one in self.components
         ]
         rows += [
-            Explanation(part.name, part.words, part.z, None, part.level_share, share)
+            Explanation(part.name, part.words, part.z, None, part.level_share, share, part.pvalue)
             for part, share in zip(parts, evidence_shares(parts), strict=True)
         ]
-        return sorted(rows, key=lambda row: -abs(row.share))
+        return Explanations(sorted(rows, key=lambda row: -abs(row.share)), self)
+
+    def summary(self) -> SummaryTable:
+        """Mean, sd, R-hat and ESS of every parameter, and whether it is off; `print` shows them.
+
+        For results of `check` that still have their draws. Effects are computed for this.
+        """
+        compute = self.__dict__.get("_compute_summary")
+        if compute is None:
+            raise InputError(
+                "`summary` needs the draws, which only a result of `check` has that was neither "
+                "stored nor pickled. Call `check` on the draws again"
+            )
+        found: SummaryTable = compute(self)
+        return found
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain Python values, ready for JSON: None stands for NaN and infinity."""
         values = {one.name: getattr(self, one.name) for one in fields(self)}
         values["components"] = [part._asdict() for part in self.components]
         values["evidence"] = self.evidence.to_dict()
+        values["reasons"] = [one.to_dict() for one in coded(self.reasons)]
         values["diagnostics"] = None if self.diagnostics is None else self.diagnostics.to_dict()
         table = values.pop("effect_table")
         values["effects"] = None if table is None else table.to_dict()
         values["verdict"] = self.verdict
         plain: dict[str, Any] = _plain({"schema_version": SCHEMA_VERSION, **values})
         return plain
+
+    @staticmethod
+    def schema() -> dict[str, Any]:
+        """The JSON schema of what `to_dict` gives, and `--json` prints."""
+        return schema_of("result")
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> GofResult:
@@ -186,8 +224,8 @@ class GofResult(WithEffects):
         version = values.get("schema_version")
         if version not in _READABLE:
             raise InputError(
-                f"`values` must come from `to_dict` with schema_version {SCHEMA_VERSION} or "
-                f"{_READABLE[0]}; got schema_version {version!r}. Run the test again with this "
+                f"`values` must come from `to_dict` with schema_version {_READABLE[0]} to "
+                f"{SCHEMA_VERSION}; got schema_version {version!r}. Run the test again with this "
                 "version."
             )
         values = {**_LATER, **values}
@@ -197,8 +235,8 @@ class GofResult(WithEffects):
         components = listed(values["components"], "components")
         known["components"] = tuple(Component(**one) for one in components)
         known["evidence"] = Evidence.from_dict(values["evidence"])
-        for name in ("warnings", "reasons"):
-            known[name] = listed(values[name], name)
+        known["warnings"] = listed(values["warnings"], "warnings")
+        known["reasons"] = coded_from(values["reasons"])
         for name in ("statistic", "ess"):
             known[name] = math.nan if values[name] is None else float(values[name])
         if values["tolerance"] is not None and not is_finite_number(
@@ -224,12 +262,12 @@ class GofResult(WithEffects):
             )
 
     def to_html(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write a self-contained HTML page.
+        """Write a self-contained HTML page, which needs Jinja2 (extra ``html``).
 
         An earlier page is replaced, another file only with ``overwrite=True``.
         """
         from polystein._lib.files import writing
-        from polystein.report.html import write_page
+        from polystein.report.result_page import write_page
 
         with writing("path", path):
             write_page(self, path, overwrite=overwrite)
@@ -255,8 +293,9 @@ class GofResult(WithEffects):
         return fitting_plot(self, ax)
 
     def __repr__(self) -> str:
-        statistic = f"{self.statistic_name} = {self.statistic:.4g}"
-        return f"GofResult({self.method}: {self.verdict}, p = {self.pvalue:.3g}, {statistic})"
+        statistic = f", {self.statistic_name} = {self.statistic:.4g}"
+        own = statistic if self.has_own_statistic else ""
+        return f"GofResult({self.method}: {self.verdict}, p = {self.pvalue:.3g}{own})"
 
     def __str__(self) -> str:
         from polystein.report.text import render
@@ -267,6 +306,28 @@ class GofResult(WithEffects):
         from polystein.report.html import fragment
 
         return fragment(self)
+
+
+class Explanations(list[Explanation]):
+    """What `GofResult.explain` gives: a list of rows that `print` shows as a table."""
+
+    def __init__(self, rows: Iterable[Explanation], result: GofResult) -> None:
+        super().__init__(rows)
+        self.result = result
+
+    def __repr__(self) -> str:
+        first = f", first {self[0].words}" if self else ""
+        return f"Explanations({len(self)} rows{first})"
+
+    def __str__(self) -> str:
+        from polystein.report.explanation import explanation_text
+
+        return explanation_text(self.result)
+
+    def _repr_html_(self) -> str:
+        from polystein.report.html import preformatted
+
+        return preformatted(str(self))
 
 
 def _plain(value: Any) -> Any:

@@ -79,15 +79,22 @@ def test_chains_may_repeat_rows_as_metropolis_does(test: Any) -> None:
     assert 0.0 < test(np.repeat(draws, 2, axis=0).reshape(2, 60, 2)).pvalue <= 1.0
 
 
+@pytest.fixture(scope="module")
+def metropolis_chain() -> Any:
+    rng, step = np.random.default_rng(1), metropolis_step(1.0)
+    return run_sampler(rng, correlated_gaussian(), step, 1, 6000, thin=1, burn=0)[0]
+
+
 @pytest.mark.parametrize("test", TESTS)
-def test_a_metropolis_chain_posing_as_independent_rows_is_refused(test: Any) -> None:
-    target = correlated_gaussian()
-    rng = np.random.default_rng(1)
-    chain = run_sampler(rng, target, metropolis_step(1.0), 1, 6000, thin=1, burn=0)[0]
+def test_a_metropolis_chain_posing_as_independent_rows_is_refused(
+    test: Any, metropolis_chain: Any
+) -> None:
     with pytest.raises(InputError, match="rows repeat another row"):
-        test(chain)
-    # In its order it is welcome.
-    assert 0.0 < ps.check(chain, target.score).pvalue <= 1.0
+        test(metropolis_chain)
+
+
+def test_a_metropolis_chain_in_its_order_is_welcome(metropolis_chain: Any) -> None:
+    assert 0.0 < ps.check(metropolis_chain, correlated_gaussian().score).pvalue <= 1.0
 
 
 @pytest.mark.parametrize("decimals", [None, 3])

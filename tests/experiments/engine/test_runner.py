@@ -135,6 +135,7 @@ def test_more_replicates_keep_the_first(whole: Path, tmp_path: Path) -> None:
     assert table(tmp_path).splitlines() == short
 
 
+@pytest.mark.slow
 @pytest.mark.processes
 def test_workers_are_processes_with_one_thread(tmp_path: Path) -> None:
     before = dict(os.environ)
@@ -167,6 +168,7 @@ def test_nan_is_no_result(tmp_path: Path) -> None:
     assert finished(tmp_path) == set()
 
 
+@pytest.mark.slow
 @pytest.mark.processes
 def test_a_worker_that_dies_is_reported(tmp_path: Path) -> None:
     with pytest.raises(StudyError, match="a worker process ended while it ran toy") as failure:

@@ -73,6 +73,7 @@ def test_the_page_of_the_paper_says_what_the_table_says() -> None:
     assert round(number(row, "lambda_psd_share"), 2) == 0.33
 
 
+@pytest.mark.usefixtures("empty_pictures")
 def test_a_section_has_figure_table_and_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

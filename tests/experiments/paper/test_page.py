@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from polystein.experiments.engine.cells import Row
 from polystein.experiments.engine.store import read_csv
 from polystein.experiments.paper.experiment2 import table1
@@ -10,16 +12,21 @@ from polystein.experiments.paper.reproduce import PAGE, STUDIES, page
 FOLDER = Path(__file__).parents[3] / "docs" / "reproduction"
 
 
-def test_the_committed_page_is_made_from_the_committed_tables() -> None:
-    assert page(FOLDER) == (FOLDER / PAGE).read_text("utf-8")
+@pytest.fixture(scope="module")
+def made() -> str:
+    return page(FOLDER)
+
+
+def test_the_committed_page_is_made_from_the_committed_tables(made: str) -> None:
+    assert made == (FOLDER / PAGE).read_text("utf-8")
 
 
 def test_every_study_has_a_section_in_the_committed_page() -> None:
     assert all((FOLDER / f"{study}.json").exists() for study in STUDIES)
 
 
-def test_every_figure_has_a_caption_and_describes_itself() -> None:
-    lines = page(FOLDER).splitlines()
+def test_every_figure_has_a_caption_and_describes_itself(made: str) -> None:
+    lines = made.splitlines()
     shown = [at for at, line in enumerate(lines) if line.startswith("![")]
     assert len(shown) == 7
     for at in shown:

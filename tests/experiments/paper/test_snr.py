@@ -21,7 +21,14 @@ def test_simulated_snr_agrees_with_the_exact_one() -> None:
         assert abs(gap) < 3.5 * float(row["psd_u_simulated_log10_se"] or 0.0)
 
 
-def test_the_central_claim_holds_in_the_table() -> None:
+@pytest.mark.parametrize("highest", [7, pytest.param(11, marks=pytest.mark.slow)])
+def test_the_central_claim_holds_in_the_table(
+    highest: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The highest orders take most of the time."""
+    assert (snr.ORDERS[-1], snr.SLOPE[1]) == (11, 11)
+    monkeypatch.setattr(snr, "ORDERS", range(highest + 1))
+    monkeypatch.setattr(snr, "SLOPE", (snr.SLOPE[0], highest))
     table = snr.summarise([])
     weighted = [float(row["lambda_psd_exact"] or 0.0) for row in table]
     assert all(later >= earlier for earlier, later in pairwise(weighted))

@@ -7,8 +7,8 @@ from polystein.methods.check import flips as sign_flips
 
 @pytest.fixture
 def few_flips(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Loops over 99 flips are quick enough."""
-    monkeypatch.setattr(sign_flips, "FIRST_PATTERNS", 100)
+    """Loops over 39 flips are quick enough."""
+    monkeypatch.setattr(sign_flips, "FIRST_PATTERNS", 40)
 
 
 @pytest.fixture

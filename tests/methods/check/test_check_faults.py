@@ -63,13 +63,13 @@ def test_draws_beyond_the_range_of_their_features_are_refused(row: int) -> None:
     [
         (
             lambda draws: draws * np.array([1.0, 1.0, 1.2]),
-            "spread along a direction, mainly `c` (trace of square: sum, all rows)",
+            "spread along a direction, mainly `c`",
         ),
         (
             lambda draws: draws + 0.5 * draws[:, [1, 0, 0]] * [1.0, 0.0, 0.0] / 1.25**0.5,
-            "spread along a direction, mainly `a` + 0.8 `b` (trace of square: sum, all rows)",
+            "spread along a direction, mainly `a` + 0.8 `b`",
         ),
-        (lambda draws: draws + 0.15, "location of all coordinates together (score: sum, all rows)"),
+        (lambda draws: draws + 0.15, "location of all coordinates together"),
     ],
 )
 def test_a_fault_is_found_and_placed(fault: Callable[[Array], Array], words: str) -> None:
@@ -78,7 +78,6 @@ def test_a_fault_is_found_and_placed(fault: Callable[[Array], Array], words: str
     assert result.pvalue < 0.01
     assert result.statistic > 2.0
     assert found_words(result) == words
-    assert found_words(result) in str(result).replace("\n           ", " ")
     assert set(arm_names(result)) == {FLIPS, NET, TRAINED}
 
 

@@ -257,4 +257,4 @@ def test_chains_that_get_stuck_are_not_judged() -> None:
     with pytest.warns(ps.LowESSWarning, match="left x"):
         result = ps.check(draws + 1.0, lambda x: -x)
     assert (result.verdict, result.pvalue, result.evidence.arms) == ("inconclusive", 1.0, ())
-    assert sum("the chains get stuck" in reason for reason in result.reasons) == 1
+    assert sum("The chains get stuck" in reason for reason in result.reasons) == 1

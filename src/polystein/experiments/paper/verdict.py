@@ -140,6 +140,7 @@ class Agreement:
         }
 
 
+@cache
 def fisher(published: int, published_of: int, measured: int, measured_of: int) -> float:
     """Two-sided p-value of Fisher's exact test for equal rates."""
     table = [[published, published_of - published], [measured, measured_of - measured]]

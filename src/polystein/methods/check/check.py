@@ -51,6 +51,7 @@ from polystein.methods.check.verdict import (
 )
 from polystein.methods.check.witnesses import TrainingSums
 from polystein.methods.split_sample import DividedRows, split_rows
+from polystein.results.coded import CodedText
 from polystein.results.diagnostics import Diagnostics
 from polystein.results.evidence import Abstention, Arm, Evidence
 from polystein.results.result import DEFAULT_LEVEL, GofResult
@@ -196,7 +197,7 @@ class _Found(NamedTuple):
     arms: tuple[Arm, ...]
     abstained: tuple[Abstention, ...]
     trained: Trained
-    reasons: tuple[str, ...]
+    reasons: tuple[CodedText, ...]
     diagnostics: Diagnostics | None
 
 
@@ -256,7 +257,7 @@ def _judged(
     # Whatever was found on chains that get stuck for long is no evidence.
     stuck = stays_with_heavy_tail(stays)
     if stuck is not None:
-        found = [Abstention(name, stuck) for name in shares]
+        found = [Abstention(name, _STUCK) for name in shares]
     arms, abstained = combined(found, shares)
 
     # What leaves the question open if nothing was found.
@@ -264,10 +265,10 @@ def _judged(
     if convergence is not None:
         diagnostics = diagnosed(source, convergence, ranked)
     missing = [one for one in abstained if one.name not in (AGREEMENT, *GIVEN_UP)]
-    missing = missing[:1] if stuck is not None else missing  # all have one reason
     total = math.inf if chains else float(source.layout.total)
     independent = rows.estimates.get("weights_ess", total)
-    reasons = (*doubts(diagnostics, missing, independent), *dominant_rows(sums, names))
+    reasons = doubts(diagnostics, missing if stuck is None else (), independent)
+    reasons = (*([] if stuck is None else [stuck]), *reasons, *dominant_rows(sums, names))
     return _Found(arms, abstained, trained, reasons, diagnostics)
 
 
@@ -275,6 +276,7 @@ _SLOW_SCALE = (
     "the scale of some coordinates moves so slowly that test rows may depend on training rows. Run "
     "the sampler longer"
 )
+_STUCK = "the chains stay at one row for long, so that their autocorrelation cannot be estimated"
 _MANY_PAIRS = (
     f"there are more than {MOST_PAIRED_DIMENSIONS} coordinates. Spreads along directions of many "
     "coordinates are left out, too. The trained witnesses look at pairs nevertheless"

@@ -17,6 +17,7 @@ from polystein.inference.pareto import pareto_index
 from polystein.methods.check.chain_convergence import ChainConvergence, RankedRows
 from polystein.methods.check.statistics import FEWEST_BATCHES, FLIPS
 from polystein.methods.check.sums import BatchSums
+from polystein.results.coded import CodedText
 from polystein.results.diagnostics import (
     Convergence,
     Diagnostics,
@@ -30,6 +31,8 @@ from polystein.results.evidence import Abstention
 LARGEST_RHAT, LEAST_ESS = 1.05, 100.0
 #: More divergences than this share of the draws leave parts of the target unexplored.
 LARGEST_DIVERGENT_SHARE = 0.001
+#: An ESS below this is too uncertain to say how many more draws it takes.
+_FEWEST_TOLD = 20.0
 #: If one batch of rows holds more than this share of the squared scores of a coordinate, it hides
 #: what the others show: one absurd score among thousands does.
 MOST_OF_ONE_BATCH = 0.9
@@ -82,7 +85,7 @@ def _settled(means: MeansConvergence, ranked: RankedConvergence) -> MeansConverg
     )
 
 
-def stays_with_heavy_tail(stays: NDArray[np.intp]) -> str | None:
+def stays_with_heavy_tail(stays: NDArray[np.intp]) -> CodedText | None:
     """Why chains cannot be judged that stay at one row for long, now and then.
 
     The long-run variance is then that of a few stays, or infinite, and no batches of rows are
@@ -94,14 +97,16 @@ def stays_with_heavy_tail(stays: NDArray[np.intp]) -> str | None:
         index, error = pareto_index(stays.astype(np.float64))
     if not index - error > LARGEST_INDEX_OF_STAYS:
         return None
-    return (
-        f"the chains get stuck: they stay at one row for up to {stays.max()} rows, and the lengths "
+    words = (
+        f"The chains get stuck: they stay at one row for up to {stays.max()} rows, and the lengths "
         f"of stays have a heavy tail (Pareto index {index:.2f}), so that the autocorrelation "
-        "cannot be estimated. Use smaller steps or a wider proposal, or run the sampler much longer"
+        "cannot be estimated. Use smaller steps or a wider proposal, or run the sampler much "
+        "longer."
     )
+    return CodedText(words, "stuck-chains")
 
 
-def dominant_rows(sums: BatchSums, names: Sequence[str]) -> tuple[str, ...]:
+def dominant_rows(sums: BatchSums, names: Sequence[str]) -> tuple[CodedText, ...]:
     """A reason if one batch holds nearly all of the squared scores of a coordinate.
 
     Its sign is then all that flips change, and what other rows show is lost in its spread.
@@ -118,17 +123,18 @@ def dominant_rows(sums: BatchSums, names: Sequence[str]) -> tuple[str, ...]:
     where = next(one for one in sums.batches.stretches if one.batch == batch)
     rows = f"rows {where.start} to {where.stop - 1}"
     chain = f" of chain {where.chain}" if sums.source.layout.time_ordered else ""
-    return (
+    words = (
         f"A few draws outweigh all others: {rows}{chain} hold {100.0 * shares[worst]:.3g} % of the "
-        f"squared scores of {names[worst]}, and hide what the others show. Look at these scores.",
+        f"squared scores of {names[worst]}, and hide what the others show. Look at these scores."
     )
+    return (CodedText(words, "dominant-draws", names[worst]),)
 
 
 def doubts(
     diagnostics: Diagnostics | None,
     abstained: Sequence[Abstention] = (),
     independent_rows: float = math.inf,
-) -> tuple[str, ...]:
+) -> tuple[CodedText, ...]:
     """Why a large p-value leaves the question open: one sentence or two for each reason.
 
     Parameters
@@ -142,8 +148,8 @@ def doubts(
 
     Returns
     -------
-    tuple of str
-        Empty if a large p-value may be called "not rejected".
+    tuple of CodedText
+        Sentences with codes. Empty if a large p-value may be called "not rejected".
 
     Examples
     --------
@@ -154,15 +160,16 @@ def doubts(
     """
     healthy = diagnostics is not None and _healthy(diagnostics)
     reasons = [
-        f"The {arm.name} did not judge: {_sentence(arm.reason)}"
+        CodedText(f"The {arm.name} did not judge: {_sentence(arm.reason)}", "part-did-not-judge")
         for arm in abstained
         if not (healthy and arm.name.startswith(f"{FLIPS} of "))
     ]
     if independent_rows < LEAST_ESS:
-        reasons.append(
+        words = (
             f"{independent_rows:.0f} independent draws are fewer than {LEAST_ESS:.0f}: large "
             "faults may go unseen. Take more draws."
         )
+        reasons.append(CodedText(words, "few-draws"))
     if diagnostics is not None:
         both = (("draws", diagnostics.draws), ("scores", diagnostics.scores))
         reasons = [*_of_rhat(both), *_of_ess(both), *_of_constants(both), *reasons]
@@ -179,30 +186,37 @@ def _healthy(diagnostics: Diagnostics) -> bool:
 Both = tuple[tuple[str, Convergence], ...]
 
 
-def _of_rhat(both: Both) -> Iterator[str]:
+def _of_rhat(both: Both) -> Iterator[CodedText]:
     found = [
         (f"{worst.rhat:.2f}", what, worst.rhat_of)
         for what, convergence in both
         if (worst := convergence.worst_known()).rhat > LARGEST_RHAT
     ]
     if found:
-        yield (
+        words = (
             f"The chains disagree: R-hat is {_listed(found)}, above {LARGEST_RHAT}. "
             "Run longer, with more warm-up, and look at each chain by itself."
         )
+        yield CodedText(words, "chains-disagree", found[0][2])
 
 
-def _of_ess(both: Both) -> Iterator[str]:
-    found = [
-        (f"{worst.ess:.0f}", what, worst.ess_of)
+def _of_ess(both: Both) -> Iterator[CodedText]:
+    few = [
+        (worst.ess, what, worst.ess_of)
         for what, convergence in both
         if not (worst := convergence.worst_known()).ess >= LEAST_ESS
     ]
-    if found:
-        yield (
-            f"Too few effective draws: {_listed(found)}, fewer than {LEAST_ESS:.0f}. "
-            "Run the sampler longer."
+    if few:
+        listed = _listed([(f"{ess:.0f}", what, name) for ess, what, name in few])
+        fewest = min(ess for ess, _, _ in few)
+        # Chains that hardly moved do not tell how much longer they would have to be.
+        times = math.ceil(LEAST_ESS / fewest) if fewest >= _FEWEST_TOLD else 0
+        longer = f": about {times} times as long would do" if times else ""
+        words = (
+            f"Too few effective draws: {listed}, fewer than {LEAST_ESS:.0f}. "
+            f"Run the sampler longer{longer}."
         )
+        yield CodedText(words, "few-effective-draws", min(few)[2])
 
 
 def _listed(found: list[tuple[str, str, str]]) -> str:
@@ -212,22 +226,24 @@ def _listed(found: list[tuple[str, str, str]]) -> str:
     return " and ".join(f"{number} for the {what} of {name}" for number, what, name in found)
 
 
-def _of_constants(both: Both) -> Iterator[str]:
+def _of_constants(both: Both) -> Iterator[CodedText]:
     for what, convergence in both:
         if names := convergence.constant():
-            yield (
+            words = (
                 f"The {what} of {first_of(names, 3)} never change, so that they cannot show "
                 "whether the chains have converged. Leave such coordinates out, or look at why "
                 "the sampler is stuck."
             )
+            yield CodedText(words, "constant-coordinate", names[0])
 
 
-def _of_sampler(sampler: SamplerDiagnostics | None) -> Iterator[str]:
+def _of_sampler(sampler: SamplerDiagnostics | None) -> Iterator[CodedText]:
     if sampler is not None and sampler.divergent_share > LARGEST_DIVERGENT_SHARE:
-        yield (
+        words = (
             f"{sampler.divergences} of {sampler.draws} draws diverged: parts of the target may "
             "not have been visited. Reparametrise the model, or take smaller steps."
         )
+        yield CodedText(words, "divergences")
 
 
 def _sentence(text: str) -> str:

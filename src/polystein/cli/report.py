@@ -1,0 +1,157 @@
+"""The command ``polystein report``: a page of draws, or of a result that --json printed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import typer
+
+import polystein
+from polystein._lib.arguments import is_finite_number
+from polystein._lib.files import writing
+from polystein.cli.inputs import Input
+from polystein.cli.many import worst_code
+from polystein.cli.origin import origin_of
+from polystein.cli.session import (
+    Debug,
+    ExitCode,
+    Force,
+    Seed,
+    progress_bar,
+    require_free,
+    require_other_output,
+    session,
+)
+from polystein.errors import InputError, printable
+from polystein.explain.tolerance import checked_tolerance
+from polystein.report.many import many_headline
+from polystein.report.many_page import many_page
+from polystein.report.page import Origin, write_document
+from polystein.report.refinement_page import refinement_page
+from polystein.report.result_page import result_page
+from polystein.report.text import headline
+from polystein.results.many import CheckTable
+from polystein.results.refinement import Refinement
+from polystein.results.result import DEFAULT_LEVEL, GofResult
+
+#: A stored result of a long run is a few megabytes; what is far larger is something else.
+_LARGEST = 2**28
+
+
+class _Told(NamedTuple):
+    """What was found, in one sentence, as an exit code and as a page."""
+
+    sentence: str
+    code: ExitCode
+    page: Callable[[Origin], str]
+
+
+def run_report(
+    file: Annotated[
+        Path, typer.Argument(help="Draws, as for check, or a .json file that --json printed.")
+    ],
+    scores: Annotated[
+        Path | None, typer.Argument(help="Scores, in the same shape, if FILE has none.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="The page. Default: the name of FILE with .html.")
+    ] = None,
+    iid: Annotated[
+        bool, typer.Option("--iid", help="Rows are independent draws, not a chain in time order.")
+    ] = False,
+    tolerance: Annotated[
+        float | None,
+        typer.Option(help="How far off the draws may be: means by sds, sds by this fraction."),
+    ] = None,
+    alpha: Annotated[
+        float | None, typer.Option(help="Level of the test. Default: 0.05, or that of the file.")
+    ] = None,
+    seed: Seed = 0,
+    force: Force = False,
+    debug: Debug = False,
+) -> None:
+    """Write a page about draws, or about a stored result.
+
+    Draws are checked first, as by check, which has more options and writes the same page with
+    --html. The exit code is that of check.
+    """
+    with session(debug):
+        if alpha is not None and not 0.0 < alpha < 1.0:
+            raise InputError(f"`--alpha` must be a level strictly between 0 and 1; got {alpha:g}")
+        checked_tolerance(tolerance, "--tolerance")
+        chosen = Input(file, scores)
+        require_other_output(chosen.files())
+        page = Path(f"{file.stem}.html") if out is None else out
+        require_free("--out", page, chosen.files(), force)
+        if file.suffix.lower() == ".json":
+            if scores is not None or iid or tolerance is not None:
+                raise InputError(
+                    "SCORES, `--iid` and `--tolerance` are for draws; got a stored result, "
+                    f"{file}, which has them already"
+                )
+            told, origin = _stored(file, alpha)
+        else:
+            with progress_bar("Checking") as progress:
+                result = polystein.check(
+                    chosen.load(), iid=iid, tolerance=tolerance, rng=seed, progress=progress
+                )
+            told = _of_result(result, alpha or DEFAULT_LEVEL)
+            origin = origin_of(chosen.files())
+        words = told.page(origin)
+        with writing("--out", page):
+            write_document(words, page, overwrite=force)
+        print(f"{told.sentence}\nPage: {printable(str(page))}", flush=True)
+        raise typer.Exit(int(told.code))
+
+
+def _stored(file: Path, alpha: float | None) -> tuple[_Told, Origin]:
+    """What a file of `--json` says, and where that came from."""
+    try:
+        if file.stat().st_size > _LARGEST:
+            raise InputError(f"FILE must be a stored result; got {file}, which is far too large")
+        values = json.loads(file.read_text("utf-8"))
+    except OSError as error:
+        raise InputError(f"FILE must be readable; got {file}: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"FILE must be JSON that --json printed; got {file}: {error}") from error
+    if not isinstance(values, Mapping):
+        raise InputError(f"FILE must be JSON that --json printed; got {file}, which is none")
+    stored: Any = values.get("alpha")
+    known = is_finite_number(stored) and 0.0 < stored < 1.0
+    level = alpha or (float(stored) if known else DEFAULT_LEVEL)
+    if "fits" in values:
+        return _of_checks(CheckTable.from_dict(values)), _stored_origin(values)
+    if values.get("method") == "refine":
+        return _of_refinement(Refinement.from_dict(values), level), _stored_origin(values)
+    return _of_result(GofResult.from_dict(values), level), _stored_origin(values)
+
+
+def _stored_origin(values: Mapping[str, Any]) -> Origin:
+    """Files, command and version as they were stored, as far as they are there."""
+    files = values.get("files", [])
+    known = [one for one in files if isinstance(one, Mapping)] if isinstance(files, list) else []
+    return Origin(
+        tuple((str(one.get("name", "")), str(one.get("sha256", ""))) for one in known),
+        str(values.get("command", "")),
+        str(values.get("polystein_version", "of an unknown version")),
+    )
+
+
+def _of_result(result: GofResult, alpha: float) -> _Told:
+    code = ExitCode.of(result.verdict_at(alpha), result.tolerance)
+    sentence = " ".join(headline(result, alpha))
+    return _Told(sentence, code, lambda origin: result_page(result, alpha, origin))
+
+
+def _of_refinement(refined: Refinement, alpha: float) -> _Told:
+    code = ExitCode.of(refined.verdict_at(alpha), refined.tolerance)
+    sentence = " ".join(headline(refined, alpha))
+    return _Told(sentence, code, lambda origin: refinement_page(refined, alpha, origin))
+
+
+def _of_checks(checks: CheckTable) -> _Told:
+    sentence = many_headline(checks)
+    return _Told(sentence, worst_code(checks), lambda origin: many_page(checks, origin))

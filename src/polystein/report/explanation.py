@@ -1,0 +1,51 @@
+"""What a test looked at, part by part, and on which rows: the long answer to "why"."""
+
+from __future__ import annotations
+
+from polystein.report.text import (
+    draws_words,
+    name_of_test,
+    p_number,
+    p_words,
+    percent,
+    shorten,
+    statistic_words,
+    wrapped,
+)
+from polystein.results.result import GofResult
+
+#: Columns of the longest name and of the longest words that are not cut.
+_NAME, _WORDS = 24, 40
+
+
+def explanation_text(result: GofResult) -> str:
+    """Features or parts with their numbers, the largest share first, and the rows used."""
+    lines = [f"{name_of_test(result)}: {result.verdict}, {p_words(result.pvalue)}"]
+    rows = result.explain()
+    name = min(_NAME, max([7, *(len(row.name) for row in rows)]))
+    words = min(_WORDS, max([8, *(len(row.words) for row in rows)]))
+    texts = [
+        f"{shorten(row.name, name):<{name}} {shorten(row.words, words):<{words}}" for row in rows
+    ]
+    if result.components:
+        lines.append(statistic_words(result))
+        lines.append(f"{'Feature':<{name}} {'looks at':<{words}} {'weight':>7} {'z':>8}  share")
+        lines += [
+            f"{text} {row.weight or 0.0:>7.3f} {row.z:>8.2f}  {percent(row.share)}".rstrip()
+            for text, row in zip(texts, rows, strict=True)
+        ]
+    elif rows:
+        lines.append(f"{'Part':<{name}} {'looks at':<{words}} {'p':>8} {'level':>7}  evidence")
+        lines += [
+            f"{text} {p_number(row.pvalue or 0.0):>8} {row.level_share or 0.0:>7.3f}  "
+            f"{percent(row.share):>8}".rstrip()
+            for text, row in zip(texts, rows, strict=True)
+        ]
+        lines += wrapped(
+            "level: the share of the level that the p-value of the part must stay below. evidence: "
+            "the part's share in the sum of all."
+        )
+    lines += wrapped(f"Rows: {draws_words(result)}.")
+    for one in result.evidence.abstained:
+        lines += wrapped(f"The {one.name} did not judge: {one.reason}.")
+    return "\n".join(lines)

@@ -1,0 +1,85 @@
+"""The page of a refinement: what moved, whether it matters, and how the runs went."""
+
+from __future__ import annotations
+
+from polystein._lib.notes import first_of
+from polystein.report.page import (
+    NOTHING_KNOWN,
+    Block,
+    Origin,
+    Page,
+    Section,
+    effects_block,
+    forest_block,
+    listed,
+    made_section,
+    rendered,
+    text,
+)
+from polystein.report.refinement import runs_words
+from polystein.report.result_page import MOST_SENTENCES
+from polystein.report.text import QUESTION, headline
+from polystein.results.refinement import Refinement
+from polystein.results.result import DEFAULT_LEVEL
+
+_UNSEEN = (
+    "A mode that neither the draws nor the pilots found.",
+    "A mistake in the model: draws are moved by the log-density that was given.",
+)
+
+
+def refinement_page(
+    refined: Refinement, alpha: float = DEFAULT_LEVEL, origin: Origin = NOTHING_KNOWN
+) -> str:
+    """A page on what short runs from the draws changed."""
+    verdict = refined.verdict_at(alpha)
+    found = refined.effects.found
+    off: list[Block] = []
+    if verdict == "inconclusive":
+        off += [text("Why the question stays open:"), listed(refined.reasons)]
+    if found:
+        off.append(listed(row.sentence for row in found[:MOST_SENTENCES]))
+    else:
+        off.append(text("No mean and no sd moved beyond chance."))
+    if not refined.settled:
+        names = first_of([f"`{name}`" for name in refined.still_moving], 4)
+        moving = f": {names} are still moving" if names else ""
+        off.append(text(f"The runs have not settled{moving}. Sizes and signs are not told."))
+    bound = refined.settings.get("tolerance")
+    drawn = forest_block(refined.effects, None if bound is None else float(bound))
+    off += [] if drawn is None else [drawn]
+    matters = "No tolerance was given. `tolerance=0.1` says whether every mean is within 0.1 sd "
+    matters += "and every sd within 10 %."
+    if refined.tolerance is not None:
+        matters = f"{refined.tolerance.capitalize()}: {refined.tolerance_reason}"
+    after = "Take the moved draws, which are better:" if verdict == "rejected" else "Moved draws:"
+    if not refined.settled:
+        after = "Let the runs go on until they settle, and take the moved draws then:"
+    line = "better = refined.draws"
+    if not refined.settled:
+        line = f"refined = ps.refine(draws, ..., transitions={4 * refined.transitions})"
+    block = effects_block("All means and sds", refined.effects, "`refined.effects`")
+    options = "".join(f", {name}={value!r}" for name, value in refined.settings.items())
+    return rendered(
+        Page(
+            f"{verdict.capitalize()}: polystein, refine",
+            QUESTION,
+            verdict.replace(" ", "-"),
+            " ".join(headline(refined, alpha)),
+            f"refine, {refined.starts:,} draws moved, dimension {refined.dimension}",
+            refined.warnings,
+            [
+                Section("What is off", off),
+                Section("Does it matter?", [text(matters)]),
+                Section("What next", [text(after), Block("code", line)]),
+                Section("What this cannot see", [listed(_UNSEEN)]),
+                Section("All means and sds", [block]),
+                made_section(
+                    [("runs", runs_words(refined))],
+                    refined.settings.items(),
+                    f"import polystein as ps\n\nrefined = ps.refine(draws{options})",
+                    origin,
+                ),
+            ],
+        )
+    )

@@ -1,0 +1,300 @@
+"""The page of a test's result: verdict, what is off, does it matter, what next, what is unseen."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+
+from polystein.report.effects import effects_to_tell, tolerance_words
+from polystein.report.page import (
+    NOTHING_KNOWN,
+    Block,
+    Origin,
+    Page,
+    Section,
+    effects_block,
+    forest_block,
+    listed,
+    made_section,
+    rendered,
+    table,
+    text,
+    write_document,
+)
+from polystein.report.svg import share_bar
+from polystein.report.text import (
+    QUESTION,
+    chains_words,
+    draws_words,
+    found_words,
+    headline,
+    meaning,
+    name_of_test,
+    p_number,
+    percent,
+    size_of_draws,
+    statistic_words,
+)
+from polystein.results.effects import EffectTable
+from polystein.results.result import DEFAULT_LEVEL, GofResult
+from polystein.results.tolerance import Tolerance
+
+#: Sentences on what is off that stand above the forest plot.
+MOST_SENTENCES = 5
+#: Names on a page are not cut.
+MOST_LETTERS = 100
+_UNSEEN = (
+    "Faults that are small beside the error of these draws. More draws show smaller ones.",
+    "A distant mode that no draw has visited, and a wrong balance between distant modes: scores "
+    "are local.",
+    "A mistake in the model: draws are compared with the target that the scores belong to.",
+    "The order of rows: chains that were shuffled pass for independent draws.",
+)
+
+
+def write_page(
+    result: GofResult,
+    path: str | os.PathLike[str],
+    alpha: float = DEFAULT_LEVEL,
+    *,
+    origin: Origin = NOTHING_KNOWN,
+    overwrite: bool = False,
+) -> None:
+    """Write the page of a result to a file.
+
+    Parameters
+    ----------
+    result : GofResult
+        What a test returned.
+    path : str or path-like
+        File to write. An earlier page is replaced.
+    alpha : float
+        Level at which the verdict is worded.
+    origin : Origin
+        What is known about files, command and version.
+    overwrite : bool
+        Whether to replace also a file that polystein did not write.
+    """
+    write_document(result_page(result, alpha, origin), path, overwrite=overwrite)
+
+
+def result_page(
+    result: GofResult, alpha: float = DEFAULT_LEVEL, origin: Origin = NOTHING_KNOWN
+) -> str:
+    """Return the page that `write_page` writes."""
+    verdict, rest = headline(result, alpha)
+    effects, why_not = effects_to_tell(result, alpha)
+    sections = [
+        *answer_sections(result, alpha, effects, why_not, command_line=bool(origin.command)),
+        *_chains(result),
+    ]
+    if effects is not None:
+        block = effects_block("All effects", effects, "`result.effects`")
+        sections.append(Section("All effects", [block]))
+    sections += _parts(result, alpha)
+    facts = [
+        ("test", name_of_test(result)),
+        ("draws", size_of_draws(result)),
+        ("rows", draws_words(result)),
+    ]
+    if result.has_own_statistic:
+        facts.insert(1, ("statistic", statistic_words(result)))
+    code = reproducing_code(result)
+    sections.append(made_section(facts, result.settings.items(), code, origin))
+    name = name_of_test(result)
+    return rendered(
+        Page(
+            f"{verdict}: polystein, {name}",
+            QUESTION,
+            result.verdict_at(alpha).replace(" ", "-"),
+            f"{verdict} {rest}",
+            f"{name}; {size_of_draws(result)}",
+            result.warnings,
+            sections,
+        )
+    )
+
+
+def answer_sections(
+    result: GofResult,
+    alpha: float,
+    effects: EffectTable | None,
+    why_not: str = "",
+    *,
+    command_line: bool = False,
+    rest: str = "in the table below",
+) -> Iterator[Section]:
+    """What people want to know, in that order; ``rest`` says where effects not drawn are."""
+    rejected, verdict = result.rejected(alpha), result.verdict_at(alpha)
+    if verdict == "inconclusive":
+        words = "Nothing was found, but these draws cannot say much. Why, and what would decide it:"
+        yield Section("Why this is inconclusive", [text(words), listed(result.reasons)])
+    off: list[Block] = []
+    if rejected:
+        off.append(text(meaning(result, alpha)))
+    if effects is not None:
+        off += _effects_off(result, effects, rejected, rest)
+    elif rejected:
+        seen = found_words(result, alpha)
+        off += [text(f"Seen in: {seen}.")] if seen else []
+        off += [text(f"Effects are not told: {why_not}")] if why_not else []
+    else:
+        off.append(text("Nothing was found."))
+    if rejected and result.components:
+        off.append(_features("Features by their share", result, shares=True))
+    yield Section("What is off", off)
+    yield Section("Does it matter?", [text(_matters(result, effects, command_line))])
+    yield Section("What next", list(_next(result, effects, verdict, command_line)))
+    told = " ".join(result.reasons) if verdict == "inconclusive" else ""
+    missing = [
+        f"The {one.name} did not judge: {one.reason.rstrip('.')}."
+        for one in result.evidence.abstained
+        if f"The {one.name} did not judge" not in told
+    ]
+    yield Section("What this cannot see", [listed([*_UNSEEN, *missing])])
+
+
+def _effects_off(
+    result: GofResult, effects: EffectTable, rejected: bool, rest: str
+) -> Iterator[Block]:
+    found = effects.found
+    if found:
+        single = [row for row in found if not row.direction] or list(found)
+        yield listed(row.sentence for row in single[:MOST_SENTENCES])
+        if len(found) > MOST_SENTENCES:
+            yield text(f"{len(found)} of {effects.looks:,} properties are off.")
+    elif rejected:
+        yield text("No single mean, sd, correlation or shape stands out among all looked at.")
+    else:
+        yield text(f"None of the {effects.looks:,} properties looked at is off beyond chance.")
+    bound = None if result.tolerance is None else float(result.settings["tolerance"])
+    drawn = forest_block(effects, bound, rest)
+    if drawn is not None:
+        yield drawn
+
+
+def _matters(result: GofResult, effects: EffectTable | None, command_line: bool) -> str:
+    if result.tolerance is not None:
+        bound = float(result.settings["tolerance"])
+        open_ = Tolerance("undecided", bound, 0.0, None)
+        found = open_ if effects is None else effects.within(bound)
+        words = tolerance_words(found, result.tolerance_reason)
+        return f"{words[0].upper()}{words[1:]}."
+    option = "`--tolerance 0.1`" if command_line else "`tolerance=0.1`"
+    if not result.can_tell_effects:
+        option = f"`polystein.check` with {option}"
+    return (
+        f"No tolerance was given. {option} says whether every mean is within 0.1 posterior sd and "
+        "every sd within 10 %."
+    )
+
+
+def _next(
+    result: GofResult, effects: EffectTable | None, verdict: str, command_line: bool
+) -> Iterator[Block]:
+    if verdict == "not rejected":
+        yield text(
+            "Nothing has to be done about these draws. Report the verdict beside R-hat and ESS, "
+            "which look at other faults."
+        )
+        return
+    if verdict == "inconclusive":
+        yield text("Do what the reasons say, and check the new draws.")
+    if effects is not None and effects.hint:
+        yield text(f"{effects.hint[0].upper()}{effects.hint[1:]}")
+    if result.components:
+        yield text("What is off, and by how much:")
+        yield Block("code", "print(ps.check(draws, scores, iid=True).effects)  # chains: no iid")
+    yield text("Draws that are moved by the target's own log-density are better, and show more:")
+    yield Block("code", refine_line(command_line))
+
+
+def refine_line(command_line: bool) -> str:
+    """The line that moves the draws."""
+    if command_line:
+        return "polystein refine FILE --target module:log_density"
+    return "refined = ps.refine(draws, log_density=log_density, scores=scores)  # or model=model"
+
+
+def _chains(result: GofResult) -> Iterator[Section]:
+    """R-hat and ESS of every parameter."""
+    found = result.diagnostics
+    if found is None:
+        return
+    words = chains_words(result, MOST_LETTERS)  # ranks the coordinates if that is quick
+    draws, scores = found.draws.known(), found.scores.known()
+    rows = [
+        (name, f"{r:.3f}", f"{e:.0f}", f"{sr:.3f}", f"{se:.0f}")
+        for name, r, e, sr, se in zip(found.draws.names, *draws, *scores, strict=True)
+    ]
+    head = [("parameter", ""), *((f"{what}, {of}", "number") for of, what in _OF_CHAINS)]
+    yield Section(
+        "Chains",
+        [text(f"{words}."), table("Chains by parameter", head, rows, "`result.diagnostics`")],
+    )
+
+
+_OF_CHAINS = (("draws", "R-hat"), ("draws", "ESS"), ("scores", "R-hat"), ("scores", "ESS"))
+
+
+def _parts(result: GofResult, alpha: float) -> Iterator[Section]:
+    """What the test looked at: its features, or its parts with their p-values."""
+    if result.components and not result.rejected(alpha):
+        yield Section("Features of the test", [_features("Features of the test", result)])
+    if not result.evidence.arms:
+        return
+    head = [
+        ("part", ""),
+        ("looks at", ""),
+        ("where", ""),
+        ("rows", "keep"),
+        ("p", "number"),
+        ("needed", "number"),
+    ]
+    rows = [
+        (
+            part.name,
+            part.words,
+            part.direction or " and ".join(part.coordinates),
+            arm.rows,
+            p_number(part.pvalue),
+            f"{alpha * part.level_share:.2g}",
+        )
+        for arm in result.evidence.arms
+        for part in sorted(arm.parts, key=lambda part: part.adjusted)
+    ]
+    words = f"Each part has a share of the level {alpha:g}, and its p-value needs to be below that."
+    yield Section("Parts of the test", [text(words), table("Parts of the test", head, rows)])
+
+
+def _features(label: str, result: GofResult, *, shares: bool = False) -> Block:
+    head = [("feature", ""), ("looks at", ""), ("weight", "number"), ("z", "number")]
+    head += [("share", "number"), ("of the statistic", "draw")] if shares else []
+    rows = [
+        (row.name, row.words, f"{row.weight or 0.0:.3f}", f"{row.z:.2f}")
+        + ((percent(row.share), share_bar(row.share)) if shares else ())
+        for row in result.explain()
+    ]
+    return table(label, head, rows, "`result.explain()`")
+
+
+def reproducing_code(result: GofResult) -> str:
+    """The call that gives the result again, with its options; `rng` is not known."""
+    own = result.method == "check"
+    function = "check" if own else f"{result.method.replace('-', '_')}_test"
+    settings = {name: value for name, value in result.settings.items() if value is not None}
+    if result.components and result.alternative == "greater":
+        settings["alternative"] = "greater"
+    options = "".join(f",\n    {name}={_literal(value)}" for name, value in settings.items())
+    rng = "" if own else "  # and the rng of the first run"
+    return f"import polystein as ps\n\nresult = ps.{function}(\n    draws, scores{options},\n){rng}"
+
+
+def _literal(value: object) -> str:
+    """A setting as it stands in a call: rules by their constructors, a basis by its name."""
+    if isinstance(value, str) and value[:1].isupper():
+        if value.endswith(")"):
+            return f"ps.{value}"
+        value = re.sub("(?<=[a-z])(?=[A-Z])", "-", value).lower()
+    return repr(value)

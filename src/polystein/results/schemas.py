@@ -1,0 +1,14 @@
+"""The JSON schema of everything that `to_dict` gives: one file, with a part for each kind."""
+
+from __future__ import annotations
+
+import json
+from importlib.resources import files
+from typing import Any, Literal
+
+
+def schema_of(kind: Literal["result", "checks", "refinement"]) -> dict[str, Any]:
+    """The schema (draft 2020-12) of a test's result, of many checks, or of a refinement."""
+    text = files("polystein.results").joinpath("schema.json").read_text("utf-8")
+    found: dict[str, Any] = json.loads(text)
+    return {**found, "$ref": f"#/$defs/{kind}"}

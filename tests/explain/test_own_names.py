@@ -1,0 +1,87 @@
+"""What the model calls its coordinates, found by moving one at a time."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import polystein as ps
+from polystein.explain.own_names import own_names, own_words
+from polystein.report.effects import shown_name
+from tests.report.drawn import effect, labels
+
+DRAWS = np.random.default_rng(0).standard_normal((400, 3))
+
+
+def sample(transform: Any, names: list[str]) -> ps.Sample:
+    return ps.Sample(DRAWS, -DRAWS, names=names, facts={"transform": transform})
+
+
+def test_a_coordinate_has_the_name_of_the_number_that_moves_with_it() -> None:
+    def transform(rows: Any) -> dict[str, Any]:
+        return {"mu": rows[:, 0], "tau": np.exp(rows[:, 1]), "w": 1.0 / (1.0 + np.exp(-rows[:, 2]))}
+
+    names = own_names(sample(transform, ["mu", "tau_log__", "w"]))
+    assert names == {"tau_log__": "tau", "w": "w"}
+    assert own_words(names) == {"tau_log__": "`tau` (`tau_log__`)", "w": "`w` (unconstrained)"}
+
+
+def test_parts_of_arrays_have_indices() -> None:
+    names = own_names(sample(lambda rows: {"s": np.exp(rows)}, ["a", "b", "c"]))
+    assert names["b"] == "s[1]"
+
+
+def test_pymc_s_transforms_hold_the_unconstrained_values_too() -> None:
+    def transform(rows: Any) -> dict[str, Any]:
+        tau = np.exp(rows[:, 1])
+        own = {"mu": rows[:, 0], "tau_log__": rows[:, 1], "tau": tau, "tau2": tau**2}
+        return {**own, "m": 2.0 * rows[:, 0], "sum": rows.sum(axis=1), "x": rows[:, 2]}
+
+    assert own_names(sample(transform, ["mu", "tau_log__", "x"])) == {"tau_log__": "tau"}
+
+
+def test_numbers_that_depend_on_several_coordinates_have_none() -> None:
+    def simplex(rows: Any) -> dict[str, Any]:
+        return {"p": np.exp(rows) / np.exp(rows).sum(axis=1, keepdims=True)}
+
+    assert own_names(sample(simplex, ["a", "b", "c"])) == {}
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rounding_is_no_transform(dtype: Any) -> None:
+    names = ["a", "b", "c"]
+    assert own_names(sample(lambda rows: {"v": rows.astype(dtype)}, names)) == {}
+
+
+def test_no_transform_and_one_that_fails_give_no_names() -> None:
+    def fails(rows: Any) -> dict[str, Any]:
+        raise ValueError("on purpose")
+
+    assert own_names(ps.Sample(DRAWS, -DRAWS)) == {}
+    assert own_names(sample(fails, ["a", "b", "c"])) == {}
+    assert own_names(sample(lambda rows: {}, ["a", "b", "c"])) == {}
+
+
+def test_sentences_have_the_model_s_own_name_first_and_keys_stay() -> None:
+    wide = ps.Sample(
+        DRAWS * [1.0, 1.5, 1.0],
+        -DRAWS * [1.0, 1.5, 1.0],
+        names=["mu", "tau_log__", "w"],
+        facts={"transform": lambda rows: {"tau": np.exp(rows[:, 1])}},
+    )
+    table = ps.effects(wide, iid=True)
+    row = table["tau_log__", "sd"]
+    assert row.found
+    assert "begin with `tau` (`tau_log__`)" in table.hint
+    assert shown_name(table, row) == "tau (tau_log__)"
+    again = ps.EffectTable.from_dict(table.to_dict())
+    assert again.own_names == {"tau_log__": "tau"}
+    assert labels(ps.plot_effects(again))[0] == "tau (tau_log__)  sd"
+    assert row.sentence.startswith("the sd of `tau` (`tau_log__`) is ")
+
+
+def test_both_names_of_a_pair_are_shown() -> None:
+    table = ps.EffectTable((), 0, own_names={"b": "b", "a_log__": "a"})
+    pair = effect("a_log__, b", "correlation", 0.2)
+    assert shown_name(table, pair) == "a (a_log__), b (unconstrained)"
+    assert shown_name(table, effect("c", "mean", 0.2)) == "c"

@@ -1,0 +1,102 @@
+"""The summary by parameter: numbers of the draws, and what is off."""
+
+import math
+import pickle
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+import polystein as ps
+from polystein.inference.convergence import ranked_convergence
+from polystein.results.summary import SummaryTable
+
+RNG = np.random.default_rng(0)
+CHAINS = RNG.standard_normal((4, 400, 3)) * [1.0, 1.4, 1.0]
+
+
+@pytest.fixture(scope="module")
+def result() -> ps.GofResult:
+    return ps.check(ps.Sample(CHAINS, -CHAINS, names=["mu", "tau", "w"]))
+
+
+def test_numbers_are_those_of_the_draws(result: ps.GofResult) -> None:
+    table = result.summary()
+    assert [row.name for row in table] == ["mu", "tau", "w"]
+    flat = CHAINS.reshape(-1, 3)
+    for place, row in enumerate(table):
+        assert row.mean == pytest.approx(flat[:, place].mean())
+        assert row.sd == pytest.approx(flat[:, place].std(), rel=1e-3)
+        assert row.mcse_mean == pytest.approx(row.sd / 40.0, rel=0.25)
+        assert row.mcse_sd == pytest.approx(row.sd / math.sqrt(3200.0), rel=0.25)
+        assert row.r_hat == pytest.approx(1.0, abs=0.02)
+        assert row.ess_bulk > 1000
+        assert row.ess_tail > 1000
+    assert table["tau"].off[0] == "sd"
+    assert table["mu"].off == ()
+
+
+def test_it_is_printed_and_has_a_short_repr(result: ps.GofResult) -> None:
+    table = result.summary()
+    lines = str(table).splitlines()
+    assert lines[0].split() == (
+        ["parameter", "mean", "mcse", "sd", "mcse", "ess_bulk", "ess_tail", "r_hat", "off"]
+    )
+    assert re.fullmatch(r"tau .* 1\.\d\d  sd.*", lines[2])
+    assert lines[1].endswith("  no")
+    assert max(map(len, lines)) <= 90
+    assert repr(table) == "SummaryTable(3 parameters, 1 off)"
+    assert "<td" in table._repr_html_()
+    assert len(table) == 3
+    with pytest.raises(ps.InputError, match=r"must be the name of a parameter, 'mu', 'tau'"):
+        table["nu"]
+
+
+def test_independent_rows_have_no_rhat() -> None:
+    draws = CHAINS.reshape(-1, 3)
+    table = ps.check(draws, -draws, iid=True).summary()
+    assert math.isnan(table["x[1]"].r_hat)
+    assert "nan" not in str(table)
+
+
+def with_transform(transform: Any, names: list[str]) -> SummaryTable:
+    facts = {"transform": transform}
+    return ps.check(ps.Sample(CHAINS, -CHAINS, names=names, facts=facts)).summary()
+
+
+def test_parameters_on_their_own_scale_stand_where_their_coordinates_would() -> None:
+    table = with_transform(lambda rows: {"tau": np.exp(rows[:, 1])}, ["mu", "tau_log__", "w"])
+    assert [row.name for row in table] == ["mu", "tau", "w", "tau_log__"]
+    assert table["tau"].off[0] == "sd of tau_log__"
+    assert table["tau"].mean == pytest.approx(np.exp(CHAINS[..., 1]).mean())
+    expected = ranked_convergence(np.exp(CHAINS[..., 1:2]))
+    found = (table["tau"].r_hat, table["tau"].ess_bulk, table["tau"].ess_tail)
+    assert found == pytest.approx([float(part[0]) for part in expected])
+    # Ranks do not change under a monotone map.
+    assert table["tau"].ess_bulk == pytest.approx(table["tau_log__"].ess_bulk)
+
+
+def test_a_coordinate_with_the_name_of_its_parameter_is_called_unconstrained() -> None:
+    table = with_transform(lambda rows: {"tau": np.exp(rows[:, 1])}, ["mu", "tau", "w"])
+    assert "tau (unconstrained)" in [row.name for row in table]
+
+
+def test_without_draws_there_is_no_summary(result: ps.GofResult) -> None:
+    for lost in (
+        ps.GofResult.from_dict(result.to_dict()),
+        pickle.loads(pickle.dumps(result)),
+        ps.psd_test(CHAINS.reshape(-1, 3), lambda x: -x, order=1, rng=0),
+    ):
+        with pytest.raises(ps.InputError, match="`summary` needs the draws"):
+            lost.summary()
+
+
+def test_many_parameters_are_cut_to_those_that_need_a_look() -> None:
+    draws = np.random.default_rng(1).standard_normal((600, 60))
+    draws[:, 57] *= 2.0
+    table = ps.check(draws, -draws, iid=True).summary()
+    text = str(table)
+    assert text.splitlines()[1].startswith("x[57]")
+    assert "... and 20 more, in `rows`" in text
+    assert "... and 20 more" in table._repr_html_()

@@ -1,0 +1,81 @@
+"""The page of a refinement, whether its runs have settled or not."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import polystein as ps
+from polystein.report.refinement_page import refinement_page
+from tests.report.drawn import effect, effects_of
+from tests.report.outline import outline
+
+
+def refinement(**changes: Any) -> ps.Refinement:
+    values: dict[str, Any] = {
+        "pvalue": 0.001,
+        "statistic": 5.0,
+        "leading": "the sd of x[1]",
+        "effects": effects_of(2),
+        "settled": True,
+        "still_moving": (),
+        "tolerance": None,
+        "tolerance_reason": "",
+        "kernel": "HMC",
+        "acceptance": 0.8,
+        "gradients": 12000,
+        "transitions": 20,
+        "starts": 500,
+        "pilots": 100,
+        "groups": 1,
+        "dimension": 2,
+        "settings": {"transitions": 20, "starts": 1000, "tolerance": None},
+    }
+    return ps.Refinement(**{**values, **changes})
+
+
+def test_what_moved_comes_first() -> None:
+    seen = outline(refinement_page(refinement()))
+    assert seen.headings[0][1].startswith("Rejected at the level 0.05, p = 0.001")
+    titles = [words for tag, words in seen.headings if tag == "h2"]
+    assert titles == [
+        "What is off",
+        "Does it matter?",
+        "What next",
+        "What this cannot see",
+        "All means and sds",
+        "How this was made",
+    ]
+    for words in ("+0.30 sd (+0.20 to +0.40)", "better = refined.draws", "12,000 gradients"):
+        assert words in seen.text
+    assert "transitions=20, starts=1000, tolerance=None" in seen.text
+
+
+def test_the_tolerance_is_told() -> None:
+    settings = {"tolerance": 0.1}
+    refined = refinement(tolerance="beyond", tolerance_reason="the mean is off", settings=settings)
+    seen = outline(refinement_page(refined)).text
+    assert "Beyond: the mean is off" in seen
+    assert "tolerance 0.1, of means and sds" in seen
+
+
+def test_runs_that_have_not_settled_tell_no_sizes() -> None:
+    row = effect("a", "mean", math.nan, lower=-math.inf, upper=math.inf)
+    refined = refinement(
+        settled=False, still_moving=("a",), effects=ps.EffectTable((row,), 1), pvalue=0.4,
+        reasons=("Steps are hardly accepted.",),
+    )  # fmt: skip
+    seen = outline(refinement_page(refined)).text
+    assert "The runs have not settled: a are still moving" in seen
+    assert "transitions=80" in seen
+    assert "Steps are hardly accepted." in seen
+    assert "nan" not in seen
+
+
+def test_pages_replace_no_files_of_others(tmp_path: Path) -> None:
+    refinement().to_html(tmp_path / "page.html")
+    refinement().to_html(tmp_path / "page.html")
+    (tmp_path / "mine.html").write_text("mine")
+    with pytest.raises(ps.InputError, match="overwrite=True"):
+        refinement().to_html(tmp_path / "mine.html")
