@@ -10,7 +10,7 @@ import pytest
 
 import polystein as ps
 from polystein.inference.convergence import ranked_convergence
-from polystein.results.summary import SummaryTable
+from polystein.results.summary import SummaryRow, SummaryTable
 
 RNG = np.random.default_rng(0)
 CHAINS = RNG.standard_normal((4, 400, 3)) * [1.0, 1.4, 1.0]
@@ -68,7 +68,8 @@ def with_transform(transform: Any, names: list[str]) -> SummaryTable:
 def test_parameters_on_their_own_scale_stand_where_their_coordinates_would() -> None:
     table = with_transform(lambda rows: {"tau": np.exp(rows[:, 1])}, ["mu", "tau_log__", "w"])
     assert [row.name for row in table] == ["mu", "tau", "w", "tau_log__"]
-    assert table["tau"].off[0] == "sd of tau_log__"
+    assert table["tau"].off == (f"{', '.join(table['tau_log__'].off)} of tau_log__",)
+    assert table["tau_log__"].off[0] == "sd"
     assert table["tau"].mean == pytest.approx(np.exp(CHAINS[..., 1]).mean())
     expected = ranked_convergence(np.exp(CHAINS[..., 1:2]))
     found = (table["tau"].r_hat, table["tau"].ess_bulk, table["tau"].ess_tail)
@@ -90,6 +91,14 @@ def test_without_draws_there_is_no_summary(result: ps.GofResult) -> None:
     ):
         with pytest.raises(ps.InputError, match="`summary` needs the draws"):
             lost.summary()
+
+
+def test_lines_fit_whatever_is_off() -> None:
+    row = SummaryRow("a" * 40, *[-1.234567e-10] * 7, ("correlation",) * 9)
+    lines = str(SummaryTable((row,))).splitlines()
+    assert max(map(len, lines)) <= 90
+    assert lines[1].startswith("..")
+    assert lines[1].endswith("..")
 
 
 def test_many_parameters_are_cut_to_those_that_need_a_look() -> None:
