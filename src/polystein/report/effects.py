@@ -58,10 +58,10 @@ def expectation_cells(row: ExpectationRow) -> tuple[str, ...]:
 
 
 def shown_name(table: EffectTable, row: EffectRow) -> str:
-    """The name of a row with the model's own names first, as in "tau (tau_log__)"."""
+    """The name of a row with those of the model's parameters, "tau_log__ (unconstrained tau)"."""
     names = row.name.split(", ") if row.what == "correlation" else [row.name]
     return ", ".join(
-        f"{own} ({'unconstrained' if own == name else name})"
+        f"{name} (unconstrained{'' if own == name else f' {own}'})"
         if (own := table.own_names.get(name))
         else name
         for name in names

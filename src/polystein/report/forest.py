@@ -119,7 +119,7 @@ class ForestLine(NamedTuple):
     """A row of the table where it is drawn: no effect is 0, and intervals end at the limit."""
 
     row: EffectRow
-    #: The model's own name comes first, where it is known.
+    #: The coordinate, with the model's parameter where it is known.
     name: str
     size: float
     low: float

@@ -95,7 +95,7 @@ class EffectTable(_Table[EffectRow]):
         The code of the hint, for programs, such as ``"full-rank-or-mcmc"``; empty without a hint.
     own_names : mapping
         What the model itself calls coordinates that are its parameters on another scale, such as
-        ``"tau"`` for ``"tau_log__"``.
+        ``"tau"`` for ``"tau_log__"``. Sizes are those of the coordinates.
     """
 
     rows: tuple[EffectRow, ...]
