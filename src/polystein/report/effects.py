@@ -70,7 +70,8 @@ def shown_name(table: EffectTable, row: EffectRow) -> str:
 
 def effect_table(table: EffectTable) -> str:
     """What was found in sentences, then a line, then what was not found."""
-    found, rest = table.found, [row for row in table.rows if not row.found]
+    found, rest = table.found, [row for row in table.judged if not row.found]
+    unknown = [row for row in table.rows if not row.judged and not row.found]
     lines = [f"Found at the level {LEVEL:g}, allowing for all {table.looks} properties looked at:"]
     lines += [f"  {row.sentence}" for row in found[:MOST_ROWS]] or ["  nothing"]
     if len(found) > MOST_ROWS:
@@ -83,6 +84,12 @@ def effect_table(table: EffectTable) -> str:
         lines += [f"  {row.sentence} (p = {row.pvalue:.2g})" for row in rest[:MOST_BELOW]]
     if len(rest) > MOST_BELOW:
         lines.append(f"  ... and {len(rest) - MOST_BELOW} more, in `rows`")
+    if unknown:
+        lines.append("-" * 24)
+        lines.append(f"Not judged, {len(unknown)} of {len(table.rows)}:")
+        lines += [f"  {row.sentence}" for row in unknown[:MOST_BELOW]]
+    if len(unknown) > MOST_BELOW:
+        lines.append(f"  ... and {len(unknown) - MOST_BELOW} more, in `rows`")
     return "\n".join(lines)
 
 
@@ -107,8 +114,7 @@ def effect_facts(
         return [*matters, *facts]
     rows = table.found
     if not rows:
-        words = "no single mean, sd, correlation or shape stands out among all looked at"
-        facts.append(("Effects", words))
+        facts.append(("Effects", nothing_found_words(table, rejected=True)))
     shown = list(rows)
     if len(shown) > most:
         # A direction shows what single parameters show, if these show anything.
@@ -121,6 +127,19 @@ def effect_facts(
     if table.hint:
         facts.append(("Next", table.hint))
     return facts
+
+
+def nothing_found_words(table: EffectTable, *, rejected: bool) -> str:
+    """That no effect was found, and how many could be judged if not all."""
+    judged, rows = len(table.judged), len(table.rows)
+    if rows and not judged:
+        return "no property that was measured can be judged"
+    part = f"the properties that can be judged, {judged:,} of {rows:,}"
+    if rejected:
+        among = part if judged < rows else "all looked at"
+        return f"no single mean, sd, correlation or shape stands out among {among}"
+    among = f"{part}," if judged < rows else f"the {table.looks:,} properties looked at"
+    return f"none of {among} is off beyond chance"
 
 
 def effects_to_tell(result: GofResult, alpha: float) -> tuple[EffectTable | None, str]:

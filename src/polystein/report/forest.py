@@ -76,7 +76,8 @@ def plot_effects(
     -----
     Sizes of means are in posterior sds, those of sds are the ratio minus 1, and others are
     differences. Intervals are of level 0.95, each for its row alone. Rows whose reliability is
-    below 0.99 are hollow: they may be off by more than their interval says.
+    below 0.99 are hollow: they may be off by more than their interval says. What cannot be judged
+    is not drawn.
 
     Examples
     --------
@@ -93,7 +94,9 @@ def plot_effects(
     table, bound = _table_and_bound(effects, tolerance)
     forest = forest_of(table, bound, most)
     if not forest.lines:
-        raise InputError("`effects` must have at least one row to draw; got none")
+        raise InputError(
+            "`effects` must have at least one row that can be judged, to draw it; got none"
+        )
     axes = axes_for(ax, 8.0, 2.1 + 0.27 * (len(forest.lines) + bool(forest.left_out)))
     label_rows(axes, [_label(line) for line in forest.lines], forest.left_out)
     if forest.logarithmic:
@@ -149,8 +152,8 @@ class Forest(NamedTuple):
 
 
 def forest_of(table: EffectTable, bound: float | None, most: int) -> Forest:
-    """The first rows of a table that have a size, as they are drawn."""
-    rows = [row for row in table.rows[:most] if math.isfinite(row.size)]
+    """The first rows of a table that could be judged, as they are drawn."""
+    rows = table.judged[:most]
     limit = _limit(rows, bound)
     lines = []
     for row in rows:
@@ -159,7 +162,7 @@ def forest_of(table: EffectTable, bound: float | None, most: int) -> Forest:
         cut = (ends[0] != low, ends[1] != high)
         name = shown_name(table, row)
         lines.append(ForestLine(row, name, _on_axis(row, row.size), low, high, cut))
-    return Forest(tuple(lines), len(table.rows) - len(rows), limit, bound)
+    return Forest(tuple(lines), len(table.judged) - len(rows), limit, bound)
 
 
 def _table_and_bound(effects: object, tolerance: float | None) -> tuple[EffectTable, float | None]:
@@ -215,6 +218,11 @@ def size_words(row: EffectRow) -> str:
     if row.what.endswith("sd"):
         return f"× {row.size:.2f}" if 0.1 < row.size < 100.0 else f"× {row.size:.3g}"
     return f"{signed(row.size)}{' sd' if row.what.endswith('mean') else ''}"
+
+
+def no_size(row: EffectRow) -> str:
+    """What stands where a size would, in a row without one."""
+    return "cannot be judged" if math.isfinite(row.size) else "not known"
 
 
 def _label(line: ForestLine) -> str:

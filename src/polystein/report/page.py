@@ -21,7 +21,7 @@ from polystein._lib.imports import imported
 from polystein._version import __version__
 from polystein.errors import InputError
 from polystein.report.effects import shown_name
-from polystein.report.forest import forest_of, legend_words, size_words
+from polystein.report.forest import forest_of, legend_words, no_size, size_words
 from polystein.report.html import with_names
 from polystein.report.svg import Drawing, forest_axis, forest_line
 from polystein.report.text import p_number
@@ -102,7 +102,7 @@ def table(
 def forest_block(
     effects: EffectTable, bound: float | None, rest: str = "in the table below"
 ) -> Block | None:
-    """The forest plot of the first effects; None where no effect has a size.
+    """The forest plot of the first effects; None where no effect could be judged.
 
     ``rest`` says where the others are.
     """
@@ -110,6 +110,9 @@ def forest_block(
     if not forest.lines:
         return None
     more = f" The other {forest.left_out:,} are {rest}." if forest.left_out else ""
+    unknown = len(effects.rows) - len(effects.judged)
+    if unknown:
+        more += f" {unknown:,} of {len(effects.rows):,} cannot be judged and are not drawn."
     content = {
         "lines": [
             (line.name, line.row.what, forest_line(forest, line), interval_words(line.row))
@@ -148,7 +151,7 @@ def effects_block(label: str, effects: EffectTable, rest: str) -> Block:
         (
             shown_name(effects, row),
             row.what,
-            interval_words(row) if np.isfinite(row.size) else "not known",
+            interval_words(row) if row.judged else no_size(row),
             p_number(row.pvalue),
             "yes" if row.found else "no",
             f"{np.floor(1000.0 * row.reliability) / 1000.0:g}",

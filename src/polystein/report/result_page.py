@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Iterator
 
-from polystein.report.effects import effects_to_tell, tolerance_words
+from polystein.report.effects import effects_to_tell, nothing_found_words, tolerance_words
 from polystein.report.page import (
     NOTHING_KNOWN,
     Block,
@@ -164,10 +164,9 @@ def _effects_off(
         yield listed(row.sentence for row in single[:MOST_SENTENCES])
         if len(found) > MOST_SENTENCES:
             yield text(f"{len(found)} of {effects.looks:,} properties are off.")
-    elif rejected:
-        yield text("No single mean, sd, correlation or shape stands out among all looked at.")
     else:
-        yield text(f"None of the {effects.looks:,} properties looked at is off beyond chance.")
+        words = nothing_found_words(effects, rejected=rejected)
+        yield text(f"{words[0].upper()}{words[1:]}.")
     bound = None if result.tolerance is None else float(result.settings["tolerance"])
     drawn = forest_block(effects, bound, rest)
     if drawn is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 #: Below this reliability (R^2 out of fold, over the draws) intervals may not cover. Above it they
@@ -59,6 +60,11 @@ class EffectRow(NamedTuple):
     error: float
     df: float
     direction: tuple[float, ...] = ()
+
+    @property
+    def judged(self) -> bool:
+        """Whether the size has an error that is known; without one it says nothing."""
+        return math.isfinite(self.size) and math.isfinite(self.error)
 
     @property
     def reliable(self) -> bool:

@@ -110,6 +110,11 @@ class EffectTable(_Table[EffectRow]):
         """The rows that are found at the level 0.05, all together."""
         return tuple(row for row in self.rows if row.found)
 
+    @property
+    def judged(self) -> tuple[EffectRow, ...]:
+        """The rows whose error is known. What the scores do not explain cannot be judged."""
+        return tuple(row for row in self.rows if row.judged)
+
     def within(self, tolerance: float) -> Tolerance:
         """Whether every mean and every sd is within the tolerance.
 
