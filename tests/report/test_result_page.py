@@ -2,6 +2,7 @@
 
 import math
 import time
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -215,3 +216,33 @@ def test_the_code_has_the_alternative() -> None:
     names = {"draws": draws, "scores": -draws, "ps": ps}
     exec(reproducing_code(result).partition("\n\n")[2].replace("scores", "scores, rng=0"), names)
     assert names["result"] == result
+
+
+@pytest.mark.parametrize(
+    ("changes", "has", "lacks"),
+    [
+        ({}, "Nothing has to be done", "warnings"),
+        ({"warnings": ("the test is blind",)}, "Do what the warnings say first", "Nothing has"),
+        ({"tolerance": "undecided", "settings": {"tolerance": 0.1}}, "is open", "Nothing has"),
+        ({"tolerance": "beyond", "settings": {"tolerance": 0.1}}, "beyond the tol", "Nothing has"),
+        ({"tolerance": "within", "settings": {"tolerance": 0.1}}, "Nothing has to be", "open"),
+    ],
+)
+def test_what_next_follows_verdict_tolerance_and_warnings(
+    changes: dict[str, Any], has: str, lacks: str
+) -> None:
+    passing = replace(check_result(flips=0.5), **changes)
+    assert passing.verdict == "not rejected"
+    assert has in section(passing, "What next")
+    assert lacks not in section(passing, "What next")
+    heading = next(words for tag, words in seen(passing).headings if tag == "h1")
+    assert heading.endswith("Read the warnings.") == bool(passing.warnings)
+
+
+def test_faults_within_the_tolerance_need_no_advice() -> None:
+    draws = np.random.default_rng(1).standard_normal((4, 8000, 1)) + 0.05
+    result = ps.check(draws, -draws, tolerance=0.1)
+    assert (result.verdict, result.tolerance) == ("rejected", "within")
+    for words in (section(result, "What next"), str(result)):
+        assert "good enough" in words
+        assert "warm-up" not in words

@@ -124,9 +124,16 @@ def effect_facts(
     if len(rows) > len(shown):
         facts.append(("", f"... and {len(rows) - len(shown)} more in {place.format('effects')}"))
     facts += matters
-    if table.hint:
-        facts.append(("Next", table.hint))
+    if hint := hint_words(result, table):
+        facts.append(("Next", hint))
     return facts
+
+
+def hint_words(result: GofResult, table: EffectTable) -> str:
+    """What to do about effects: nothing where they are within the tolerance."""
+    if result.tolerance == "within":
+        return "the faults are real but within the tolerance: the draws are good enough for it."
+    return table.hint
 
 
 def nothing_found_words(table: EffectTable, *, rejected: bool) -> str:

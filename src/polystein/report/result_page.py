@@ -6,7 +6,12 @@ import os
 import re
 from collections.abc import Iterator
 
-from polystein.report.effects import effects_to_tell, nothing_found_words, tolerance_words
+from polystein.report.effects import (
+    effects_to_tell,
+    hint_words,
+    nothing_found_words,
+    tolerance_words,
+)
 from polystein.report.page import (
     NOTHING_KNOWN,
     Block,
@@ -25,6 +30,7 @@ from polystein.report.page import (
 from polystein.report.svg import share_bar
 from polystein.report.text import (
     QUESTION,
+    caution,
     chains_words,
     draws_words,
     found_words,
@@ -108,7 +114,7 @@ def result_page(
             f"{verdict}: polystein, {name}",
             QUESTION,
             result.verdict_at(alpha).replace(" ", "-"),
-            f"{verdict} {rest}",
+            f"{verdict} {rest}{caution(result)}",
             f"{name}; {size_of_draws(result)}",
             result.warnings,
             sections,
@@ -192,21 +198,38 @@ def _matters(result: GofResult, effects: EffectTable | None, command_line: bool)
 def _next(
     result: GofResult, effects: EffectTable | None, verdict: str, command_line: bool
 ) -> Iterator[Block]:
-    if verdict == "not rejected":
+    if result.warnings:
         yield text(
-            "Nothing has to be done about these draws. Report the verdict beside R-hat and ESS, "
-            "which look at other faults."
+            "Do what the warnings say first: the verdict is no better than what it rests on."
         )
+    if verdict == "not rejected":
+        yield text(_PASSED.get(result.tolerance or "", _NOTHING_TO_DO[bool(result.warnings)]))
+        yield text("Report the verdict beside R-hat and ESS, which look at other faults.")
         return
     if verdict == "inconclusive":
         yield text("Do what the reasons say, and check the new draws.")
-    if effects is not None and effects.hint:
-        yield text(f"{effects.hint[0].upper()}{effects.hint[1:]}")
+    hint = "" if effects is None else hint_words(result, effects)
+    if hint:
+        yield text(f"{hint[0].upper()}{hint[1:]}")
     if result.components:
         yield text("What is off, and by how much:")
         yield Block("code", "print(ps.check(draws, scores, iid=True).effects)  # chains: no iid")
     yield text("Draws that are moved by the target's own log-density are better, and show more:")
     yield Block("code", refine_line(command_line))
+
+
+#: What next where nothing was found, by whether there are warnings.
+_NOTHING_TO_DO = {
+    False: "Nothing has to be done about these draws.",
+    True: "Apart from that the test found nothing to mend.",
+}
+#: What next where the test does not reject but the tolerance is not met, or not known to be.
+_PASSED = {
+    "undecided": "The test found nothing to mend, but whether the draws are within the tolerance "
+    "is open, for the reason above: more draws, or a wider tolerance, may decide it.",
+    "beyond": "The test as a whole does not reject, but the draws are beyond the tolerance: do not "
+    "use them where it matters. Look at what is farthest out, above.",
+}
 
 
 def refine_line(command_line: bool) -> str:

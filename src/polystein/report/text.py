@@ -67,8 +67,7 @@ def render(
         What a reader can run to learn more about draws that are rejected.
     """
     verdict, rest = headline(result, alpha)
-    caution = " Read the warnings." if result.warnings else ""
-    head = [*wrapped(f"{verdict} {rest}{caution}"), shorten(asked(result), WIDTH)]
+    head = [*wrapped(f"{verdict} {rest}{caution(result)}"), shorten(asked(result), WIDTH)]
     warnings = _warning_lines(result.warnings, place)
     reasons = result.reasons if result.verdict_at(alpha) == "inconclusive" else ()
     why = _reason_lines(reasons, place)
@@ -139,6 +138,11 @@ def headline(result: GofResult | Refinement, alpha: float = DEFAULT_LEVEL) -> tu
     number = "" if p_number(result.pvalue) == "1" else f", {p_words(result.pvalue)}"
     where = f"at the level {alpha:g}{number}"
     return verdict.capitalize(), f"{where}: {strength}{words}."
+
+
+def caution(result: GofResult) -> str:
+    """What follows the headline of a result that has warnings."""
+    return " Read the warnings." if result.warnings else ""
 
 
 def name_of_test(result: GofResult) -> str:
