@@ -246,3 +246,13 @@ def test_faults_within_the_tolerance_need_no_advice() -> None:
     for words in (section(result, "What next"), str(result)):
         assert "good enough" in words
         assert "warm-up" not in words
+
+
+def test_effects_that_the_test_does_not_reject_by_are_told_as_such() -> None:
+    draws = np.random.default_rng(1).standard_normal((4, 500, 2)) + 0.15
+    result = ps.check(draws, -draws)
+    assert result.effects.found
+    page = seen(result, result.pvalue / 2.0).text
+    assert page.count("Found at 0.05 by the effects alone; the test as a whole does not ") == 1
+    assert "Nothing has to be done" not in page
+    assert "by the effects alone" not in seen(result).text

@@ -42,6 +42,7 @@ from polystein.report.text import (
     size_of_draws,
     statistic_words,
 )
+from polystein.results.effect_rows import LEVEL
 from polystein.results.effects import EffectTable
 from polystein.results.result import DEFAULT_LEVEL, GofResult
 from polystein.results.tolerance import Tolerance
@@ -140,7 +141,7 @@ def answer_sections(
     if rejected:
         off.append(text(meaning(result, alpha)))
     if effects is not None:
-        off += _effects_off(result, effects, rejected, rest)
+        off += _effects_off(result, effects, alpha, rest)
     elif rejected:
         seen = found_words(result, alpha)
         off += [text(f"Seen in: {seen}.")] if seen else []
@@ -162,9 +163,14 @@ def answer_sections(
 
 
 def _effects_off(
-    result: GofResult, effects: EffectTable, rejected: bool, rest: str
+    result: GofResult, effects: EffectTable, alpha: float, rest: str
 ) -> Iterator[Block]:
-    found = effects.found
+    found, rejected = effects.found, result.rejected(alpha)
+    if found and not rejected:
+        yield text(
+            f"Found at {LEVEL:g} by the effects alone; the test as a whole does not reject at the "
+            f"level {alpha:g}:"
+        )
     if found:
         single = [row for row in found if not row.direction] or list(found)
         yield listed(row.sentence for row in single[:MOST_SENTENCES])
@@ -203,7 +209,10 @@ def _next(
             "Do what the warnings say first: the verdict is no better than what it rests on."
         )
     if verdict == "not rejected":
-        yield text(_PASSED.get(result.tolerance or "", _NOTHING_TO_DO[bool(result.warnings)]))
+        words = _NOTHING_TO_DO[bool(result.warnings)]
+        if effects is not None and effects.found:
+            words = "The test does not reject. Look at what the effects alone found, above."
+        yield text(_PASSED.get(result.tolerance or "", words))
         yield text("Report the verdict beside R-hat and ESS, which look at other faults.")
         return
     if verdict == "inconclusive":
