@@ -73,12 +73,17 @@ def test_effects_that_fail_leave_the_verdict(error: Exception, words: str) -> No
 
 def test_words_for_a_tolerance_say_what_they_rest_on() -> None:
     for scale, bound, words in (
-        (1.0, 0.2, "within 0.2: all means within 0.2 posterior sd and sds within 20 % (R2 at"),
+        (1.0, 0.2, "within 0.2: all means within 0.2 posterior sd and sds within 20 %, as far"),
         (1.5, 0.2, "beyond 0.2: the sd of"),
         (1.1, 0.1, "undecided whether all means within 0.1 posterior sd and sds within 10 %: it"),
     ):
         table = ps.effects(scale * DRAWS, -scale * DRAWS, iid=True)
         assert tolerance_words(table.within(bound)).startswith(words)
+    inside = Tolerance("within", 0.1, 1.0, None)
+    words = tolerance_words(inside, unconstrained=True)
+    assert "sds within 10 % on the unconstrained scale, as far as the draws have been" in words
+    assert words.endswith("by simultaneous 95 % intervals")
+    assert tolerance_words(inside._replace(reliability=0.9951)).endswith(" (R2 at least 0.995)")
     rng = np.random.default_rng(0)
     table = ps.effects(rng.laplace(size=(500, 2)), np.sign(rng.laplace(size=(500, 2))), iid=True)
     assert "0.99 is needed" in tolerance_words(table.within(0.1))
@@ -146,3 +151,12 @@ def test_what_cannot_be_judged_is_no_effect_of_0() -> None:
     alone = EffectTable((unknown,), 2)
     assert "no property" in nothing_found_words(alone, rejected=True)
     assert forest_block(alone, None) is None
+
+
+def test_the_scale_of_a_tolerance_is_told_where_the_model_has_another() -> None:
+    facts = {"transform": lambda rows: {"tau": np.exp(rows)}}
+    for options, told in (({"facts": facts}, True), ({}, False)):
+        result = ps.check(ps.Sample(DRAWS, -DRAWS, **options), iid=True, tolerance=0.2)
+        assert ("unconstrained scale" in " ".join(str(result).split())) == told
+        again = ps.GofResult.from_dict(result.to_dict())
+        assert again.effects.unconstrained == told

@@ -106,7 +106,7 @@ def effect_facts(
     says where a reader finds a field of the result, here the effects that are left out.
     """
     table, why_not = effects_to_tell(result, alpha)
-    matters = _tolerance_facts(result, table)
+    matters = [] if result.tolerance is None else [("Tolerance", matters_words(result, table))]
     facts: list[tuple[str, str]] = []
     if why_not and why_not != result.tolerance_reason:
         facts.append(("Effects", f"not told: {why_not}"))
@@ -163,30 +163,41 @@ def effects_to_tell(result: GofResult, alpha: float) -> tuple[EffectTable | None
         return None, str(error) if own else f"{type(error).__name__}: {error}"
 
 
-def _tolerance_facts(result: GofResult, table: EffectTable | None) -> list[tuple[str, str]]:
-    if result.tolerance is None:
-        return []
+def matters_words(result: GofResult, table: EffectTable | None) -> str:
+    """Whether the draws of a result with a tolerance are good enough."""
     bound = float(result.settings["tolerance"])
-    found = Tolerance("undecided", bound, 0.0, None) if table is None else table.within(bound)
-    return [("Tolerance", tolerance_words(found, result.tolerance_reason))]
+    if table is None:
+        return tolerance_words(Tolerance("undecided", bound, 0.0, None), result.tolerance_reason)
+    found = table.within(bound)
+    return tolerance_words(found, result.tolerance_reason, unconstrained=table.unconstrained)
 
 
-def tolerance_words(tolerance: Tolerance, left_open: str = "") -> str:
-    """Whether the draws are good enough, and what that rests on, or why it is left open."""
+def tolerance_words(
+    tolerance: Tolerance, left_open: str = "", *, unconstrained: bool = False
+) -> str:
+    """Whether the draws are good enough, and what that rests on, or why it is left open.
+
+    The scale is told where the model has another one: what is within on one is not on the other.
+    """
     bound = f"{tolerance.bound:g}"
     scope = f"means within {bound} posterior sd and sds within {100.0 * tolerance.bound:g} %"
+    scope += " on the unconstrained scale" if unconstrained else ""
     if left_open:
         return f"undecided whether all {scope}: {left_open}"
-    rests = f"R2 at least {reliability_words(tolerance.reliability)}"
+    explained = reliability_words(tolerance.reliability)
     if tolerance.verdict == "within":
-        return f"within {bound}: all {scope} ({rests})"
+        rests = "" if explained == "1.0000" else f" (R2 at least {explained})"
+        how = "as far as the draws have been, by simultaneous 95 % intervals"
+        return f"within {bound}: all {scope}, {how}{rests}"
     sentence = "" if tolerance.row is None else tolerance.row.sentence
     if tolerance.verdict == "beyond":
-        return f"beyond {bound}: {sentence}; R2 {reliability_words(tolerance.reliability)}"
+        return f"beyond {bound}: {sentence}" + (
+            "" if explained == "1.0000" else f"; R2 {explained}"
+        )
     if tolerance.reliability < RELIABLE:
-        reason = f"R2 is {reliability_words(tolerance.reliability)}, and {RELIABLE:g} is needed"
+        reason = f"R2 is {explained}, and {RELIABLE:g} is needed"
     elif tolerance.unexplained:
-        reason = f"R2 is {reliability_words(tolerance.reliability)}, too little for this tolerance"
+        reason = f"R2 is {explained}, too little for this tolerance"
     else:
         reason = f"it takes more draws; farthest out, {sentence}"
     return f"undecided whether all {scope}: {reason}"

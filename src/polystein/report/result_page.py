@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from polystein.report.effects import (
     effects_to_tell,
     hint_words,
+    matters_words,
     nothing_found_words,
-    tolerance_words,
 )
 from polystein.report.page import (
     NOTHING_KNOWN,
@@ -45,7 +45,6 @@ from polystein.report.text import (
 from polystein.results.effect_rows import LEVEL
 from polystein.results.effects import EffectTable
 from polystein.results.result import DEFAULT_LEVEL, GofResult
-from polystein.results.tolerance import Tolerance
 
 #: Sentences on what is off that stand above the forest plot.
 MOST_SENTENCES = 5
@@ -187,10 +186,7 @@ def _effects_off(
 
 def _matters(result: GofResult, effects: EffectTable | None, command_line: bool) -> str:
     if result.tolerance is not None:
-        bound = float(result.settings["tolerance"])
-        open_ = Tolerance("undecided", bound, 0.0, None)
-        found = open_ if effects is None else effects.within(bound)
-        words = tolerance_words(found, result.tolerance_reason)
+        words = matters_words(result, effects)
         return f"{words[0].upper()}{words[1:]}."
     option = "`--tolerance 0.1`" if command_line else "`tolerance=0.1`"
     if not result.can_tell_effects:

@@ -96,6 +96,9 @@ class EffectTable(_Table[EffectRow]):
     own_names : mapping
         What the model itself calls coordinates that are its parameters on another scale, such as
         ``"tau"`` for ``"tau_log__"``. Sizes are those of the coordinates.
+    unconstrained : bool
+        Whether the sample has a transform to the model's own parameters: sizes, and tolerances,
+        are those of unconstrained coordinates.
     """
 
     rows: tuple[EffectRow, ...]
@@ -104,6 +107,7 @@ class EffectTable(_Table[EffectRow]):
     complete: bool = True
     action: str = ""
     own_names: Mapping[str, str] = field(default_factory=dict)
+    unconstrained: bool = False
 
     @property
     def found(self) -> tuple[EffectRow, ...]:
@@ -132,6 +136,7 @@ class EffectTable(_Table[EffectRow]):
             "complete": self.complete,
             "action": self.action,
             "own_names": dict(self.own_names),
+            "unconstrained": self.unconstrained,
         }
 
     @classmethod
@@ -141,7 +146,8 @@ class EffectTable(_Table[EffectRow]):
             rows = tuple(EffectRow(**_unbounded(row)) for row in listed(content["rows"], "rows"))
             parts = (content["looks"], content["hint"], content["complete"])
             own = dict(content.get("own_names", {}))
-            made = cls(rows, *parts, content.get("action", ""), own)
+            scale = content.get("unconstrained", False)
+            made = cls(rows, *parts, content.get("action", ""), own, scale)
             require_types(made)
         return made
 
