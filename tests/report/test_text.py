@@ -231,9 +231,9 @@ def test_nothing_is_found_where_nothing_is_rejected() -> None:
 def test_parts_levels_and_rows_are_in_the_explanation() -> None:
     assert "Part" not in render(check_result())
     text = str(check_result().explain())
-    assert lines_from(text, "Part")[0].split() == ["Part", "looks", "at", "p", "level", "evidence"]
+    assert lines_from(text, "Part")[0].split() == ["Part", "looks", "at", "p", "needed", "evidence"]
     # -log of 0.0025, 0.2 and 1 over their sum, 7.6.
-    assert lines_from(text, "x: max")[0].split()[2:] == ["spread", "0.001", "0.400", "79", "%"]
+    assert lines_from(text, "x: max")[0].split()[2:] == ["spread", "0.001", "0.02", "79", "%"]
     assert "the sign flips used all; 700 trained the test function, 300 tested it" in " ".join(
         text.split()
     )
@@ -393,3 +393,12 @@ def test_the_text_fits_one_screen(
     lines = render(result).splitlines()
     assert len(lines) <= 24
     assert max(map(len, lines)) <= 88
+
+
+def test_parts_are_explained_beside_the_p_values_that_they_need() -> None:
+    result = check_result()
+    heading, *lines = str(result.explain()).splitlines()[1:]
+    place = heading.index("needed") + len("needed")
+    for row, line in zip(result.explain(), lines, strict=False):
+        assert row.level_share is not None
+        assert line[:place].endswith(f" {0.05 * row.level_share:.2g}")

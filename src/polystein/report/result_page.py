@@ -37,6 +37,7 @@ from polystein.report.text import (
     headline,
     meaning,
     name_of_test,
+    needed_words,
     p_number,
     percent,
     size_of_draws,
@@ -286,7 +287,7 @@ def _parts(result: GofResult, alpha: float) -> Iterator[Section]:
             part.direction or " and ".join(part.coordinates),
             arm.rows,
             p_number(part.pvalue),
-            f"{alpha * part.level_share:.2g}",
+            needed_words(part.level_share, alpha),
         )
         for arm in result.evidence.arms
         for part in sorted(arm.parts, key=lambda part: part.adjusted)

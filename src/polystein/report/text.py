@@ -162,6 +162,11 @@ def p_number(pvalue: float) -> str:
     return f"< {_LEAST_SHOWN:.4f}" if pvalue < _LEAST_SHOWN else f"{pvalue:.2g}"
 
 
+def needed_words(level_share: float, alpha: float = DEFAULT_LEVEL) -> str:
+    """The p-value at which a part with this share of the level rejects."""
+    return f"{alpha * level_share:.2g}"
+
+
 def statistic_words(result: GofResult) -> str:
     """Return the statistic with its name."""
     if result.statistic_name == "z":
