@@ -125,6 +125,10 @@ def test_effects_without_a_size_have_no_forest_but_a_row() -> None:
 def test_intervals_in_words() -> None:
     assert interval_words(effect("a", "sd", 0.8)) == "× 0.80 (0.70 to 0.90)"
     assert interval_words(effect("a", "skew", -0.3)) == "−0.30 (−0.40 to −0.20)"
+    small = effect("a", "mean", 0.004, lower=0.001, upper=0.00712)
+    assert interval_words(small) == "+0.004 sd (+0.001 to +0.0071)"
+    near = effect("a", "sd", 1.0041, lower=1.0, upper=1.02)
+    assert interval_words(near) == "× 1.0041 (1.00 to 1.02)"
     assert interval_words(effect("a", "direction mean", 1.0)) == "+1.00 sd (+0.90 to +1.10)"
 
 

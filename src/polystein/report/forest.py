@@ -40,6 +40,8 @@ _LINEAR_UP_TO = 8.0
 _LETTERS_IN_PAIR = 17
 #: The tolerance behind the rows that it is for.
 _BAND = "#DDDDDD"
+#: Decimals of a ratio that is next to 1.
+_MOST_DECIMALS = 8
 #: The least range of the axis: effects of less than this are small in any unit.
 _LEAST_RANGE = 0.05
 
@@ -216,8 +218,19 @@ def _draw_line(axes: Axes, place: int, line: ForestLine) -> None:
 def size_words(row: EffectRow) -> str:
     """The size in the unit in which people read it."""
     if row.what.endswith("sd"):
-        return f"× {row.size:.2f}" if 0.1 < row.size < 100.0 else f"× {row.size:.3g}"
+        return f"× {_ratio(row.size)}"
     return f"{signed(row.size)}{' sd' if row.what.endswith('mean') else ''}"
+
+
+def _ratio(value: float) -> str:
+    """A ratio whose difference from 1 has two digits, as in the percentage of a sentence."""
+    if not 0.1 < value < 100.0:
+        return f"{value:.3g}"
+    short, off = f"{value:.2f}", abs(value - 1.0)
+    if off == 0.0 or off >= 0.1:
+        return short
+    longer = f"{value:.{min(_MOST_DECIMALS, 1 - math.floor(math.log10(off)))}f}"
+    return short if float(short) == float(longer) else longer
 
 
 def no_size(row: EffectRow) -> str:

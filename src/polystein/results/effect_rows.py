@@ -12,6 +12,11 @@ RELIABLE = 0.99
 LEVEL = 0.05
 
 
+def size_number(value: float) -> str:
+    """A size as people read it; small ones have two digits, and are never rounded to 0."""
+    return f"{value:.2f}" if abs(value) >= 0.1 else f"{value:.2g}"
+
+
 class EffectRow(NamedTuple):
     """One property of the sampler's law, beside that of the target.
 
