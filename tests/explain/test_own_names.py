@@ -120,6 +120,18 @@ def test_sentences_have_the_coordinate_first_and_keys_stay() -> None:
 
 def test_both_names_of_a_pair_are_shown() -> None:
     table = ps.EffectTable((), 0, own_names={"b": "b", "a_log__": "a"})
-    pair = effect("a_log__, b", "correlation", 0.2)
+    pair = effect("a_log__, b", "correlation", 0.2, pair=("a_log__", "b"))
     assert shown_name(table, pair) == "a_log__ (unconstrained a), b (unconstrained)"
     assert shown_name(table, effect("c", "mean", 0.2)) == "c"
+
+
+def test_names_of_a_pair_may_hold_commas() -> None:
+    own = {"s_log__[0, 0]": "s[0, 0]"}
+    pair = ("s_log__[0, 0]", "m[0, 1]")
+    row = effect(", ".join(pair), "correlation", 0.2, pair=pair)
+    table = ps.EffectTable((row,), 1, own_names=own)
+    assert shown_name(table, row) == "s_log__[0, 0] (unconstrained s[0, 0]), m[0, 1]"
+    assert ps.EffectTable.from_dict(table.to_dict()).rows[0].names == pair
+    assert row._replace(pair=()).names == (row.name,)  # as stored before
+    assert effect("a, b", "correlation", 0.2).names == ("a", "b")
+    assert effect("a, b", "mean", 0.2).names == ("a, b",)

@@ -258,6 +258,7 @@ def _row(look: _Look, pvalue: float, own: Mapping[str, str]) -> EffectRow:
         ", ".join(look.names), look.what, size, lower, upper, pvalue, pvalue <= LEVEL,
         reliability, words,
         estimate.error, estimate.error_se, estimate.df[3], look.direction,
+        look.names if len(look.names) == 2 else (),
     )  # fmt: skip
 
 

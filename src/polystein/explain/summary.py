@@ -52,7 +52,7 @@ def _off(result: GofResult) -> dict[str, list[str]]:
     off: dict[str, list[str]] = {}
     for row in result.effects.found:
         if not row.direction:
-            for name in row.name.split(", ") if row.what == "correlation" else [row.name]:
+            for name in row.names:
                 off.setdefault(name, []).append(row.what)
     return off
 

@@ -58,13 +58,17 @@ def expectation_cells(row: ExpectationRow) -> tuple[str, ...]:
 
 
 def shown_name(table: EffectTable, row: EffectRow) -> str:
-    """The name of a row with those of the model's parameters, "tau_log__ (unconstrained tau)"."""
-    names = row.name.split(", ") if row.what == "correlation" else [row.name]
-    return ", ".join(
+    """The name of a row, or both of a pair, as they are shown."""
+    return ", ".join(shown_names(table, row))
+
+
+def shown_names(table: EffectTable, row: EffectRow) -> tuple[str, ...]:
+    """The names of a row with those of the model's parameters, "tau_log__ (unconstrained tau)"."""
+    return tuple(
         f"{name} (unconstrained{'' if own == name else f' {own}'})"
         if (own := table.own_names.get(name))
         else name
-        for name in names
+        for name in row.names
     )
 
 

@@ -22,7 +22,7 @@ from polystein.report.canvas import (
     signed,
     title_with_verdict,
 )
-from polystein.report.effects import shown_name
+from polystein.report.effects import shown_names
 from polystein.results.effect_rows import RELIABLE, EffectRow
 from polystein.results.effects import EffectTable
 from polystein.results.result import DEFAULT_LEVEL, GofResult
@@ -125,12 +125,17 @@ class ForestLine(NamedTuple):
 
     row: EffectRow
     #: The coordinate, with the model's parameter where it is known.
-    name: str
+    names: tuple[str, ...]
     size: float
     low: float
     high: float
     #: Whether the interval goes on beyond its lower and its upper end.
     cut: tuple[bool, bool]
+
+    @property
+    def name(self) -> str:
+        """The name, or both of a pair."""
+        return ", ".join(self.names)
 
 
 class Forest(NamedTuple):
@@ -162,8 +167,8 @@ def forest_of(table: EffectTable, bound: float | None, most: int) -> Forest:
         ends = [_on_axis(row, end) for end in (row.lower, row.upper)]
         low, high = (min(max(end, -limit), limit) for end in ends)
         cut = (ends[0] != low, ends[1] != high)
-        name = shown_name(table, row)
-        lines.append(ForestLine(row, name, _on_axis(row, row.size), low, high, cut))
+        names = shown_names(table, row)
+        lines.append(ForestLine(row, names, _on_axis(row, row.size), low, high, cut))
     return Forest(tuple(lines), len(table.judged) - len(rows), limit, bound)
 
 
@@ -243,8 +248,8 @@ def _label(line: ForestLine) -> str:
     row, name = line.row, line.name
     if row.direction:
         name = name if len(name) <= MOST_LETTERS else f"{name[: MOST_LETTERS - 1]}…"
-    elif row.what == "correlation" and name.count(", ") == 1:  # names may have commas, too
-        name = ", ".join(shortened(one, _LETTERS_IN_PAIR) for one in name.split(", "))
+    elif len(line.names) == 2:
+        name = ", ".join(shortened(one, _LETTERS_IN_PAIR) for one in line.names)
     return f"{shortened(name, 2 * _LETTERS_IN_PAIR + 2)}  {row.what}"
 
 

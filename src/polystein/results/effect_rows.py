@@ -50,6 +50,8 @@ class EffectRow(NamedTuple):
         Of a direction, the coefficient of every coordinate, each in units of its own sd. It was
         chosen on the first rows of every chain and judged on the last ones, or, of 32 chains or
         more, chosen on the first chains and judged on the others.
+    pair : tuple of str
+        Of a correlation, the names of its two parameters, which may hold commas themselves.
     """
 
     name: str
@@ -65,6 +67,15 @@ class EffectRow(NamedTuple):
     error: float
     df: float
     direction: tuple[float, ...] = ()
+    pair: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The parameters of the row: two of a correlation, else one."""
+        # Rows that were stored before have no pair.
+        parts = tuple(self.name.split(", "))
+        pair = self.pair or (parts if len(parts) == 2 else ())
+        return pair if pair and self.what == "correlation" else (self.name,)
 
     @property
     def judged(self) -> bool:

@@ -224,4 +224,5 @@ def _unbounded(values: Mapping[str, Any]) -> dict[str, Any]:
     if values["lower"] is None and values["upper"] is None:
         missing |= {"size": math.nan, "estimate": math.nan}
     found = {key: missing.get(key) if value is None else value for key, value in values.items()}
-    return {**found, "direction": listed(values.get("direction", ()), "direction")}
+    lists = {name: listed(values.get(name, ()), name) for name in ("direction", "pair")}
+    return {**found, **lists}
