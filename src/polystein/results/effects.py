@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 
 from polystein._lib.imports import imported
 from polystein._lib.notes import first_of
-from polystein._lib.records import listed, require_types, stored
+from polystein._lib.records import listed, require_types, restore, stored
 from polystein.errors import InputError
 from polystein.results.effect_rows import EffectRow, ExpectationRow
 from polystein.results.summary import SummaryTable
@@ -104,6 +104,9 @@ class EffectTable(_Table[EffectRow]):
     complete: bool = True
     action: str = ""
     own_names: Mapping[str, str] = field(default_factory=dict)
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        restore(self, state)
 
     @property
     def found(self) -> tuple[EffectRow, ...]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from polystein._lib.arguments import is_finite_number
-from polystein._lib.records import require_types, stored
+from polystein._lib.records import require_types, restore, stored
 from polystein.data.sample import Sample
 from polystein.data.source import Facts
 from polystein.data.target import Target, scores_by_differences
@@ -106,6 +106,10 @@ class Refinement:
         if not (is_finite_number(self.pvalue) and 0.0 <= self.pvalue <= 1.0):
             raise InputError(f"`pvalue` must be between 0 and 1; got {self.pvalue!r}")
         object.__setattr__(self, "reasons", coded(self.reasons))
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        # Before there were codes, reasons were plain strings.
+        restore(self, {**state, "reasons": coded(state.get("reasons", ()))})
 
     @property
     def verdict(self) -> Verdict:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from polystein._lib.arguments import integer, is_finite_number, one_of
-from polystein._lib.records import listed, require_types, stored
+from polystein._lib.records import listed, require_types, restore, stored
 from polystein.errors import InputError
 from polystein.results.coded import coded, coded_from
 from polystein.results.diagnostics import Diagnostics
@@ -134,6 +134,10 @@ class GofResult(WithEffects):
             raise InputError(f"`method` must be a string; got {self.method!r}")
         integer(self.dimension, "dimension", least=1)
         object.__setattr__(self, "reasons", coded(self.reasons))
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        # Before there were codes, reasons were plain strings.
+        restore(self, {**state, "reasons": coded(state.get("reasons", ()))})
 
     def rejected(self, alpha: float = DEFAULT_LEVEL) -> bool:
         """Whether H0 is rejected at the level: the p-value is at most `alpha`."""
