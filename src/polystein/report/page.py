@@ -58,6 +58,7 @@ class Page(NamedTuple):
     warnings: Sequence[str]
     sections: Sequence[Section]
     footer: str = f"{MARK} {__version__}."
+    version: str = __version__
 
 
 class Origin(NamedTuple):
