@@ -108,12 +108,32 @@ def test_2_for_options_of_draws_beside_a_stored_result(run: Run, good: np.ndarra
 def test_no_file_is_lost(run: Run, good: np.ndarray) -> None:
     save("a.npz", good)
     Path("a.html").write_text("the notes of a year")
-    done = run("report", "a.npz", "--iid")
+    done = run("report", "a.npz", "--iid", "--out", "a.html")
     assert (done.code, "`--out` must be a new file" in done.err) == (2, True)
+    assert run("report", "a.npz", "--iid").code == 2
     assert seen("a.html") == "the notes of a year"
     assert run("report", "a.npz", "--iid", "--out", "a.npz", "--force").code == 2
     assert run("report", "a.npz", "--iid", "--force").code == 0
-    assert run("report", "a.npz", "--iid").code == 0
+    assert run("report", "a.npz", "--iid", "--out", "a.html").code == 0
+
+
+def test_pages_stand_beside_their_files_and_do_not_replace_each_other(
+    run: Run, good: np.ndarray
+) -> None:
+    for folder in ("a", "b"):
+        Path(folder).mkdir()
+        assert run("report", save(f"{folder}/draws.npz", good), "--iid").code == 0
+        assert f"polystein report {folder}/draws.npz" in seen(f"{folder}/draws.html")
+    assert not Path("draws.html").exists()
+    before = seen("a/draws.html")
+    np.save("a/draws.npy", good)
+    np.save("scores.npy", -good)
+    done = run("report", "a/draws.npy", "scores.npy", "--iid")
+    assert (done.code, done.out) == (2, "")
+    assert "the page would be a/draws.html, which exists. Name it by --out" in done.err
+    assert seen("a/draws.html") == before
+    assert run("report", "a/draws.npy", "scores.npy", "--iid", "--force").code == 0
+    assert seen("a/draws.html") != before
 
 
 def test_a_folder_has_one_digest(run: Run, good: np.ndarray) -> None:

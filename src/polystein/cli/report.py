@@ -57,7 +57,7 @@ def run_report(
         Path | None, typer.Argument(help="Scores, in the same shape, if FILE has none.")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="The page. Default: the name of FILE with .html.")
+        Path | None, typer.Option(help="The page. Default: beside FILE, with .html, if that is new.")
     ] = None,
     iid: Annotated[
         bool, typer.Option("--iid", help="Rows are independent draws, not a chain in time order.")
@@ -84,7 +84,7 @@ def run_report(
         checked_tolerance(tolerance, "--tolerance")
         chosen = Input(file, scores)
         require_other_output(chosen.files())
-        page = Path(f"{file.stem}.html") if out is None else out
+        page = _beside(file, force) if out is None else out
         require_free("--out", page, chosen.files(), force)
         if file.suffix.lower() == ".json":
             if scores is not None or iid or tolerance is not None:
@@ -105,6 +105,17 @@ def run_report(
             write_document(words, page, overwrite=force)
         print(f"{told.sentence}\nPage: {printable(str(page))}", flush=True)
         raise typer.Exit(int(told.code))
+
+
+def _beside(file: Path, force: bool) -> Path:
+    """The page where none was named; what is there already may be the page of other draws."""
+    named = file if file.name.strip(".") else file.resolve()  # a folder, as "." or ".."
+    page = named.parent / f"{named.stem}.html"
+    if page.exists() and not force:
+        raise InputError(
+            f"the page would be {page}, which exists. Name it by --out, or replace it with --force"
+        )
+    return page
 
 
 def _stored(file: Path, alpha: float | None) -> tuple[_Told, Origin]:
