@@ -64,6 +64,8 @@ def test_many_fits_and_refinements_are_told_by_what_they_hold(
     Path("many.json").write_text(many.out)
     assert run("report", "many.json").code == many.code == 1
     assert "c.npz: rejected" in seen("many.html")
+    assert run("report", "many.json", "--alpha", "1e-300", "--out", "strict.html").code == 4
+    assert "c.npz: rejected" not in seen("strict.html")
     Path("own_density.py").write_text("def f(x):\n    return -0.5 * (x**2).sum(axis=1), -x\n")
     np.save("rows.npy", bad)
     small = ["--starts", "230", "--transitions", "8", "--target", "own_density:f"]
@@ -98,7 +100,7 @@ def test_2_for_what_is_no_result(run: Run, content: str, words: str) -> None:
 
 def test_2_for_options_of_draws_beside_a_stored_result(run: Run, good: np.ndarray) -> None:
     Path("stored.json").write_text(run("check", save("a.npz", good), "--iid", "--json").out)
-    for options in (["--iid"], ["--tolerance", "0.1"]):
+    for options in (["--iid"], ["--tolerance", "0.1"], ["--seed", "0"]):
         done = run("report", "stored.json", *options)
         assert (done.code, "are for draws" in done.err) == (2, True)
     assert run("report", "stored.json", "--alpha", "2").code == 2

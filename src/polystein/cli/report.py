@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -19,7 +20,6 @@ from polystein.cli.session import (
     Debug,
     ExitCode,
     Force,
-    Seed,
     progress_bar,
     require_free,
     require_other_output,
@@ -57,7 +57,8 @@ def run_report(
         Path | None, typer.Argument(help="Scores, in the same shape, if FILE has none.")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="The page. Default: beside FILE, with .html, if that is new.")
+        Path | None,
+        typer.Option(help="The page. Default: beside FILE, with .html, if that is new."),
     ] = None,
     iid: Annotated[
         bool, typer.Option("--iid", help="Rows are independent draws, not a chain in time order.")
@@ -69,7 +70,9 @@ def run_report(
     alpha: Annotated[
         float | None, typer.Option(help="Level of the test. Default: 0.05, or that of the file.")
     ] = None,
-    seed: Seed = 0,
+    seed: Annotated[
+        int | None, typer.Option(help="Random seed of the test, for draws. Default: 0.")
+    ] = None,
     force: Force = False,
     debug: Debug = False,
 ) -> None:
@@ -87,16 +90,16 @@ def run_report(
         page = _beside(file, force) if out is None else out
         require_free("--out", page, chosen.files(), force)
         if file.suffix.lower() == ".json":
-            if scores is not None or iid or tolerance is not None:
+            if scores is not None or iid or tolerance is not None or seed is not None:
                 raise InputError(
-                    "SCORES, `--iid` and `--tolerance` are for draws; got a stored result, "
-                    f"{file}, which has them already"
+                    "SCORES, `--iid`, `--tolerance` and `--seed` are for draws; got a stored "
+                    f"result, {file}, which has them already"
                 )
             told, origin = _stored(file, alpha)
         else:
             with progress_bar("Checking") as progress:
                 result = polystein.check(
-                    chosen.load(), iid=iid, tolerance=tolerance, rng=seed, progress=progress
+                    chosen.load(), iid=iid, tolerance=tolerance, rng=seed or 0, progress=progress
                 )
             told = _of_result(result, alpha or DEFAULT_LEVEL)
             origin = origin_of(chosen.files())
@@ -134,7 +137,9 @@ def _stored(file: Path, alpha: float | None) -> tuple[_Told, Origin]:
     known = is_finite_number(stored) and 0.0 < stored < 1.0
     level = alpha or (float(stored) if known else DEFAULT_LEVEL)
     if "fits" in values:
-        return _of_checks(CheckTable.from_dict(values)), _stored_origin(values)
+        checks = CheckTable.from_dict(values)
+        at_level = checks if alpha is None else replace(checks, alpha=alpha)
+        return _of_checks(at_level), _stored_origin(values)
     if values.get("method") == "refine":
         return _of_refinement(Refinement.from_dict(values), level), _stored_origin(values)
     return _of_result(GofResult.from_dict(values), level), _stored_origin(values)
