@@ -29,6 +29,7 @@ def test_draws_are_checked_and_the_page_names_the_file(run: Run, bad: np.ndarray
     done = run("report", save("run.npz", bad), "--iid", "--tolerance", "0.1")
     assert done.code == 5
     assert done.out.startswith("Rejected at the level 0.05, p < 0.0001")
+    assert "\nTolerance: beyond 0.1: " in done.out
     assert done.out.endswith("Page: run.html\n")
     digest = hashlib.sha256(Path("run.npz").read_bytes()).hexdigest()
     assert f"run.npz (SHA-256 {digest})" in seen("run.html")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -27,9 +27,11 @@ from polystein.cli.session import (
 )
 from polystein.errors import InputError, printable
 from polystein.explain.tolerance import checked_tolerance
+from polystein.report.effects import effect_facts
 from polystein.report.many import many_headline
 from polystein.report.many_page import many_page
 from polystein.report.page import Origin, write_document
+from polystein.report.refinement import refinement_facts
 from polystein.report.refinement_page import refinement_page
 from polystein.report.result_page import result_page
 from polystein.report.text import headline
@@ -42,9 +44,9 @@ _LARGEST = 2**28
 
 
 class _Told(NamedTuple):
-    """What was found, in one sentence, as an exit code and as a page."""
+    """What was found: a sentence and perhaps the tolerance, the exit code, and the page."""
 
-    sentence: str
+    words: str
     code: ExitCode
     page: Callable[[Origin], str]
 
@@ -106,7 +108,7 @@ def run_report(
         words = told.page(origin)
         with writing("--out", page):
             write_document(words, page, overwrite=force)
-        print(f"{told.sentence}\nPage: {printable(str(page))}", flush=True)
+        print(f"{told.words}\nPage: {printable(str(page))}", flush=True)
         raise typer.Exit(int(told.code))
 
 
@@ -158,16 +160,22 @@ def _stored_origin(values: Mapping[str, Any]) -> Origin:
 
 def _of_result(result: GofResult, alpha: float) -> _Told:
     code = ExitCode.of(result.verdict_at(alpha), result.tolerance)
-    sentence = " ".join(headline(result, alpha))
-    return _Told(sentence, code, lambda origin: result_page(result, alpha, origin))
+    words = _words(result, alpha, effect_facts(result, alpha))
+    return _Told(words, code, lambda origin: result_page(result, alpha, origin))
 
 
 def _of_refinement(refined: Refinement, alpha: float) -> _Told:
     code = ExitCode.of(refined.verdict_at(alpha), refined.tolerance)
-    sentence = " ".join(headline(refined, alpha))
-    return _Told(sentence, code, lambda origin: refinement_page(refined, alpha, origin))
+    words = _words(refined, alpha, refinement_facts(refined, alpha))
+    return _Told(words, code, lambda origin: refinement_page(refined, alpha, origin))
 
 
 def _of_checks(checks: CheckTable) -> _Told:
-    sentence = many_headline(checks)
-    return _Told(sentence, worst_code(checks), lambda origin: many_page(checks, origin))
+    words = many_headline(checks)
+    return _Told(words, worst_code(checks), lambda origin: many_page(checks, origin))
+
+
+def _words(result: GofResult | Refinement, alpha: float, facts: Sequence[tuple[str, str]]) -> str:
+    """The verdict, and below it the tolerance, which the exit code goes by if there is one."""
+    matters = [f"{label}: {words}" for label, words in facts if label == "Tolerance"]
+    return "\n".join([" ".join(headline(result, alpha)), *matters])
