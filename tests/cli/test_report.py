@@ -108,6 +108,35 @@ def test_2_for_options_of_draws_beside_a_stored_result(run: Run, good: np.ndarra
     assert run("report", "missing.json").code == 2
 
 
+def test_a_page_tells_the_versions_of_the_result_from_its_own(run: Run, good: np.ndarray) -> None:
+    values = json.loads(run("check", save("a.npz", good), "--iid", "--json").out)
+    assert values["versions"].keys() == {"polystein", "python", "numpy", "scipy"}
+    values["versions"]["numpy"] = "1.0.0"
+    Path("stored.json").write_text(json.dumps(values))
+    assert run("report", "stored.json").code == 0
+    assert "NumPy 1.0.0" in seen("stored.html").partition("page written with")[0]
+    assert f"NumPy {np.__version__}" in seen("stored.html").partition("page written with")[2]
+    del values["versions"]
+    Path("older.json").write_text(json.dumps(values))
+    assert run("report", "older.json").code == 0
+    assert f"<td>polystein {ps.__version__}</td>" in seen("older.html")
+
+
+def test_what_others_stored_is_cleaned(run: Run, good: np.ndarray) -> None:
+    values = json.loads(run("check", save("a.npz", good), "--iid", "--json").out)
+    evil = "a\x1b[31m\nb\u202ec"
+    values |= {"command": evil, "files": [{"name": evil, "sha256": evil}]}
+    values["versions"]["scipy"] = evil
+    Path("evil.json").write_text(json.dumps(values))
+    assert run("report", "evil.json").code == 0
+    assert not {"\x1b", "\u202e"} & set(seen("evil.html"))
+    assert seen("evil.html").count(r"a\x1b[31m\nb\u202ec") == 4
+    for damage in ({"command": 3}, {"files": "a"}, {"files": [1]}, {"versions": [1]}):
+        Path("evil.json").write_text(json.dumps(values | damage))
+        done = run("report", "evil.json", "--force")
+        assert (done.code, "must be what `to_dict` gave" in done.err) == (2, True)
+
+
 def test_no_file_is_lost(run: Run, good: np.ndarray) -> None:
     save("a.npz", good)
     Path("a.html").write_text("the notes of a year")

@@ -13,6 +13,7 @@ import typer
 import polystein
 from polystein._lib.arguments import is_finite_number
 from polystein._lib.files import writing
+from polystein._lib.records import listed, stored
 from polystein.cli.inputs import Input
 from polystein.cli.many import worst_code
 from polystein.cli.origin import origin_of
@@ -135,9 +136,9 @@ def _stored(file: Path, alpha: float | None) -> tuple[_Told, Origin]:
         raise InputError(f"FILE must be JSON that --json printed; got {file}: {error}") from error
     if not isinstance(values, Mapping):
         raise InputError(f"FILE must be JSON that --json printed; got {file}, which is none")
-    stored: Any = values.get("alpha")
-    known = is_finite_number(stored) and 0.0 < stored < 1.0
-    level = alpha or (float(stored) if known else DEFAULT_LEVEL)
+    given: Any = values.get("alpha")
+    known = is_finite_number(given) and 0.0 < given < 1.0
+    level = alpha or (float(given) if known else DEFAULT_LEVEL)
     if "fits" in values:
         checks = CheckTable.from_dict(values)
         at_level = checks if alpha is None else replace(checks, alpha=alpha)
@@ -148,14 +149,17 @@ def _stored(file: Path, alpha: float | None) -> tuple[_Told, Origin]:
 
 
 def _stored_origin(values: Mapping[str, Any]) -> Origin:
-    """Files, command and version as they were stored, as far as they are there."""
-    files = values.get("files", [])
-    known = [one for one in files if isinstance(one, Mapping)] if isinstance(files, list) else []
-    return Origin(
-        tuple((str(one.get("name", "")), str(one.get("sha256", ""))) for one in known),
-        str(values.get("command", "")),
-        str(values.get("polystein_version", "of an unknown version")),
-    )
+    """Files, command and versions as they were stored, as far as they are there."""
+    kept = ("files", "command", "polystein_version", "versions")
+    with stored({key: values[key] for key in kept if key in values}) as content:
+        files = listed(content.get("files", []), "files")
+        digests = tuple((str(one["name"]), str(one["sha256"])) for one in files)
+        version = content.get("polystein_version")  # earlier files have no other
+        versions = content.get("versions", {} if version is None else {"polystein": version})
+        command = content.get("command", "")
+        if not all(isinstance(one, str) for one in (command, *versions.values())):
+            raise TypeError("the command or a version is no text")
+    return Origin(digests, command, versions)
 
 
 def _of_result(result: GofResult, alpha: float) -> _Told:
