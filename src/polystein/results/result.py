@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -220,7 +220,7 @@ class GofResult(WithEffects):
         with stored(values) as content:
             made = cls._from_stored(content)
             require_types(made)
-            made._require_verdict(content)
+            require_verdict(made.verdict_at, made.pvalue, content)
         return made
 
     @classmethod
@@ -250,20 +250,6 @@ class GofResult(WithEffects):
         if values["diagnostics"] is not None:
             known["diagnostics"] = Diagnostics.from_dict(values["diagnostics"])
         return cls(**known)
-
-    def _require_verdict(self, values: Mapping[str, Any]) -> None:
-        """Refuse a stored verdict that the p-value and the reasons do not give.
-
-        The command line stores the verdict at the level ``alpha``, which it stores, too.
-        """
-        alpha: Any = values.get("alpha")
-        level = alpha if is_finite_number(alpha) and 0.0 < alpha < 1.0 else DEFAULT_LEVEL
-        expected = {self.verdict, self.verdict_at(level)}
-        if (found := values.get("verdict", self.verdict)) not in expected:
-            raise InputError(
-                f"`values` must be what `to_dict` gave; got the verdict {found!r}, but a p-value "
-                f"of {self.pvalue:g} means {self.verdict_at(level)!r} at the level {level:g}"
-            )
 
     def to_html(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write a self-contained HTML page, which needs Jinja2 (extra ``html``).
@@ -332,6 +318,23 @@ class Explanations(list[Explanation]):
         from polystein.report.html import preformatted
 
         return preformatted(str(self))
+
+
+def require_verdict(
+    verdict_at: Callable[[float], Verdict], pvalue: float, values: Mapping[str, Any]
+) -> None:
+    """Refuse a stored verdict that the p-value and the reasons do not give.
+
+    The command line stores the verdict at the level ``alpha``, which it stores, too.
+    """
+    alpha: Any = values.get("alpha")
+    level = alpha if is_finite_number(alpha) and 0.0 < alpha < 1.0 else DEFAULT_LEVEL
+    usual = verdict_at(DEFAULT_LEVEL)
+    if (found := values.get("verdict", usual)) not in (usual, verdict_at(level)):
+        raise InputError(
+            f"`values` must be what `to_dict` gave; got the verdict {found!r}, but a p-value "
+            f"of {pvalue:g} means {verdict_at(level)!r} at the level {level:g}"
+        )
 
 
 def _plain(value: Any) -> Any:
