@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError
+from referencing import Registry, Resource
 
 import polystein as ps
 from polystein.results.coded import ACTIONS, REASONS
@@ -136,7 +137,20 @@ def test_versions_are_those_of_the_code() -> None:
         "checks": MANY_SCHEMA_VERSION,
         "refinement": REFINEMENT_VERSION,
     }
-    assert ps.GofResult.schema()["$id"].endswith(f":{SCHEMA_VERSION}")
+
+
+def test_each_schema_has_a_name_of_its_own() -> None:
+    schemas = [kind.schema() for kind in (ps.GofResult, ps.CheckTable, ps.Refinement)]
+    assert [one["$id"] for one in schemas] == [
+        f"urn:polystein:schema:result:{SCHEMA_VERSION}",
+        f"urn:polystein:schema:checks:{MANY_SCHEMA_VERSION}",
+        f"urn:polystein:schema:refinement:{REFINEMENT_VERSION}",
+    ]
+    known = Registry().with_resources(
+        [(one["$id"], Resource.from_contents(one)) for one in schemas]
+    )
+    one = Draft202012Validator({"$ref": schemas[0]["$id"]}, registry=known)
+    one.validate(json.loads(json.dumps(real("check").to_dict())))
 
 
 def test_codes_are_those_of_the_code() -> None:
