@@ -4,6 +4,7 @@ import copy
 import json
 import re
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +66,20 @@ def test_results_with_all_their_parts_fit(what: str) -> None:
     again = ps.GofResult.from_dict(json.loads(json.dumps(result.to_dict())))
     require(ps.GofResult, again.to_dict())
     assert again.to_dict() == result.to_dict()
+
+
+def test_infinity_is_inf_in_diagnostics_and_null_elsewhere() -> None:
+    draws = np.random.default_rng(0).standard_normal((4, 60, 2))
+    draws[..., 1] = np.arange(4.0)[:, None]  # constant chains that differ
+    result = ps.check(draws, np.random.default_rng(1).standard_normal(draws.shape))
+    values = result.to_dict()
+    assert values["diagnostics"]["draws"]["rhat_of_means"][1] == "inf"
+    require(ps.GofResult, values)
+    words = (ps.GofResult.schema()["description"], ps.GofResult.schema()["$defs"]["number"])
+    assert all('"inf"' in str(one) for one in words)
+    assert replace(result, ess=np.inf, statistic=np.nan).to_dict()["ess"] is None
+    page = (SOURCE.parents[1] / "docs" / "json.md").read_text("utf-8")
+    assert '`diagnostics`, which have both, infinity is `"inf"`' in page
 
 
 def refined(**options: Any) -> ps.Refinement:

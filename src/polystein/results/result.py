@@ -197,7 +197,10 @@ class GofResult(WithEffects):
         return found
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain Python values, ready for JSON: None stands for NaN and infinity."""
+        """Return plain Python values, ready for JSON: None stands for NaN and infinity.
+
+        In ``diagnostics``, which have both, infinity is ``"inf"``.
+        """
         values = {one.name: getattr(self, one.name) for one in fields(self)}
         values["components"] = [part._asdict() for part in self.components]
         values["evidence"] = self.evidence.to_dict()
