@@ -132,6 +132,14 @@ def broken(path: tuple[Any, ...], value: Any) -> dict[str, Any]:
         (("evidence", "arms", 0, "parts"), []),
         (("evidence", "arms", 0, "parts", 0, "level_share"), 0.0),
         (("diagnostics", "draws", "rhat_of_means"), ["many"]),
+        (("method",), "potato"),
+        (("alpha",), 0),
+        (("alpha",), 1),
+        (("settings",), {"x": [[{}]]}),
+        (("settings",), {"x": {}}),
+        (("evidence", "estimates"), {"q": {"z": "?"}}),
+        (("statistic_name",), ""),
+        (("rejected",), True),
         (("a key that nobody knows",), 1),
     ],
 )
@@ -166,6 +174,11 @@ def test_each_schema_has_a_name_of_its_own() -> None:
     )
     one = Draft202012Validator({"$ref": schemas[0]["$id"]}, registry=known)
     one.validate(json.loads(json.dumps(real("check").to_dict())))
+
+
+def test_methods_are_those_of_the_tests() -> None:
+    known = ps.GofResult.schema()["$defs"]["result"]["properties"]["method"]["enum"]
+    assert set(known) == {real(name).method for name in TESTS}
 
 
 def test_codes_are_those_of_the_code() -> None:
