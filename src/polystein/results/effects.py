@@ -11,6 +11,7 @@ from polystein._lib.imports import imported
 from polystein._lib.notes import first_of
 from polystein._lib.records import listed, require_types, restore, stored
 from polystein.errors import InputError
+from polystein.results.coded import ACTIONS
 from polystein.results.effect_rows import EffectRow, ExpectationRow
 from polystein.results.summary import SummaryTable
 from polystein.results.tolerance import Tolerance, checked_bound, judged
@@ -139,7 +140,10 @@ class EffectTable(_Table[EffectRow]):
             rows = tuple(EffectRow(**_unbounded(row)) for row in listed(content["rows"], "rows"))
             parts = (content["looks"], content["hint"], content["complete"])
             own = dict(content.get("own_names", {}))
-            made = cls(rows, *parts, content.get("action", ""), own)
+            action = content.get("action", "")
+            if not isinstance(action, str):
+                raise TypeError(f"the action is no code, and is {action!r}")
+            made = cls(rows, *parts, action if action in ACTIONS else "", own)
             require_types(made)
         return made
 
