@@ -66,7 +66,7 @@ def test_a_code_of_a_later_version_is_another() -> None:
     effects = EffectTable((), 3, "Look at it.", action="look-at-chain").to_dict()
     assert EffectTable.from_dict(effects).action == "look-at-chain"
     assert EffectTable.from_dict({**effects, "action": "bogus"}).action == ""
-    with pytest.raises(ps.InputError, match="the action is no code"):
+    with pytest.raises(ps.InputError, match="for action of a EffectTable"):
         EffectTable.from_dict({**effects, "action": ["look-at-chain"]})
 
 

@@ -106,9 +106,6 @@ class EffectTable(_Table[EffectRow]):
     action: str = ""
     own_names: Mapping[str, str] = field(default_factory=dict)
 
-    def __setstate__(self, state: Mapping[str, Any]) -> None:
-        restore(self, state)
-
     @property
     def found(self) -> tuple[EffectRow, ...]:
         """The rows that are found at the level 0.05, all together."""
@@ -137,13 +134,12 @@ class EffectTable(_Table[EffectRow]):
     def from_dict(cls, values: Mapping[str, Any]) -> EffectTable:
         """The table that `to_dict` was called on."""
         with stored(values) as content:
+            if isinstance(content.get("action"), str) and content["action"] not in ACTIONS:
+                content["action"] = ""  # a code of a later version
             rows = tuple(EffectRow(**_unbounded(row)) for row in listed(content["rows"], "rows"))
             parts = (content["looks"], content["hint"], content["complete"])
             own = dict(content.get("own_names", {}))
-            action = content.get("action", "")
-            if not isinstance(action, str):
-                raise TypeError(f"the action is no code, and is {action!r}")
-            made = cls(rows, *parts, action if action in ACTIONS else "", own)
+            made = cls(rows, *parts, content.get("action", ""), own)
             require_types(made)
         return made
 
@@ -161,6 +157,9 @@ class EffectTable(_Table[EffectRow]):
         from polystein.report.html import effects_fragment
 
         return effects_fragment(self)
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        restore(self, state)
 
 
 class WithEffects:
