@@ -56,6 +56,18 @@ def section(result: GofResult, title: str) -> str:
     return text[start : text.index(f"\n{after[0]}\n", start) if after else len(text)]
 
 
+def test_a_stored_result_without_effects_says_so() -> None:
+    draws = 1.4 * np.random.default_rng(0).standard_normal((4, 300, 2))
+    values = ps.check(draws, -draws).to_dict()
+    assert values["effects"] is None
+    stored = ps.GofResult.from_dict(values)
+    words = "they were not stored with the result. Check the draws again."
+    assert f"Effects are not told: {words}" in result_page(stored)
+    assert words in " ".join(str(stored).split())
+    assert words not in result_page(replace(stored, pvalue=0.5))
+    assert words not in result_page(replace(stored, method="psd"))
+
+
 def test_elements_close_in_order_and_no_number_is_missing(result: GofResult) -> None:
     words = seen(result).text
     assert "nan" not in words

@@ -18,6 +18,8 @@ MOST_BELOW = 5
 MOST_SENTENCES = 3
 #: Where a reader finds a field of a result in full.
 PLACE = "`result.{}`"
+#: Why a result of `check` that was read back may have no effects.
+NOT_STORED = "they were not stored with the result. Check the draws again."
 
 
 def expectation_table(table: ExpectationTable) -> str:
@@ -157,8 +159,10 @@ def effects_to_tell(result: GofResult, alpha: float) -> tuple[EffectTable | None
     """The effects, if they are there or the result is rejected, or why there are none."""
     if result.effect_table is not None:
         return result.effect_table, ""
-    if not result.can_tell_effects or not result.rejected(alpha):
+    if not result.rejected(alpha):
         return None, ""
+    if not result.can_tell_effects:  # only `check` computes any, from draws that it was given
+        return None, NOT_STORED if result.method == "check" else ""
     try:
         return result.effects, ""
     except Exception as error:

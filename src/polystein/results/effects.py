@@ -9,8 +9,9 @@ from typing import Any, Generic, TypeVar
 
 from polystein._lib.imports import imported
 from polystein._lib.notes import first_of
-from polystein._lib.records import listed, require_types, stored
+from polystein._lib.records import listed, require_types, restore, stored
 from polystein.errors import InputError
+from polystein.results.coded import ACTIONS
 from polystein.results.effect_rows import EffectRow, ExpectationRow
 from polystein.results.summary import SummaryTable
 from polystein.results.tolerance import Tolerance, checked_bound, judged
@@ -143,6 +144,8 @@ class EffectTable(_Table[EffectRow]):
     def from_dict(cls, values: Mapping[str, Any]) -> EffectTable:
         """The table that `to_dict` was called on."""
         with stored(values) as content:
+            if isinstance(content.get("action"), str) and content["action"] not in ACTIONS:
+                content["action"] = ""  # a code of a later version
             rows = tuple(EffectRow(**_unbounded(row)) for row in listed(content["rows"], "rows"))
             parts = (content["looks"], content["hint"], content["complete"])
             own = dict(content.get("own_names", {}))
@@ -165,6 +168,9 @@ class EffectTable(_Table[EffectRow]):
         from polystein.report.html import effects_fragment
 
         return effects_fragment(self)
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        restore(self, state)
 
 
 class WithEffects:
