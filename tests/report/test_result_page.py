@@ -196,6 +196,7 @@ def test_a_page_replaces_pages_and_other_files_only_if_told_to(tmp_path: Path) -
     assert "Rejected" in path.read_text("utf-8")
 
 
+@pytest.mark.slow
 def test_large_pages_are_small(tmp_path: Path) -> None:
     """200 parameters, all of them looked at: below 500 KB; the time is that of any machine."""
     rng = np.random.default_rng(0)
