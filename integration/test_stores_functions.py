@@ -27,6 +27,8 @@ EACH_WAY |= {"ksd_test", "effects", "check"}
 CHAINS_EACH_WAY = {"lambda_psd_test chains", "psd_bootstrap_test", "effects", "check"}
 #: Every sixth store for a function, and every sixth function for a store.
 EVERY = 6
+#: `refine` moves rows in memory: it takes an array or a `Sample`.
+IN_MEMORY = {"refine"}
 
 
 def cells(
@@ -38,7 +40,7 @@ def cells(
         (name, store)
         for row, name in enumerate(names)
         for column, store in enumerate(stores)
-        if name in each_way or (row + column) % EVERY == first
+        if name not in IN_MEMORY and (name in each_way or (row + column) % EVERY == first)
     ]
 
 
