@@ -78,7 +78,7 @@ def test_infinity_is_inf_in_diagnostics_and_null_elsewhere() -> None:
     words = (ps.GofResult.schema()["description"], ps.GofResult.schema()["$defs"]["number"])
     assert all('"inf"' in str(one) for one in words)
     assert replace(result, ess=np.inf, statistic=np.nan).to_dict()["ess"] is None
-    page = (SOURCE.parents[1] / "docs" / "json.md").read_text("utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "json.md").read_text("utf-8")
     assert '`diagnostics`, which have both, infinity is `"inf"`' in page
 
 
