@@ -13,6 +13,7 @@ from polystein._lib import files
 from polystein._lib.files import MARK, is_replaceable
 from polystein.experiments.engine.store import write_text
 from polystein.report import canvas
+from polystein.results.result import GofResult
 from tests.disk import small_disk
 
 #: Writes a page again and again, under the same name as others do. The module that does so is
@@ -141,6 +142,13 @@ def test_names_may_be_as_long_as_the_file_system_allows(tmp_path: Path) -> None:
     assert path.read_text() == "after"
 
 
+#: How a page begins.
+PAGE = (
+    '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+    '<meta name="generator" content="polystein 1.0">\n'
+)
+
+
 def test_files_of_others_are_told_from_ours(tmp_path: Path) -> None:
     path = tmp_path / "file"
     assert is_replaceable(path)
@@ -149,12 +157,24 @@ def test_files_of_others_are_told_from_ours(tmp_path: Path) -> None:
         ("", True),
         ("notes", False),
         ("x" * 20_000, False),
-        (f"{MARK} 1.0" + "x" * 20_000, True),
-        ("x" * 20_000 + f"{MARK} 1.0", True),
-        ("x" * 20_000 + f"{MARK} 1.0" + "x" * 20_000, False),
+        (f"{MARK} 1.0", False),
+        (f"%!PS a paper, {MARK} 1.0", False),
+        (f"<!doctype html><p>{MARK} 1.0.</p>", False),
+        (f"<!doctype html>\n<html><body><pre>{PAGE}</pre>", False),
+        (PAGE + "x" * 20_000, True),
+        ("%!PS-Adobe\n%%Creator: " + f"{MARK} 1.0" + "x" * 20_000, True),
+        ("%PDF-1.4" + "x" * 20_000 + f"/Creator ({MARK} 1.0)", True),
+        ("%PDF-1.4" + "x" * 20_000 + f"/Creator ({MARK} 1.0)" + "x" * 20_000, False),
     ]:
         path.write_text(content)
         assert is_replaceable(path) is ours
+
+
+def test_pages_are_known_as_ours(tmp_path: Path) -> None:
+    path = tmp_path / "page.html"
+    GofResult(0.0, 1.0, "greater", "check", dimension=3).to_html(path)
+    assert path.read_text("utf-8").startswith(PAGE.partition("1.0")[0])
+    assert is_replaceable(path)
 
 
 @pytest.mark.parametrize("kind", ["png", "PNG", "svg", "pdf", "eps"])

@@ -29,6 +29,7 @@ def test_draws_are_checked_and_the_page_names_the_file(run: Run, bad: np.ndarray
     done = run("report", save("run.npz", bad), "--iid", "--tolerance", "0.1")
     assert done.code == 5
     assert done.out.startswith("Rejected at the level 0.05, p < 0.0001")
+    assert "\nTolerance: beyond 0.1: " in done.out
     assert done.out.endswith("Page: run.html\n")
     digest = hashlib.sha256(Path("run.npz").read_bytes()).hexdigest()
     assert f"run.npz (SHA-256 {digest})" in seen("run.html")
@@ -64,6 +65,8 @@ def test_many_fits_and_refinements_are_told_by_what_they_hold(
     Path("many.json").write_text(many.out)
     assert run("report", "many.json").code == many.code == 1
     assert "c.npz: rejected" in seen("many.html")
+    assert run("report", "many.json", "--alpha", "1e-300", "--out", "strict.html").code == 4
+    assert "c.npz: rejected" not in seen("strict.html")
     Path("own_density.py").write_text("def f(x):\n    return -0.5 * (x**2).sum(axis=1), -x\n")
     np.save("rows.npy", bad)
     small = ["--starts", "230", "--transitions", "8", "--target", "own_density:f"]
@@ -98,22 +101,71 @@ def test_2_for_what_is_no_result(run: Run, content: str, words: str) -> None:
 
 def test_2_for_options_of_draws_beside_a_stored_result(run: Run, good: np.ndarray) -> None:
     Path("stored.json").write_text(run("check", save("a.npz", good), "--iid", "--json").out)
-    for options in (["--iid"], ["--tolerance", "0.1"]):
+    for options in (["--iid"], ["--tolerance", "0.1"], ["--seed", "0"]):
         done = run("report", "stored.json", *options)
         assert (done.code, "are for draws" in done.err) == (2, True)
     assert run("report", "stored.json", "--alpha", "2").code == 2
     assert run("report", "missing.json").code == 2
 
 
+def test_a_page_tells_the_versions_of_the_result_from_its_own(run: Run, good: np.ndarray) -> None:
+    values = json.loads(run("check", save("a.npz", good), "--iid", "--json").out)
+    assert values["versions"].keys() == {"polystein", "python", "numpy", "scipy"}
+    values["versions"]["numpy"] = "1.0.0"
+    Path("stored.json").write_text(json.dumps(values))
+    assert run("report", "stored.json").code == 0
+    assert "NumPy 1.0.0" in seen("stored.html").partition("page written with")[0]
+    assert f"NumPy {np.__version__}" in seen("stored.html").partition("page written with")[2]
+    del values["versions"]
+    Path("older.json").write_text(json.dumps(values))
+    assert run("report", "older.json").code == 0
+    assert f"<td>polystein {ps.__version__}</td>" in seen("older.html")
+
+
+def test_what_others_stored_is_cleaned(run: Run, good: np.ndarray) -> None:
+    values = json.loads(run("check", save("a.npz", good), "--iid", "--json").out)
+    evil = "a\x1b[31m\nb\u202ec"
+    values |= {"command": evil, "files": [{"name": evil, "sha256": evil}]}
+    values["versions"]["scipy"] = evil
+    Path("evil.json").write_text(json.dumps(values))
+    assert run("report", "evil.json").code == 0
+    assert not {"\x1b", "\u202e"} & set(seen("evil.html"))
+    assert seen("evil.html").count(r"a\x1b[31m\nb\u202ec") == 4
+    for damage in ({"command": 3}, {"files": "a"}, {"files": [1]}, {"versions": [1]}):
+        Path("evil.json").write_text(json.dumps(values | damage))
+        done = run("report", "evil.json", "--force")
+        assert (done.code, "must be what `to_dict` gave" in done.err) == (2, True)
+
+
 def test_no_file_is_lost(run: Run, good: np.ndarray) -> None:
     save("a.npz", good)
     Path("a.html").write_text("the notes of a year")
-    done = run("report", "a.npz", "--iid")
+    done = run("report", "a.npz", "--iid", "--out", "a.html")
     assert (done.code, "`--out` must be a new file" in done.err) == (2, True)
+    assert run("report", "a.npz", "--iid").code == 2
     assert seen("a.html") == "the notes of a year"
     assert run("report", "a.npz", "--iid", "--out", "a.npz", "--force").code == 2
     assert run("report", "a.npz", "--iid", "--force").code == 0
-    assert run("report", "a.npz", "--iid").code == 0
+    assert run("report", "a.npz", "--iid", "--out", "a.html").code == 0
+
+
+def test_pages_stand_beside_their_files_and_do_not_replace_each_other(
+    run: Run, good: np.ndarray
+) -> None:
+    for folder in ("a", "b"):
+        Path(folder).mkdir()
+        assert run("report", save(f"{folder}/draws.npz", good), "--iid").code == 0
+        assert f"polystein report {folder}/draws.npz" in seen(f"{folder}/draws.html")
+    assert not Path("draws.html").exists()
+    before = seen("a/draws.html")
+    np.save("a/draws.npy", good)
+    np.save("scores.npy", -good)
+    done = run("report", "a/draws.npy", "scores.npy", "--iid")
+    assert (done.code, done.out) == (2, "")
+    assert "the page would be a/draws.html, which exists. Name it by --out" in done.err
+    assert seen("a/draws.html") == before
+    assert run("report", "a/draws.npy", "scores.npy", "--iid", "--force").code == 0
+    assert seen("a/draws.html") != before
 
 
 def test_a_folder_has_one_digest(run: Run, good: np.ndarray) -> None:

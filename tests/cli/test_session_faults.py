@@ -51,7 +51,14 @@ def test_an_output_without_room_is_an_error_of_one_line(
     assert [Path(f"{name}.txt").read_text() for name in commands] == [said] * 3
 
 
-@pytest.mark.parametrize("before", [None, "Written by polystein: the page of the last run"])
+#: The page of the last run, as it begins.
+PAGE = (
+    '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+    '<meta name="generator" content="polystein 1.0">\n'
+)
+
+
+@pytest.mark.parametrize("before", [None, PAGE])
 def test_a_page_without_room_costs_nobody_the_answer(
     run: Run, bad: np.ndarray, before: str | None
 ) -> None:

@@ -23,12 +23,50 @@ def test_a_coordinate_has_the_name_of_the_number_that_moves_with_it() -> None:
 
     names = own_names(sample(transform, ["mu", "tau_log__", "w"]))
     assert names == {"tau_log__": "tau", "w": "w"}
-    assert own_words(names) == {"tau_log__": "`tau` (`tau_log__`)", "w": "`w` (unconstrained)"}
+    assert own_words(names) == {
+        "tau_log__": "`tau_log__` (unconstrained `tau`)",
+        "w": "`w` (unconstrained)",
+    }
 
 
 def test_parts_of_arrays_have_indices() -> None:
-    names = own_names(sample(lambda rows: {"s": np.exp(rows)}, ["a", "b", "c"]))
-    assert names["b"] == "s[1]"
+    coordinates = ["s_log__[0]", "s_log__[1]", "s_log__[2]"]
+    names = own_names(sample(lambda rows: {"s": np.exp(rows)}, coordinates))
+    assert names["s_log__[1]"] == "s[1]"
+
+
+@pytest.mark.parametrize("name", ["variance", "log_precision"])
+def test_a_number_that_the_coordinate_is_not_named_after_is_none_of_its_names(name: str) -> None:
+    def transform(rows: Any) -> dict[str, Any]:
+        return {"precision": np.exp(rows[:, 0]), "b": rows[:, 1], "c": rows[:, 2]}
+
+    assert own_names(sample(transform, [name, "b", "c"])) == {}
+
+
+@pytest.mark.parametrize("function", [np.square, np.abs, np.sin])
+def test_a_number_that_goes_up_and_down_is_no_parameter_on_another_scale(function: Any) -> None:
+    def transform(rows: Any) -> dict[str, Any]:
+        return {"x": function(rows[:, 0]), "b": rows[:, 1], "c": rows[:, 2]}
+
+    assert own_names(sample(transform, ["x_free__", "b", "c"])) == {}
+
+
+@pytest.mark.parametrize("shift", [-3.0, 3.0])
+def test_both_ways_are_tried_where_no_draw_shows_the_other_one(shift: float) -> None:
+    draws = DRAWS * 0.01 + shift * 0.1
+    square = {"transform": lambda rows: {"x": rows[:, 0] ** 2, "b": rows[:, 1:]}}
+    source = ps.Sample(draws, -draws, names=["x_free__", "b[0]", "b[1]"], facts=square)
+    assert own_names(source) == {}
+
+
+def test_numbers_of_a_decreasing_transform_are_told_of_the_coordinate() -> None:
+    draws = np.random.default_rng(0).normal([0.3, 0.0], size=(4, 500, 2))
+    transform = {"transform": lambda rows: {"x": 3.0 - np.exp(rows[:, 0]), "mu": rows[:, 1]}}
+    source = ps.Sample(draws, -draws, names=["x_interval__", "mu"], facts=transform)
+    row = ps.effects(source)["x_interval__", "mean"]
+    assert row.found
+    assert row.sentence.startswith("the mean of `x_interval__` (unconstrained `x`) is 0.")
+    assert "too high" in row.sentence
 
 
 def test_pymc_s_transforms_hold_the_unconstrained_values_too() -> None:
@@ -62,7 +100,7 @@ def test_no_transform_and_one_that_fails_give_no_names() -> None:
     assert own_names(sample(lambda rows: {}, ["a", "b", "c"])) == {}
 
 
-def test_sentences_have_the_model_s_own_name_first_and_keys_stay() -> None:
+def test_sentences_have_the_coordinate_first_and_keys_stay() -> None:
     wide = ps.Sample(
         DRAWS * [1.0, 1.5, 1.0],
         -DRAWS * [1.0, 1.5, 1.0],
@@ -72,16 +110,28 @@ def test_sentences_have_the_model_s_own_name_first_and_keys_stay() -> None:
     table = ps.effects(wide, iid=True)
     row = table["tau_log__", "sd"]
     assert row.found
-    assert "begin with `tau` (`tau_log__`)" in table.hint
-    assert shown_name(table, row) == "tau (tau_log__)"
+    assert "begin with `tau_log__` (unconstrained `tau`)" in table.hint
+    assert shown_name(table, row) == "tau_log__ (unconstrained tau)"
     again = ps.EffectTable.from_dict(table.to_dict())
     assert again.own_names == {"tau_log__": "tau"}
-    assert labels(ps.plot_effects(again))[0] == "tau (tau_log__)  sd"
-    assert row.sentence.startswith("the sd of `tau` (`tau_log__`) is ")
+    assert labels(ps.plot_effects(again))[0] == "tau_log__ (unconstrained tau)  sd"
+    assert row.sentence.startswith("the sd of `tau_log__` (unconstrained `tau`) is ")
 
 
 def test_both_names_of_a_pair_are_shown() -> None:
     table = ps.EffectTable((), 0, own_names={"b": "b", "a_log__": "a"})
-    pair = effect("a_log__, b", "correlation", 0.2)
-    assert shown_name(table, pair) == "a (a_log__), b (unconstrained)"
+    pair = effect("a_log__, b", "correlation", 0.2, pair=("a_log__", "b"))
+    assert shown_name(table, pair) == "a_log__ (unconstrained a), b (unconstrained)"
     assert shown_name(table, effect("c", "mean", 0.2)) == "c"
+
+
+def test_names_of_a_pair_may_hold_commas() -> None:
+    own = {"s_log__[0, 0]": "s[0, 0]"}
+    pair = ("s_log__[0, 0]", "m[0, 1]")
+    row = effect(", ".join(pair), "correlation", 0.2, pair=pair)
+    table = ps.EffectTable((row,), 1, own_names=own)
+    assert shown_name(table, row) == "s_log__[0, 0] (unconstrained s[0, 0]), m[0, 1]"
+    assert ps.EffectTable.from_dict(table.to_dict()).rows[0].names == pair
+    assert row._replace(pair=()).names == (row.name,)  # as stored before
+    assert effect("a, b", "correlation", 0.2).names == ("a", "b")
+    assert effect("a, b", "mean", 0.2).names == ("a, b",)

@@ -10,7 +10,7 @@ import pytest
 
 import polystein as ps
 from polystein.inference.convergence import ranked_convergence
-from polystein.results.summary import SummaryTable
+from polystein.results.summary import SummaryRow, SummaryTable
 
 RNG = np.random.default_rng(0)
 CHAINS = RNG.standard_normal((4, 400, 3)) * [1.0, 1.4, 1.0]
@@ -68,7 +68,8 @@ def with_transform(transform: Any, names: list[str]) -> SummaryTable:
 def test_parameters_on_their_own_scale_stand_where_their_coordinates_would() -> None:
     table = with_transform(lambda rows: {"tau": np.exp(rows[:, 1])}, ["mu", "tau_log__", "w"])
     assert [row.name for row in table] == ["mu", "tau", "w", "tau_log__"]
-    assert table["tau"].off[0] == "sd of tau_log__"
+    assert table["tau"].off == (f"{', '.join(table['tau_log__'].off)} of tau_log__",)
+    assert table["tau_log__"].off[0] == "sd"
     assert table["tau"].mean == pytest.approx(np.exp(CHAINS[..., 1]).mean())
     expected = ranked_convergence(np.exp(CHAINS[..., 1:2]))
     found = (table["tau"].r_hat, table["tau"].ess_bulk, table["tau"].ess_tail)
@@ -92,6 +93,14 @@ def test_without_draws_there_is_no_summary(result: ps.GofResult) -> None:
             lost.summary()
 
 
+def test_lines_fit_whatever_is_off() -> None:
+    row = SummaryRow("a" * 40, *[-1.234567e-10] * 7, ("correlation",) * 9)
+    lines = str(SummaryTable((row,))).splitlines()
+    assert max(map(len, lines)) <= 90
+    assert lines[1].startswith("..")
+    assert lines[1].endswith("..")
+
+
 def test_many_parameters_are_cut_to_those_that_need_a_look() -> None:
     draws = np.random.default_rng(1).standard_normal((600, 60))
     draws[:, 57] *= 2.0
@@ -100,3 +109,28 @@ def test_many_parameters_are_cut_to_those_that_need_a_look() -> None:
     assert text.splitlines()[1].startswith("x[57]")
     assert "... and 20 more, in `rows`" in text
     assert "... and 20 more" in table._repr_html_()
+
+
+def test_parameters_of_several_axes_have_one_name_everywhere() -> None:
+    draws = np.random.default_rng(0).standard_normal((4, 300, 3)) * [1.4, 1.0, 0.6]
+    draws[..., 2] += 0.8 * draws[..., 1]
+    names = ["s_log__[0, 0]", "s_log__[0, 1]", "mu"]
+    facts = {"transform": lambda rows: {"s": np.exp(rows[:, :2]).reshape(-1, 1, 2)}}
+    result = ps.check(ps.Sample(draws, -draws, names=names, facts=facts))
+    table = result.summary()
+    assert [row.name for row in table] == ["s[0, 0]", "s[0, 1]", "mu", *names[:2]]
+    assert all(math.isfinite(row.r_hat) for row in table)
+    assert result.effects["s_log__[0, 1], mu", "correlation"].found
+    assert "correlation" in table["s_log__[0, 1]"].off
+    assert "correlation" in table["mu"].off
+    assert table["s[0, 0]"].off == ("sd of s_log__[0, 0]",)
+
+
+def test_a_transform_that_raises_is_named() -> None:
+    def fails(rows: Any) -> dict[str, Any]:
+        if len(rows) > 10:
+            raise ValueError("on purpose")
+        return {"tau": np.exp(rows[:, 1])}
+
+    with pytest.raises(ps.InputError, match=r"transform.*raised ValueError: on purpose"):
+        with_transform(fails, ["mu", "tau_log__", "w"])

@@ -117,6 +117,9 @@ def _values(answer: Any) -> dict[str, Any]:
         for table in (values, values.get("effects") or {}):
             table.pop("action", None)
             table.pop("own_names", None)
+            table.pop("unconstrained", None)
+            for row in table.get("rows", ()):
+                row.pop("pair", None)
         return {key: value for key, value in values.items() if key not in OMITTED}
     if hasattr(answer, "_asdict"):
         return dict(answer._asdict())

@@ -254,6 +254,7 @@ def test_what_cannot_be_refined_is_refused(
         ps.refine(*arguments, **options)
 
 
+@pytest.mark.slow
 def test_steps_that_are_hardly_accepted_leave_the_question_open() -> None:
     def spikes(x: FloatArray) -> FloatArray:
         """Only the draws themselves have any density: no step leads to another of them."""
@@ -311,6 +312,7 @@ def test_parameters_with_one_value_are_left_out_and_functions_are_kept() -> None
     assert "`never`" in found.tolerance_reason
 
 
+@pytest.mark.slow
 def test_what_a_narrower_answer_takes_is_there_to_be_had() -> None:
     few = ps.refine(DRAWS, **FUNCTIONS, **SMALL, tolerance=0.02)
     assert few.tolerance_reason.endswith("It takes more `starts`")

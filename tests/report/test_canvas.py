@@ -96,7 +96,7 @@ def test_long_names_lose_their_middle(name: str, short: str) -> None:
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(0.123, "+0.12"), (-2.0, "−2.00"), (12345.0, "+1.23e+04"), (-0.001, "+0.00")],
+    [(0.123, "+0.12"), (-2.0, "−2.00"), (12345.0, "+1.23e+04"), (-0.001, "−0.001"), (0.0, "+0.00")],
 )
 def test_numbers_have_a_sign(value: float, text: str) -> None:
     assert signed(value) == text

@@ -1,11 +1,22 @@
 """Tables in text, and the lines that lead a report."""
 
+import math
+
 import numpy as np
 import pytest
 
 import polystein as ps
-from polystein.report.effects import effect_facts, reliability_words, tolerance_words
+from polystein.report.effects import (
+    effect_facts,
+    nothing_found_words,
+    reliability_words,
+    tolerance_words,
+)
+from polystein.report.forest import forest_of
+from polystein.report.page import effects_block, forest_block
+from polystein.results.effects import EffectTable
 from polystein.results.tolerance import Tolerance
+from tests.report.drawn import effect
 
 DRAWS = np.random.default_rng(0).standard_normal((2000, 3))
 
@@ -62,12 +73,17 @@ def test_effects_that_fail_leave_the_verdict(error: Exception, words: str) -> No
 
 def test_words_for_a_tolerance_say_what_they_rest_on() -> None:
     for scale, bound, words in (
-        (1.0, 0.2, "within 0.2: all means within 0.2 posterior sd and sds within 20 % (R2 at"),
+        (1.0, 0.2, "within 0.2: all means within 0.2 posterior sd and sds within 20 %, as far"),
         (1.5, 0.2, "beyond 0.2: the sd of"),
         (1.1, 0.1, "undecided whether all means within 0.1 posterior sd and sds within 10 %: it"),
     ):
         table = ps.effects(scale * DRAWS, -scale * DRAWS, iid=True)
         assert tolerance_words(table.within(bound)).startswith(words)
+    inside = Tolerance("within", 0.1, 1.0, None)
+    words = tolerance_words(inside, unconstrained=True)
+    assert "sds within 10 % on the unconstrained scale, as far as the draws have been" in words
+    assert words.endswith("by simultaneous 95 % intervals")
+    assert tolerance_words(inside._replace(reliability=0.9951)).endswith(" (R2 at least 0.995)")
     rng = np.random.default_rng(0)
     table = ps.effects(rng.laplace(size=(500, 2)), np.sign(rng.laplace(size=(500, 2))), iid=True)
     assert "0.99 is needed" in tolerance_words(table.within(0.1))
@@ -113,3 +129,34 @@ def test_tables_have_a_short_repr_and_show_in_notebooks() -> None:
 def test_long_tables_are_cut_in_notebooks() -> None:
     draws = np.random.default_rng(0).standard_normal((300, 25))
     assert "... and 10 more" in ps.expectations(draws, -draws, iid=True)._repr_html_()
+
+
+def test_what_cannot_be_judged_is_no_effect_of_0() -> None:
+    unknown = effect(
+        "b", "mean", 0.0, lower=-math.inf, upper=math.inf, error=math.inf, found=False,
+        sentence="the mean of `b` cannot be judged: the scores do not explain it",
+    )  # fmt: skip
+    table = EffectTable((effect("a", "mean", 0.05, found=False, pvalue=0.5), unknown), 2)
+    assert [line.row.name for line in forest_of(table, None, 20).lines] == ["a"]
+    chance, _, rest = str(table).partition("Not judged, 1 of 2:")
+    assert "`b`" not in chance
+    assert "the mean of `b` cannot be judged" in rest
+    assert "inf" not in table._repr_html_()
+    drawn = forest_block(table, None)
+    assert drawn is not None
+    assert "1 of 2 cannot be judged" in drawn.content["caption"]
+    assert "inf" not in str(effects_block("all", table, ""))
+    words = nothing_found_words(table, rejected=False)
+    assert words == "none of the properties that can be judged, 1 of 2, is off beyond chance"
+    alone = EffectTable((unknown,), 2)
+    assert "no property" in nothing_found_words(alone, rejected=True)
+    assert forest_block(alone, None) is None
+
+
+def test_the_scale_of_a_tolerance_is_told_where_the_model_has_another() -> None:
+    facts = {"transform": lambda rows: {"tau": np.exp(rows)}}
+    for options, told in (({"facts": facts}, True), ({}, False)):
+        result = ps.check(ps.Sample(DRAWS, -DRAWS, **options), iid=True, tolerance=0.2)
+        assert ("unconstrained scale" in " ".join(str(result).split())) == told
+        again = ps.GofResult.from_dict(result.to_dict())
+        assert again.effects.unconstrained == told

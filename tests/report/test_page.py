@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import polystein as ps
+from polystein._lib.versions import versions
 from polystein.errors import MissingExtraError
 from polystein.report import page as pages
 from polystein.report.page import (
@@ -125,12 +126,16 @@ def test_effects_without_a_size_have_no_forest_but_a_row() -> None:
 def test_intervals_in_words() -> None:
     assert interval_words(effect("a", "sd", 0.8)) == "× 0.80 (0.70 to 0.90)"
     assert interval_words(effect("a", "skew", -0.3)) == "−0.30 (−0.40 to −0.20)"
+    small = effect("a", "mean", 0.004, lower=0.001, upper=0.00712)
+    assert interval_words(small) == "+0.004 sd (+0.001 to +0.0071)"
+    near = effect("a", "sd", 1.0041, lower=1.0, upper=1.02)
+    assert interval_words(near) == "× 1.0041 (1.00 to 1.02)"
     assert interval_words(effect("a", "direction mean", 1.0)) == "+1.00 sd (+0.90 to +1.10)"
 
 
 def test_how_it_was_made_has_files_versions_date_and_code() -> None:
     when = datetime(2026, 11, 18, 13, 5, tzinfo=UTC)
-    origin = Origin((("draws.npz", "ab12"),), "", "1.2.3", when)
+    origin = Origin((("draws.npz", "ab12"),), "", {"polystein": "1.2.3", "scipy": "0.9"}, when)
     section = made_section([("draws", "4 chains")], [("iid", True)], "ps.check(draws)", origin)
     seen = outline(page_of(*section.blocks)).text
     for words in (
@@ -138,13 +143,18 @@ def test_how_it_was_made_has_files_versions_date_and_code() -> None:
         "setting: iid",
         "True",
         "draws.npz (SHA-256 ab12)",
-        "polystein 1.2.3, Python 3.",
+        "versionspolystein 1.2.3, SciPy 0.9\n",
+        f"page written withpolystein {ps.__version__}, Python 3.",
         "2026-11-18 13:05 UTC",
         "ps.check(draws)",
     ):
         assert words in seen
     of_command = made_section([], [], "ps.check(draws)", origin._replace(command="polystein check"))
     assert of_command.blocks[-1].content == "polystein check"
+    here = made_section([], [], "", Origin(versions=versions()))
+    assert [name for name, _ in here.blocks[0].content] == ["versions", "page written"]
+    unknown = made_section([], [], "", Origin())
+    assert [name for name, _ in unknown.blocks[0].content] == ["page written with", "page written"]
 
 
 def test_without_jinja2_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

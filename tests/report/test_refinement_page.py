@@ -1,12 +1,16 @@
 """The page of a refinement, whether its runs have settled or not."""
 
 import math
+import re
+from html import unescape
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import polystein as ps
+from polystein.report.page import Origin
 from polystein.report.refinement_page import refinement_page
 from tests.report.drawn import effect, effects_of
 from tests.report.outline import outline
@@ -49,7 +53,16 @@ def test_what_moved_comes_first() -> None:
     ]
     for words in ("+0.30 sd (+0.20 to +0.40)", "better = refined.draws", "12,000 gradients"):
         assert words in seen.text
-    assert "transitions=20, starts=1000, tolerance=None" in seen.text
+    call = "ps.refine(draws, log_density=log_density, scores=scores, transitions=20, starts=1000"
+    assert call in seen.text
+
+
+def test_the_command_line_keeps_no_draws() -> None:
+    origin = Origin((), "polystein refine draws.npz --target m:f")
+    seen = outline(refinement_page(refinement(), origin=origin)).text
+    assert "refined = ps.refine(draws, log_density=log_density" in seen
+    longer = outline(refinement_page(refinement(settled=False), origin=origin)).text
+    assert "--transitions 80" in longer
 
 
 def test_the_tolerance_is_told() -> None:
@@ -69,6 +82,9 @@ def test_runs_that_have_not_settled_tell_no_sizes() -> None:
     seen = outline(refinement_page(refined)).text
     assert "The runs have not settled: a are still moving" in seen
     assert "transitions=80" in seen
+    for words in (seen, str(refined)):
+        assert "Let the runs go on" in words or "let the runs go on" in words
+        assert "refined.draws" not in words
     assert "Steps are hardly accepted." in seen
     assert "nan" not in seen
 
@@ -79,3 +95,16 @@ def test_pages_replace_no_files_of_others(tmp_path: Path) -> None:
     (tmp_path / "mine.html").write_text("mine")
     with pytest.raises(ps.InputError, match="overwrite=True"):
         refinement().to_html(tmp_path / "mine.html")
+
+
+@pytest.mark.parametrize("kernel", ["HMC", "Metropolis"])
+def test_the_code_runs(kernel: str) -> None:
+    draws = 1.4 * np.random.default_rng(3).standard_normal((300, 2))
+    scores = (lambda x: -x) if kernel == "HMC" else None
+    known = {"draws": draws, "log_density": lambda x: -0.5 * (x**2).sum(axis=1), "scores": scores}
+    refined = ps.refine(draws, log_density=known["log_density"], scores=scores, starts=150)
+    assert refined.kernel == kernel
+    page = refinement_page(refined)
+    code = re.findall(r"<pre><code>(.*?)</code></pre>", page, flags=re.DOTALL)[-1]
+    exec(unescape(code), known)
+    assert known["refined"].pvalue == refined.pvalue

@@ -2,6 +2,7 @@
 
 import math
 import time
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -53,6 +54,18 @@ def section(result: GofResult, title: str) -> str:
     after = titles[titles.index(title) + 1 :]
     start = text.index(f"\n{title}\n")
     return text[start : text.index(f"\n{after[0]}\n", start) if after else len(text)]
+
+
+def test_a_stored_result_without_effects_says_so() -> None:
+    draws = 1.4 * np.random.default_rng(0).standard_normal((4, 300, 2))
+    values = ps.check(draws, -draws).to_dict()
+    assert values["effects"] is None
+    stored = ps.GofResult.from_dict(values)
+    words = "they were not stored with the result. Check the draws again."
+    assert f"Effects are not told: {words}" in result_page(stored)
+    assert words in " ".join(str(stored).split())
+    assert words not in result_page(replace(stored, pvalue=0.5))
+    assert words not in result_page(replace(stored, method="psd"))
 
 
 def test_elements_close_in_order_and_no_number_is_missing(result: GofResult) -> None:
@@ -183,6 +196,7 @@ def test_a_page_replaces_pages_and_other_files_only_if_told_to(tmp_path: Path) -
     assert "Rejected" in path.read_text("utf-8")
 
 
+@pytest.mark.slow
 def test_large_pages_are_small(tmp_path: Path) -> None:
     """200 parameters, all of them looked at: below 500 KB; the time is that of any machine."""
     rng = np.random.default_rng(0)
@@ -215,3 +229,43 @@ def test_the_code_has_the_alternative() -> None:
     names = {"draws": draws, "scores": -draws, "ps": ps}
     exec(reproducing_code(result).partition("\n\n")[2].replace("scores", "scores, rng=0"), names)
     assert names["result"] == result
+
+
+@pytest.mark.parametrize(
+    ("changes", "has", "lacks"),
+    [
+        ({}, "Nothing has to be done", "warnings"),
+        ({"warnings": ("the test is blind",)}, "Do what the warnings say first", "Nothing has"),
+        ({"tolerance": "undecided", "settings": {"tolerance": 0.1}}, "is open", "Nothing has"),
+        ({"tolerance": "beyond", "settings": {"tolerance": 0.1}}, "beyond the tol", "Nothing has"),
+        ({"tolerance": "within", "settings": {"tolerance": 0.1}}, "Nothing has to be", "open"),
+    ],
+)
+def test_what_next_follows_verdict_tolerance_and_warnings(
+    changes: dict[str, Any], has: str, lacks: str
+) -> None:
+    passing = replace(check_result(flips=0.5), **changes)
+    assert passing.verdict == "not rejected"
+    assert has in section(passing, "What next")
+    assert lacks not in section(passing, "What next")
+    heading = next(words for tag, words in seen(passing).headings if tag == "h1")
+    assert heading.endswith("Read the warnings.") == bool(passing.warnings)
+
+
+def test_faults_within_the_tolerance_need_no_advice() -> None:
+    draws = np.random.default_rng(1).standard_normal((4, 8000, 1)) + 0.05
+    result = ps.check(draws, -draws, tolerance=0.1)
+    assert (result.verdict, result.tolerance) == ("rejected", "within")
+    for words in (section(result, "What next"), str(result)):
+        assert "good enough" in words
+        assert "warm-up" not in words
+
+
+def test_effects_that_the_test_does_not_reject_by_are_told_as_such() -> None:
+    draws = np.random.default_rng(1).standard_normal((4, 500, 2)) + 0.15
+    result = ps.check(draws, -draws)
+    assert result.effects.found
+    page = seen(result, result.pvalue / 2.0).text
+    assert page.count("Found at 0.05 by the effects alone; the test as a whole does not ") == 1
+    assert "Nothing has to be done" not in page
+    assert "by the effects alone" not in seen(result).text

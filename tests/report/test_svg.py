@@ -97,6 +97,8 @@ def test_large_sizes_are_on_a_logarithmic_scale() -> None:
 def test_shares_are_bars_from_the_middle() -> None:
     assert numbers(share_bar(0.5), "rect", "x", "width") == [(50.0, 25.0)]
     assert numbers(share_bar(-0.5), "rect", "x", "width") == [(25.0, 25.0)]
+    assert 'rect class="found"' in share_bar(1.0)
+    assert 'rect class="chance"' in share_bar(-0.1)
     assert share_bar(math.nan) == ""
 
 

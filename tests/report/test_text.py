@@ -231,9 +231,9 @@ def test_nothing_is_found_where_nothing_is_rejected() -> None:
 def test_parts_levels_and_rows_are_in_the_explanation() -> None:
     assert "Part" not in render(check_result())
     text = str(check_result().explain())
-    assert lines_from(text, "Part")[0].split() == ["Part", "looks", "at", "p", "level", "evidence"]
+    assert lines_from(text, "Part")[0].split() == ["Part", "looks", "at", "p", "needed", "evidence"]
     # -log of 0.0025, 0.2 and 1 over their sum, 7.6.
-    assert lines_from(text, "x: max")[0].split()[2:] == ["spread", "0.001", "0.400", "79", "%"]
+    assert lines_from(text, "x: max")[0].split()[2:] == ["spread", "0.001", "0.02", "79", "%"]
     assert "the sign flips used all; 700 trained the test function, 300 tested it" in " ".join(
         text.split()
     )

@@ -10,6 +10,7 @@ import pytest
 
 import polystein as ps
 from polystein.results.coded import ACTIONS, REASONS, CodedText, coded, coded_from
+from polystein.results.effects import EffectTable
 from polystein.results.result import GofResult
 
 REASON = CodedText("R-hat is 2.", "chains-disagree", "tau")
@@ -55,6 +56,23 @@ def test_results_of_earlier_versions_have_plain_reasons() -> None:
     values = GofResult(0.5, 0.3, "greater", "check", dimension=3).to_dict()
     old = {**values, "schema_version": 3, "reasons": ["R-hat is 2."], "verdict": "inconclusive"}
     assert coded(GofResult.from_dict(old).reasons)[0].code == "other"
+
+
+def test_a_code_of_a_later_version_is_another() -> None:
+    values = GofResult(0.5, 0.3, "greater", "check", dimension=3, reasons=(REASON,)).to_dict()
+    values["reasons"][0]["code"] = "bogus"
+    again = GofResult.from_dict(values)
+    assert again.to_dict()["reasons"] == [{**REASON.to_dict(), "code": "other"}]
+    effects = EffectTable((), 3, "Look at it.", action="look-at-chain").to_dict()
+    assert EffectTable.from_dict(effects).action == "look-at-chain"
+    assert EffectTable.from_dict({**effects, "action": "bogus"}).action == ""
+    with pytest.raises(ps.InputError, match="for action of a EffectTable"):
+        EffectTable.from_dict({**effects, "action": ["look-at-chain"]})
+
+
+def test_one_sentence_is_no_list_of_reasons() -> None:
+    with pytest.raises(ps.InputError, match="`reasons` must be a tuple of sentences; got 'abc'"):
+        GofResult(0.5, 0.3, "greater", "check", dimension=3, reasons="abc")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("reasons", ["R-hat", [3], [{"code": 1}], [{"text": "a"}], [["a"]]])

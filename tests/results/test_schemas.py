@@ -4,6 +4,7 @@ import copy
 import json
 import re
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError
+from referencing import Registry, Resource
 
 import polystein as ps
 from polystein.results.coded import ACTIONS, REASONS
@@ -66,6 +68,20 @@ def test_results_with_all_their_parts_fit(what: str) -> None:
     assert again.to_dict() == result.to_dict()
 
 
+def test_infinity_is_inf_in_diagnostics_and_null_elsewhere() -> None:
+    draws = np.random.default_rng(0).standard_normal((4, 60, 2))
+    draws[..., 1] = np.arange(4.0)[:, None]  # constant chains that differ
+    result = ps.check(draws, np.random.default_rng(1).standard_normal(draws.shape))
+    values = result.to_dict()
+    assert values["diagnostics"]["draws"]["rhat_of_means"][1] == "inf"
+    require(ps.GofResult, values)
+    words = (ps.GofResult.schema()["description"], ps.GofResult.schema()["$defs"]["number"])
+    assert all('"inf"' in str(one) for one in words)
+    assert replace(result, ess=np.inf, statistic=np.nan).to_dict()["ess"] is None
+    page = (Path(__file__).parents[2] / "docs" / "json.md").read_text("utf-8")
+    assert '`diagnostics`, which have both, infinity is `"inf"`' in page
+
+
 def refined(**options: Any) -> ps.Refinement:
     def log_density(x: Any) -> Any:
         return -0.5 * (x**2).sum(axis=1)
@@ -116,6 +132,14 @@ def broken(path: tuple[Any, ...], value: Any) -> dict[str, Any]:
         (("evidence", "arms", 0, "parts"), []),
         (("evidence", "arms", 0, "parts", 0, "level_share"), 0.0),
         (("diagnostics", "draws", "rhat_of_means"), ["many"]),
+        (("method",), "potato"),
+        (("alpha",), 0),
+        (("alpha",), 1),
+        (("settings",), {"x": [[{}]]}),
+        (("settings",), {"x": {}}),
+        (("evidence", "estimates"), {"q": {"z": "?"}}),
+        (("statistic_name",), ""),
+        (("rejected",), True),
         (("a key that nobody knows",), 1),
     ],
 )
@@ -136,7 +160,25 @@ def test_versions_are_those_of_the_code() -> None:
         "checks": MANY_SCHEMA_VERSION,
         "refinement": REFINEMENT_VERSION,
     }
-    assert ps.GofResult.schema()["$id"].endswith(f":{SCHEMA_VERSION}")
+
+
+def test_each_schema_has_a_name_of_its_own() -> None:
+    schemas = [kind.schema() for kind in (ps.GofResult, ps.CheckTable, ps.Refinement)]
+    assert [one["$id"] for one in schemas] == [
+        f"urn:polystein:schema:result:{SCHEMA_VERSION}",
+        f"urn:polystein:schema:checks:{MANY_SCHEMA_VERSION}",
+        f"urn:polystein:schema:refinement:{REFINEMENT_VERSION}",
+    ]
+    known = Registry().with_resources(
+        [(one["$id"], Resource.from_contents(one)) for one in schemas]
+    )
+    one = Draft202012Validator({"$ref": schemas[0]["$id"]}, registry=known)
+    one.validate(json.loads(json.dumps(real("check").to_dict())))
+
+
+def test_methods_are_those_of_the_tests() -> None:
+    known = ps.GofResult.schema()["$defs"]["result"]["properties"]["method"]["enum"]
+    assert set(known) == {real(name).method for name in TESTS}
 
 
 def test_codes_are_those_of_the_code() -> None:

@@ -12,9 +12,23 @@ from pathlib import Path
 
 from polystein.errors import InputError
 
-#: Pages and pictures that polystein wrote have this near their beginning or their end ...
+#: What pictures, and other files that polystein writes, say about themselves.
 MARK = "Written by polystein"
-#: ... within this many bytes, so that a large file need not be read.
+#: How a page begins: it is known by its generator, in its head. Words in a text prove nothing.
+_PAGE = b"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="generator" content="polystein """
+#: How files of ours begin, and where pictures name their creator.
+_OURS = (
+    (_PAGE, _PAGE),
+    (b"\x89PNG\r\n\x1a\n", b"tEXtCreator\0" + MARK.encode()),
+    (b"<?xml", b"<dc:title>" + MARK.encode()),
+    (b"%PDF", b"/Creator (" + MARK.encode()),
+    (b"%!PS", b"%%Creator: " + MARK.encode()),
+)
+#: Creators are within this many bytes of the beginning or the end.
 _BYTES_SEARCHED = 8192
 
 
@@ -75,7 +89,10 @@ def is_replaceable(path: Path) -> bool:
     with path.open("rb") as stream:
         beginning = stream.read(_BYTES_SEARCHED)
         stream.seek(max(0, os.fstat(stream.fileno()).st_size - _BYTES_SEARCHED))
-        return not beginning or MARK.encode() in beginning or MARK.encode() in stream.read()
+        end = stream.read()
+    return not beginning or any(
+        beginning.startswith(start) and (mark in beginning or mark in end) for start, mark in _OURS
+    )
 
 
 def digest_of(path: Path) -> str:

@@ -73,6 +73,18 @@ def require_types(record: Any) -> None:
             raise InputError(f"`pvalue` must be between 0 and 1; got {value!r}")
 
 
+def restore(record: Any, state: Mapping[str, Any]) -> None:
+    """Give an unpickled dataclass its state, and defaults for fields that its version had not."""
+    for one in dataclasses.fields(record):
+        if one.name in state:
+            continue
+        if one.default_factory is not dataclasses.MISSING:
+            record.__dict__[one.name] = one.default_factory()
+        elif one.default is not dataclasses.MISSING:
+            record.__dict__[one.name] = one.default
+    record.__dict__.update(state)
+
+
 def _escaped(value: Any) -> Any:
     """The value with all strings in it on one line and fit to be printed."""
     if isinstance(value, Mapping):

@@ -10,6 +10,7 @@ from typing import Any
 
 import polystein
 from polystein._lib.files import digest_of
+from polystein._lib.versions import versions
 from polystein.report.page import Origin
 
 
@@ -24,7 +25,7 @@ def origin_of(files: Sequence[Path]) -> Origin:
             digests.append((file.name, digest_of(file)))
         except OSError as error:  # the result does not need the file any more
             digests.append((file.name, f"not known: {error.strerror}"))
-    return Origin(tuple(digests), shlex.join(["polystein", *sys.argv[1:]]))
+    return Origin(tuple(digests), shlex.join(["polystein", *sys.argv[1:]]), versions())
 
 
 def origin_values(files: Sequence[Path]) -> dict[str, Any]:
@@ -34,4 +35,5 @@ def origin_values(files: Sequence[Path]) -> dict[str, Any]:
         "files": [{"name": name, "sha256": digest} for name, digest in origin.files],
         "command": origin.command,
         "polystein_version": polystein.__version__,
+        "versions": origin.versions,
     }

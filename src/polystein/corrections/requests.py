@@ -9,12 +9,14 @@ import numpy as np
 
 from polystein._lib.arrays import holds_real_numbers, is_array, to_numpy
 from polystein._lib.notes import shown_name
+from polystein.adapters.assemble import coordinate_labels
 from polystein.corrections.designs import ValueFunction
 from polystein.corrections.estimates import Quantity
 from polystein.corrections.functionals import What
 from polystein.data.passes import first_block
 from polystein.data.selection import variable
 from polystein.data.source import Source, coordinate_names
+from polystein.data.target import user_code
 from polystein.errors import InputError
 from polystein.types import Array, FloatArray
 
@@ -128,7 +130,8 @@ class _Request:
                 "`functions` must hold 'mean', 'sd', 'skew', 'tail' or, where the sample has a "
                 f"`transform` among its facts, names of constrained parameters; got {name!r}"
             )
-        parameters: object = transform(np.array(self._first_draws()))
+        with user_code(*_TRANSFORM):
+            parameters: object = transform(np.array(self._first_draws()))
         if not isinstance(parameters, Mapping):
             raise InputError(
                 "`facts['transform']` must return a mapping from names of parameters to arrays; "
@@ -140,7 +143,9 @@ class _Request:
         coordinates = {variable(one) for one in self._names}
         for key in known if name is None else [name]:
             if name is not None or key not in coordinates:
-                self._add_function(shown_name(key), _Constrained(transform, key))
+                shape = np.shape(parameters[key])[1:]
+                labels = coordinate_labels(shown_name(key), shape)
+                self._add_function(shown_name(key), _Constrained(transform, key), labels)
 
     def _name_of(self, function: DrawFunction) -> str:
         """The function's own name; one without, or one that is taken, is numbered."""
@@ -155,7 +160,7 @@ class _Request:
     def _first_draws(self) -> FloatArray:
         return first_block(self._source).draws
 
-    def _add_function(self, name: str, function: DrawFunction) -> None:
+    def _add_function(self, name: str, function: DrawFunction, labels: Sequence[str] = ()) -> None:
         self._function_names.add(name)
         checked = _Checked(name, function)
         first = checked(self._first_draws())
@@ -166,10 +171,18 @@ class _Request:
         self.values.append(ValueFunction(checked, centre, scale))
         for number in range(first.shape[1]):
             label = name if first.shape[1] == 1 else f"{name}[{number}]"
+            label = labels[number] if labels else label
             for what in DEFAULT:
                 quantity = Quantity(what, (self._outputs + number,), of_function=True)
                 self.quantities[quantity] = label
         self._outputs += first.shape[1]
+
+
+#: Whose error it is if the transform raises one, and what to do.
+_TRANSFORM = (
+    "facts['transform']",
+    "It must return a mapping of arrays, with a value for each draw",
+)
 
 
 class _Constrained:
@@ -179,7 +192,8 @@ class _Constrained:
         self._transform, self._key = transform, key
 
     def __call__(self, draws: FloatArray) -> Array:
-        return self._transform(draws)[self._key]
+        with user_code(*_TRANSFORM):
+            return self._transform(draws)[self._key]
 
 
 class _Checked:

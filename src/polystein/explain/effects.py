@@ -128,7 +128,11 @@ def effects_of(
     words = hint.text
     for name, shown in own.items():
         words = words.replace(f"`{name}`", shown)
-    return replace(table, hint=words, action=hint.code, own_names=names)
+    target = source.facts.target
+    unconstrained = target is not None and target.transform is not None
+    return replace(
+        table, hint=words, action=hint.code, own_names=names, unconstrained=unconstrained
+    )
 
 
 def _targets(looks: Sequence[_Look]) -> dict[tuple[str, str], float]:
@@ -254,6 +258,7 @@ def _row(look: _Look, pvalue: float, own: Mapping[str, str]) -> EffectRow:
         ", ".join(look.names), look.what, size, lower, upper, pvalue, pvalue <= LEVEL,
         reliability, words,
         estimate.error, estimate.error_se, estimate.df[3], look.direction,
+        look.names if len(look.names) == 2 else (),
     )  # fmt: skip
 
 

@@ -16,22 +16,25 @@ from polystein.data.target import Target, user_code
 from polystein.errors import PolysteinError
 from polystein.types import FloatArray
 
-#: How far a coordinate is moved, to see which of the model's own numbers moves with it.
-_STEP = 0.5
-#: More coordinates than this are called by their own names: it takes a row for each of them.
+#: A coordinate is moved by these, and over the range of the first draws, to see which of the
+#: model's own numbers moves with it.
+_STEPS = (-2.0, -0.5, 0.5, 2.0)
+_QUANTILES = (0.0, 0.25, 0.5, 0.75, 1.0)
+#: More coordinates than this are called by their own names: it takes rows for each of them.
 _MOST_COORDINATES = 2000
 #: Models of JAX and PyTorch often compute in single precision.
 _SINGLE = 1e-5
 
 
 def own_words(names: Mapping[str, str]) -> dict[str, str]:
-    """How coordinates are told whose own names are known, the model's name first.
+    """How coordinates are told that are a parameter of the model on another scale.
 
-    "`tau` (`tau_log__`)" for the coordinate ``tau_log__``, and "`tau` (unconstrained)" for one that
-    has the name of the model's own number.
+    "`tau_log__` (unconstrained `tau`)" for the coordinate ``tau_log__``, and "`tau`
+    (unconstrained)" for one that has the parameter's name. The coordinate comes first: a number
+    that is told of it is none of the parameter, and may even have the other sign.
     """
     return {
-        name: f"`{own}` ({'unconstrained' if own == name else f'`{name}`'})"
+        name: f"`{name}` (unconstrained{'' if own == name else f' `{own}`'})"
         for name, own in names.items()
     }
 
@@ -39,41 +42,68 @@ def own_words(names: Mapping[str, str]) -> dict[str, str]:
 def own_names(source: Source) -> dict[str, str]:
     """The model's own names of coordinates that are one of its numbers on another scale.
 
-    A number belongs to a coordinate if it moves with that one alone, and alone among the numbers of
-    its variable: not those of a simplex. Of several numbers, such as ``tau`` and its square, it is
-    the one that the coordinate is named after. A coordinate that is a number itself has no other
-    name, unless two underscores call it unconstrained, as PyMC does.
+    A number belongs to a coordinate that is named after it if it moves with that one alone, always
+    up or always down, and alone among the numbers of its variable: not those of a simplex. Of
+    several numbers it is the one with the longest name. A coordinate that is a number itself has no
+    other name, unless two underscores call it unconstrained, as PyMC does.
     """
     target, d = source.facts.target, source.layout.dimension
     if target is None or target.transform is None or d > _MOST_COORDINATES:
         return {}
-    base = np.array(first_block(source).draws[:1], dtype=np.float64)
-    rows = np.concatenate([base, base + _STEP * np.eye(d)])
+    draws = np.array(first_block(source).draws, dtype=np.float64)
     try:
-        found = own_parameters(target, rows)
+        labels, moved, steady, same = _moves(target, draws)
     except PolysteinError:  # effects can do without
         return {}
-    labels, values = list(found), np.array(list(found.values())).reshape(-1, d + 1)
     variables = [variable(label) for label in labels]
-    moved = _differ(values[:, 1:], values[:, :1])
     own = {}
     for coordinate, name in enumerate(coordinate_names(source)):
         touched = np.flatnonzero(moved[:, coordinate]).tolist()
-        same = [n for n in touched if not _differ(values[n], rows[:, coordinate]).any()]
-        others = [
+        itself = same[:, coordinate].any()
+        whole = variable(name)
+        after = [
             number
             for number in touched
-            if number not in same
+            if not same[number, coordinate]
+            and steady[number, coordinate]
             and moved[number].sum() == 1
             and [variables[one] for one in touched].count(variables[number]) == 1
+            and (whole == variables[number] or whole.startswith(f"{variables[number]}_"))
         ]
-        whole = variable(name)
-        after = [n for n in others if whole == variables[n] or whole.startswith(f"{variables[n]}_")]
-        if not same and len(others) == 1:
-            own[name] = labels[others[0]]
-        elif after and (not same or whole.endswith("__")):
+        if after and (not itself or whole.endswith("__")):
             own[name] = labels[max(after, key=lambda number: len(variables[number]))]
     return own
+
+
+def _moves(
+    target: Target, draws: FloatArray
+) -> tuple[list[str], NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]:
+    """The model's numbers, and by number and coordinate what happens when that one is moved.
+
+    Whether the number moves, whether it goes up always or down always, and whether it is the
+    coordinate itself. The first and the last of the draws are moved.
+    """
+    d = draws.shape[1]
+    labels = list(own_parameters(target, draws[:1]))
+    shape = (len(labels), d)
+    moved, same = np.zeros(shape, dtype=bool), np.ones(shape, dtype=bool)
+    rising, falling = np.ones(shape, dtype=bool), np.ones(shape, dtype=bool)
+    for base in (draws[0], draws[-1]):
+        near = [base + step for step in _STEPS]
+        levels = np.sort(np.concatenate([np.quantile(draws, _QUANTILES, axis=0), near]), axis=0)
+        before = None
+        for level in levels:
+            rows = np.tile(base, (d, 1))
+            np.fill_diagonal(rows, level)
+            values = np.array(list(own_parameters(target, rows).values())).reshape(shape)
+            same &= ~_differ(values, level)
+            if before is not None:
+                step = _differ(values, before)
+                moved |= step
+                rising &= ~step | (values > before)
+                falling &= ~step | (values < before)
+            before = values
+    return labels, moved, rising | falling, same
 
 
 def _differ(one: FloatArray, other: FloatArray) -> NDArray[np.bool_]:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
-from polystein.results.effect_rows import RELIABLE
+from polystein.results.effect_rows import RELIABLE, size_number
 
 #: What an effect is one of.
 _SUBJECTS = {
@@ -76,9 +76,7 @@ def _span(lower: float, upper: float, size: float, number: Callable[[float], str
 
 
 def _plain(value: float) -> str:
-    if not math.isfinite(value):
-        return "unbounded"
-    return f"{value:.2f}" if abs(value) >= 0.1 else f"{value:.2g}"
+    return size_number(value) if math.isfinite(value) else "unbounded"
 
 
 def _percent(value: float) -> str:

@@ -28,8 +28,9 @@ def summary_of(source: Source, result: GofResult) -> SummaryTable:
     moments = {(row.name, row.what): row for row in found}
     ranks, off, own = _ranks(source, result), _off(result), own_names(source)
     for name, label in own.items():
-        if label != name:
-            off.setdefault(label, [f"{what} of {name}" for what in off.get(name, ())])
+        if label != name and name in off:
+            kinds = ", ".join(dict.fromkeys(off[name]))
+            off.setdefault(label, [f"{kinds} of {name}"])
     coordinates = coordinate_names(source)
     elsewhere = [name for name in coordinates if own.get(name, name) != name]
     first = [own.get(name, name) for name in coordinates]
@@ -41,8 +42,8 @@ def summary_of(source: Source, result: GofResult) -> SummaryTable:
         mean, sd = moments[name, "mean"], moments[name, "sd"]
         numbers = (mean.plain, mean.mcse, sd.plain, sd.mcse)
         shown = f"{name} (unconstrained)" if own.get(name) == name else name
-        kinds = tuple(dict.fromkeys(off.get(name, ())))
-        rows.append(SummaryRow(shown, *numbers, *ranks.get(name, _NOT_KNOWN), kinds))
+        properties = tuple(dict.fromkeys(off.get(name, ())))
+        rows.append(SummaryRow(shown, *numbers, *ranks.get(name, _NOT_KNOWN), properties))
     return SummaryTable(tuple(rows))
 
 
@@ -51,7 +52,7 @@ def _off(result: GofResult) -> dict[str, list[str]]:
     off: dict[str, list[str]] = {}
     for row in result.effects.found:
         if not row.direction:
-            for name in row.name.split(", ") if row.what == "correlation" else [row.name]:
+            for name in row.names:
                 off.setdefault(name, []).append(row.what)
     return off
 

@@ -207,7 +207,7 @@ def fitting_plot(result: GofResult, ax: Axes | None) -> Axes:
     if result.weights:
         return plot_weights(result, ax=ax)
     table, _ = effects_to_tell(result, DEFAULT_LEVEL)
-    if table is not None and table.rows and result.rejected():
+    if table is not None and table.judged and result.rejected():
         return plot_effects(result, ax=ax)
     return plot_evidence(result, ax=ax)
 

@@ -17,6 +17,7 @@ from polystein._lib.imports import imported
 from polystein._version import __version__
 from polystein.errors import InputError
 from polystein.report.text import name_of_test
+from polystein.results.effect_rows import size_number
 from polystein.results.result import GofResult
 
 if TYPE_CHECKING:
@@ -106,12 +107,11 @@ def label_rows(axes: Axes, labels: Sequence[str], left_out: int = 0) -> None:
 
 
 def signed(value: float) -> str:
-    """A number with its sign and two digits after the point, or three in all if it is large.
-
-    What is rounded to 0 has no minus sign.
-    """
-    text = f"{value:+z.2f}" if abs(value) < 100.0 else f"{value:+.3g}"
-    return text.replace("-", "−")
+    """A number with its sign, as sentences have it, or with three digits if it is large."""
+    if value == 0.0:
+        return "+0.00"
+    number = size_number(abs(value)) if abs(value) < 100.0 else f"{abs(value):.3g}"
+    return f"{'−' if value < 0.0 else '+'}{number}"
 
 
 def title_with_verdict(axes: Axes, result: GofResult, alpha: float) -> None:

@@ -18,6 +18,8 @@ MOST_BELOW = 5
 MOST_SENTENCES = 3
 #: Where a reader finds a field of a result in full.
 PLACE = "`result.{}`"
+#: Why a result of `check` that was read back may have no effects.
+NOT_STORED = "they were not stored with the result. Check the draws again."
 
 
 def expectation_table(table: ExpectationTable) -> str:
@@ -58,19 +60,24 @@ def expectation_cells(row: ExpectationRow) -> tuple[str, ...]:
 
 
 def shown_name(table: EffectTable, row: EffectRow) -> str:
-    """The name of a row with the model's own names first, as in "tau (tau_log__)"."""
-    names = row.name.split(", ") if row.what == "correlation" else [row.name]
-    return ", ".join(
-        f"{own} ({'unconstrained' if own == name else name})"
+    """The name of a row, or both of a pair, as they are shown."""
+    return ", ".join(shown_names(table, row))
+
+
+def shown_names(table: EffectTable, row: EffectRow) -> tuple[str, ...]:
+    """The names of a row with those of the model's parameters, "tau_log__ (unconstrained tau)"."""
+    return tuple(
+        f"{name} (unconstrained{'' if own == name else f' {own}'})"
         if (own := table.own_names.get(name))
         else name
-        for name in names
+        for name in row.names
     )
 
 
 def effect_table(table: EffectTable) -> str:
     """What was found in sentences, then a line, then what was not found."""
-    found, rest = table.found, [row for row in table.rows if not row.found]
+    found, rest = table.found, [row for row in table.judged if not row.found]
+    unknown = [row for row in table.rows if not row.judged and not row.found]
     lines = [f"Found at the level {LEVEL:g}, allowing for all {table.looks} properties looked at:"]
     lines += [f"  {row.sentence}" for row in found[:MOST_ROWS]] or ["  nothing"]
     if len(found) > MOST_ROWS:
@@ -83,6 +90,12 @@ def effect_table(table: EffectTable) -> str:
         lines += [f"  {row.sentence} (p = {row.pvalue:.2g})" for row in rest[:MOST_BELOW]]
     if len(rest) > MOST_BELOW:
         lines.append(f"  ... and {len(rest) - MOST_BELOW} more, in `rows`")
+    if unknown:
+        lines.append("-" * 24)
+        lines.append(f"Not judged, {len(unknown)} of {len(table.rows)}:")
+        lines += [f"  {row.sentence}" for row in unknown[:MOST_BELOW]]
+    if len(unknown) > MOST_BELOW:
+        lines.append(f"  ... and {len(unknown) - MOST_BELOW} more, in `rows`")
     return "\n".join(lines)
 
 
@@ -99,7 +112,7 @@ def effect_facts(
     says where a reader finds a field of the result, here the effects that are left out.
     """
     table, why_not = effects_to_tell(result, alpha)
-    matters = _tolerance_facts(result, table)
+    matters = [] if result.tolerance is None else [("Tolerance", matters_words(result, table))]
     facts: list[tuple[str, str]] = []
     if why_not and why_not != result.tolerance_reason:
         facts.append(("Effects", f"not told: {why_not}"))
@@ -107,8 +120,7 @@ def effect_facts(
         return [*matters, *facts]
     rows = table.found
     if not rows:
-        words = "no single mean, sd, correlation or shape stands out among all looked at"
-        facts.append(("Effects", words))
+        facts.append(("Effects", nothing_found_words(table, rejected=True)))
     shown = list(rows)
     if len(shown) > most:
         # A direction shows what single parameters show, if these show anything.
@@ -118,17 +130,39 @@ def effect_facts(
     if len(rows) > len(shown):
         facts.append(("", f"... and {len(rows) - len(shown)} more in {place.format('effects')}"))
     facts += matters
-    if table.hint:
-        facts.append(("Next", table.hint))
+    if hint := hint_words(result, table):
+        facts.append(("Next", hint))
     return facts
+
+
+def hint_words(result: GofResult, table: EffectTable) -> str:
+    """What to do about effects: nothing where they are within the tolerance."""
+    if result.tolerance == "within":
+        return "the faults are real but within the tolerance: the draws are good enough for it."
+    return table.hint
+
+
+def nothing_found_words(table: EffectTable, *, rejected: bool) -> str:
+    """That no effect was found, and how many could be judged if not all."""
+    judged, rows = len(table.judged), len(table.rows)
+    if rows and not judged:
+        return "no property that was measured can be judged"
+    part = f"the properties that can be judged, {judged:,} of {rows:,}"
+    if rejected:
+        among = part if judged < rows else "all looked at"
+        return f"no single mean, sd, correlation or shape stands out among {among}"
+    among = f"{part}," if judged < rows else f"the {table.looks:,} properties looked at"
+    return f"none of {among} is off beyond chance"
 
 
 def effects_to_tell(result: GofResult, alpha: float) -> tuple[EffectTable | None, str]:
     """The effects, if they are there or the result is rejected, or why there are none."""
     if result.effect_table is not None:
         return result.effect_table, ""
-    if not result.can_tell_effects or not result.rejected(alpha):
+    if not result.rejected(alpha):
         return None, ""
+    if not result.can_tell_effects:  # only `check` computes any, from draws that it was given
+        return None, NOT_STORED if result.method == "check" else ""
     try:
         return result.effects, ""
     except Exception as error:
@@ -137,30 +171,41 @@ def effects_to_tell(result: GofResult, alpha: float) -> tuple[EffectTable | None
         return None, str(error) if own else f"{type(error).__name__}: {error}"
 
 
-def _tolerance_facts(result: GofResult, table: EffectTable | None) -> list[tuple[str, str]]:
-    if result.tolerance is None:
-        return []
+def matters_words(result: GofResult, table: EffectTable | None) -> str:
+    """Whether the draws of a result with a tolerance are good enough."""
     bound = float(result.settings["tolerance"])
-    found = Tolerance("undecided", bound, 0.0, None) if table is None else table.within(bound)
-    return [("Tolerance", tolerance_words(found, result.tolerance_reason))]
+    if table is None:
+        return tolerance_words(Tolerance("undecided", bound, 0.0, None), result.tolerance_reason)
+    found = table.within(bound)
+    return tolerance_words(found, result.tolerance_reason, unconstrained=table.unconstrained)
 
 
-def tolerance_words(tolerance: Tolerance, left_open: str = "") -> str:
-    """Whether the draws are good enough, and what that rests on, or why it is left open."""
+def tolerance_words(
+    tolerance: Tolerance, left_open: str = "", *, unconstrained: bool = False
+) -> str:
+    """Whether the draws are good enough, and what that rests on, or why it is left open.
+
+    The scale is told where the model has another one: what is within on one is not on the other.
+    """
     bound = f"{tolerance.bound:g}"
     scope = f"means within {bound} posterior sd and sds within {100.0 * tolerance.bound:g} %"
+    scope += " on the unconstrained scale" if unconstrained else ""
     if left_open:
         return f"undecided whether all {scope}: {left_open}"
-    rests = f"R2 at least {reliability_words(tolerance.reliability)}"
+    explained = reliability_words(tolerance.reliability)
     if tolerance.verdict == "within":
-        return f"within {bound}: all {scope} ({rests})"
+        rests = "" if explained == "1.0000" else f" (R2 at least {explained})"
+        how = "as far as the draws have been, by simultaneous 95 % intervals"
+        return f"within {bound}: all {scope}, {how}{rests}"
     sentence = "" if tolerance.row is None else tolerance.row.sentence
     if tolerance.verdict == "beyond":
-        return f"beyond {bound}: {sentence}; R2 {reliability_words(tolerance.reliability)}"
+        return f"beyond {bound}: {sentence}" + (
+            "" if explained == "1.0000" else f"; R2 {explained}"
+        )
     if tolerance.reliability < RELIABLE:
-        reason = f"R2 is {reliability_words(tolerance.reliability)}, and {RELIABLE:g} is needed"
+        reason = f"R2 is {explained}, and {RELIABLE:g} is needed"
     elif tolerance.unexplained:
-        reason = f"R2 is {reliability_words(tolerance.reliability)}, too little for this tolerance"
+        reason = f"R2 is {explained}, too little for this tolerance"
     else:
         reason = f"it takes more draws; farthest out, {sentence}"
     return f"undecided whether all {scope}: {reason}"

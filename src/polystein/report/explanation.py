@@ -5,6 +5,7 @@ from __future__ import annotations
 from polystein.report.text import (
     draws_words,
     name_of_test,
+    needed_words,
     p_number,
     p_words,
     percent,
@@ -12,7 +13,7 @@ from polystein.report.text import (
     statistic_words,
     wrapped,
 )
-from polystein.results.result import GofResult
+from polystein.results.result import DEFAULT_LEVEL, GofResult
 
 #: Columns of the longest name and of the longest words that are not cut.
 _NAME, _WORDS = 24, 40
@@ -35,15 +36,16 @@ def explanation_text(result: GofResult) -> str:
             for text, row in zip(texts, rows, strict=True)
         ]
     elif rows:
-        lines.append(f"{'Part':<{name}} {'looks at':<{words}} {'p':>8} {'level':>7}  evidence")
+        lines.append(f"{'Part':<{name}} {'looks at':<{words}} {'p':>8} {'needed':>8}  evidence")
         lines += [
-            f"{text} {p_number(row.pvalue or 0.0):>8} {row.level_share or 0.0:>7.3f}  "
+            f"{text} {p_number(row.pvalue or 0.0):>8} "
+            f"{needed_words(row.level_share or 0.0):>8}  "
             f"{percent(row.share):>8}".rstrip()
             for text, row in zip(texts, rows, strict=True)
         ]
         lines += wrapped(
-            "level: the share of the level that the p-value of the part must stay below. evidence: "
-            "the part's share in the sum of all."
+            f"needed: the part's share of the level {DEFAULT_LEVEL:g}; a larger p-value does not "
+            "reject. evidence: the part's share in the sum of all."
         )
     lines += wrapped(f"Rows: {draws_words(result)}.")
     for one in result.evidence.abstained:

@@ -22,7 +22,7 @@ from polystein.report.canvas import (
     signed,
     title_with_verdict,
 )
-from polystein.report.effects import shown_name
+from polystein.report.effects import shown_names
 from polystein.results.effect_rows import RELIABLE, EffectRow
 from polystein.results.effects import EffectTable
 from polystein.results.result import DEFAULT_LEVEL, GofResult
@@ -40,6 +40,8 @@ _LINEAR_UP_TO = 8.0
 _LETTERS_IN_PAIR = 17
 #: The tolerance behind the rows that it is for.
 _BAND = "#DDDDDD"
+#: Decimals of a ratio that is next to 1.
+_MOST_DECIMALS = 8
 #: The least range of the axis: effects of less than this are small in any unit.
 _LEAST_RANGE = 0.05
 
@@ -76,7 +78,8 @@ def plot_effects(
     -----
     Sizes of means are in posterior sds, those of sds are the ratio minus 1, and others are
     differences. Intervals are of level 0.95, each for its row alone. Rows whose reliability is
-    below 0.99 are hollow: they may be off by more than their interval says.
+    below 0.99 are hollow: they may be off by more than their interval says. What cannot be judged
+    is not drawn.
 
     Examples
     --------
@@ -93,7 +96,9 @@ def plot_effects(
     table, bound = _table_and_bound(effects, tolerance)
     forest = forest_of(table, bound, most)
     if not forest.lines:
-        raise InputError("`effects` must have at least one row to draw; got none")
+        raise InputError(
+            "`effects` must have at least one row that can be judged, to draw it; got none"
+        )
     axes = axes_for(ax, 8.0, 2.1 + 0.27 * (len(forest.lines) + bool(forest.left_out)))
     label_rows(axes, [_label(line) for line in forest.lines], forest.left_out)
     if forest.logarithmic:
@@ -119,13 +124,18 @@ class ForestLine(NamedTuple):
     """A row of the table where it is drawn: no effect is 0, and intervals end at the limit."""
 
     row: EffectRow
-    #: The model's own name comes first, where it is known.
-    name: str
+    #: The coordinate, with the model's parameter where it is known.
+    names: tuple[str, ...]
     size: float
     low: float
     high: float
     #: Whether the interval goes on beyond its lower and its upper end.
     cut: tuple[bool, bool]
+
+    @property
+    def name(self) -> str:
+        """The name, or both of a pair."""
+        return ", ".join(self.names)
 
 
 class Forest(NamedTuple):
@@ -149,17 +159,17 @@ class Forest(NamedTuple):
 
 
 def forest_of(table: EffectTable, bound: float | None, most: int) -> Forest:
-    """The first rows of a table that have a size, as they are drawn."""
-    rows = [row for row in table.rows[:most] if math.isfinite(row.size)]
+    """The first rows of a table that could be judged, as they are drawn."""
+    rows = table.judged[:most]
     limit = _limit(rows, bound)
     lines = []
     for row in rows:
         ends = [_on_axis(row, end) for end in (row.lower, row.upper)]
         low, high = (min(max(end, -limit), limit) for end in ends)
         cut = (ends[0] != low, ends[1] != high)
-        name = shown_name(table, row)
-        lines.append(ForestLine(row, name, _on_axis(row, row.size), low, high, cut))
-    return Forest(tuple(lines), len(table.rows) - len(rows), limit, bound)
+        names = shown_names(table, row)
+        lines.append(ForestLine(row, names, _on_axis(row, row.size), low, high, cut))
+    return Forest(tuple(lines), len(table.judged) - len(rows), limit, bound)
 
 
 def _table_and_bound(effects: object, tolerance: float | None) -> tuple[EffectTable, float | None]:
@@ -213,8 +223,24 @@ def _draw_line(axes: Axes, place: int, line: ForestLine) -> None:
 def size_words(row: EffectRow) -> str:
     """The size in the unit in which people read it."""
     if row.what.endswith("sd"):
-        return f"× {row.size:.2f}" if 0.1 < row.size < 100.0 else f"× {row.size:.3g}"
+        return f"× {_ratio(row.size)}"
     return f"{signed(row.size)}{' sd' if row.what.endswith('mean') else ''}"
+
+
+def _ratio(value: float) -> str:
+    """A ratio whose difference from 1 has two digits, as in the percentage of a sentence."""
+    if not 0.1 < value < 100.0:
+        return f"{value:.3g}"
+    short, off = f"{value:.2f}", abs(value - 1.0)
+    if off == 0.0 or off >= 0.1:
+        return short
+    longer = f"{value:.{min(_MOST_DECIMALS, 1 - math.floor(math.log10(off)))}f}"
+    return short if float(short) == float(longer) else longer
+
+
+def no_size(row: EffectRow) -> str:
+    """What stands where a size would, in a row without one."""
+    return "cannot be judged" if math.isfinite(row.size) else "not known"
 
 
 def _label(line: ForestLine) -> str:
@@ -222,8 +248,8 @@ def _label(line: ForestLine) -> str:
     row, name = line.row, line.name
     if row.direction:
         name = name if len(name) <= MOST_LETTERS else f"{name[: MOST_LETTERS - 1]}…"
-    elif row.what == "correlation" and name.count(", ") == 1:  # names may have commas, too
-        name = ", ".join(shortened(one, _LETTERS_IN_PAIR) for one in name.split(", "))
+    elif len(line.names) == 2:
+        name = ", ".join(shortened(one, _LETTERS_IN_PAIR) for one in line.names)
     return f"{shortened(name, 2 * _LETTERS_IN_PAIR + 2)}  {row.what}"
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 
 from polystein.report.effects import MOST_ROWS, expectation_cells, shown_name
-from polystein.report.forest import size_words
+from polystein.report.forest import no_size, size_words
 from polystein.report.refinement import refinement_facts
 from polystein.report.summary import HEAD, shown_rows, summary_cells
 from polystein.report.text import asked, headline, p_number, percent, report_facts
@@ -72,7 +72,7 @@ def effects_fragment(table: EffectTable) -> str:
     """The first effects: what was found, and below that what was not."""
     rows = (
         [
-            *(shown_name(table, row), row.what, size_words(row)),
+            *(shown_name(table, row), row.what, size_words(row) if row.judged else no_size(row)),
             *(p_number(row.pvalue), "yes" if row.found else "no"),
         ]
         for row in table.rows[:MOST_ROWS]

@@ -6,22 +6,22 @@ A page has no scripts and loads nothing from anywhere. It needs the extra ``html
 from __future__ import annotations
 
 import os
-import platform
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-import scipy
 
 from polystein._lib.arguments import boolean, path_of
 from polystein._lib.files import MARK, is_replaceable, write_whole
 from polystein._lib.imports import imported
+from polystein._lib.notes import one_line
+from polystein._lib.versions import versions
 from polystein._version import __version__
 from polystein.errors import InputError
 from polystein.report.effects import shown_name
-from polystein.report.forest import forest_of, legend_words, size_words
+from polystein.report.forest import forest_of, legend_words, no_size, size_words
 from polystein.report.html import with_names
 from polystein.report.svg import Drawing, forest_axis, forest_line
 from polystein.report.text import p_number
@@ -58,18 +58,19 @@ class Page(NamedTuple):
     warnings: Sequence[str]
     sections: Sequence[Section]
     footer: str = f"{MARK} {__version__}."
+    version: str = __version__
 
 
 class Origin(NamedTuple):
     """Where a result came from, as far as it does not know that itself.
 
     ``files`` are names with their SHA-256, ``command`` is the line that made the result, and
-    ``version`` that of the polystein that did. ``when`` is the time of the page.
+    ``versions`` those of what made it, as far as they are known. ``when`` is the time of the page.
     """
 
     files: tuple[tuple[str, str], ...] = ()
     command: str = ""
-    version: str = __version__
+    versions: Mapping[str, str] | None = None
     when: datetime | None = None
 
 
@@ -102,7 +103,7 @@ def table(
 def forest_block(
     effects: EffectTable, bound: float | None, rest: str = "in the table below"
 ) -> Block | None:
-    """The forest plot of the first effects; None where no effect has a size.
+    """The forest plot of the first effects; None where no effect could be judged.
 
     ``rest`` says where the others are.
     """
@@ -110,6 +111,9 @@ def forest_block(
     if not forest.lines:
         return None
     more = f" The other {forest.left_out:,} are {rest}." if forest.left_out else ""
+    unknown = len(effects.rows) - len(effects.judged)
+    if unknown:
+        more += f" {unknown:,} of {len(effects.rows):,} cannot be judged and are not drawn."
     content = {
         "lines": [
             (line.name, line.row.what, forest_line(forest, line), interval_words(line.row))
@@ -148,7 +152,7 @@ def effects_block(label: str, effects: EffectTable, rest: str) -> Block:
         (
             shown_name(effects, row),
             row.what,
-            interval_words(row) if np.isfinite(row.size) else "not known",
+            interval_words(row) if row.judged else no_size(row),
             p_number(row.pvalue),
             "yes" if row.found else "no",
             f"{np.floor(1000.0 * row.reliability) / 1000.0:g}",
@@ -162,20 +166,27 @@ def made_section(
     facts: Sequence[tuple[str, str]], settings: Iterable[tuple[str, Any]], code: str, origin: Origin
 ) -> Section:
     """How the result came about: draws, settings, versions, date, files and code."""
-    when = origin.when or datetime.now(UTC)
+    when, here = origin.when or datetime.now(UTC), versions()
     pairs = [
         *facts,
         *((f"setting: {name}", str(value)) for name, value in settings),
-        *(("file", f"{name} (SHA-256 {digest})") for name, digest in origin.files),
-        (
-            "versions",
-            f"polystein {origin.version}, Python {platform.python_version()}, "
-            f"NumPy {np.__version__}, SciPy {scipy.__version__}",
-        ),
-        ("page written", f"{when:%Y-%m-%d %H:%M} UTC"),
+        *(("file", one_line(f"{name} (SHA-256 {digest})")) for name, digest in origin.files),
     ]
-    lines = [text("The same again:"), Block("code", origin.command or code)]
+    if origin.versions:
+        pairs.append(("versions", _version_words(origin.versions)))
+    if origin.versions != here:  # a stored result may come from another machine
+        pairs.append(("page written with", _version_words(here)))
+    pairs.append(("page written", f"{when:%Y-%m-%d %H:%M} UTC"))
+    lines = [text("The same again:"), Block("code", one_line(origin.command) or code)]
     return Section("How this was made", [Block("pairs", pairs), *lines])
+
+
+def _version_words(found: Mapping[str, str]) -> str:
+    """As in "polystein 0.1.0, Python 3.11.2"."""
+    names = {"polystein": "polystein", "python": "Python", "numpy": "NumPy", "scipy": "SciPy"}
+    return ", ".join(
+        f"{name} {one_line(found[key])}" for key, name in names.items() if key in found
+    )
 
 
 def _shown(words: object) -> Drawing:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from polystein._lib.notes import first_of
 from polystein.report.text import HEIGHT, QUESTION, headline, labelled, wrapped
 from polystein.results.refinement import Refinement
@@ -45,11 +48,39 @@ def refinement_facts(
         names = first_of([f"`{name}`" for name in result.still_moving], 4)
         moving = f"; still moving: {names}" if names else ""
         facts.append(("Settled", f"no: sizes and signs are not told{moving}"))
-    if verdict == "rejected":
-        facts.append(("Run", "`refined.draws` are better draws: `ps.check(refined.draws)`"))
+    if verdict == "rejected" or not result.settled:
+        words, line = what_next(result, alpha)
+        facts.append(("Run", f"{words}: `{line}`"))
     facts.append(("Unseen", "a mode that neither the draws nor the pilots found"))
     facts.append(("Runs", runs_words(result)))
     return [*facts, *(("Warning", words) for words in result.warnings)]
+
+
+def what_next(
+    result: Refinement, alpha: float = DEFAULT_LEVEL, *, command_line: bool = False
+) -> tuple[str, str]:
+    """What to do with the draws that were moved, in words and as a line to run."""
+    if not result.settled:
+        longer = 4 * result.transitions
+        words = "let the runs go on until they settle, and take the moved draws then"
+        if command_line:
+            return (
+                words,
+                f"polystein refine FILE --target module:log_density --transitions {longer}",
+            )
+        return words, refine_call(result, {"transitions": longer})
+    # The command line keeps no draws: it takes the call in Python.
+    call = f"{refine_call(result, result.settings)}\n" if command_line else ""
+    rejected = result.verdict_at(alpha) == "rejected"
+    words = f"the moved draws are {'better' if rejected else 'at least as good'}; check them, too"
+    return words, f"{call}better = refined.draws"
+
+
+def refine_call(result: Refinement, settings: Mapping[str, Any]) -> str:
+    """A call of `refine` with these settings; the target is the reader's, as are functions."""
+    scores = ", scores=scores" if result.kernel == "HMC" else ""
+    options = "".join(f", {name}={value!r}" for name, value in settings.items())
+    return f"refined = ps.refine(draws, log_density=log_density{scores}{options})"
 
 
 def runs_words(result: Refinement) -> str:

@@ -16,7 +16,7 @@ from polystein.report.page import (
     rendered,
     text,
 )
-from polystein.report.refinement import runs_words
+from polystein.report.refinement import refine_call, runs_words, what_next
 from polystein.report.result_page import MOST_SENTENCES
 from polystein.report.text import QUESTION, headline
 from polystein.results.refinement import Refinement
@@ -52,14 +52,11 @@ def refinement_page(
     matters += "and every sd within 10 %."
     if refined.tolerance is not None:
         matters = f"{refined.tolerance.capitalize()}: {refined.tolerance_reason}"
-    after = "Take the moved draws, which are better:" if verdict == "rejected" else "Moved draws:"
-    if not refined.settled:
-        after = "Let the runs go on until they settle, and take the moved draws then:"
-    line = "better = refined.draws"
-    if not refined.settled:
-        line = f"refined = ps.refine(draws, ..., transitions={4 * refined.transitions})"
+    after, line = what_next(refined, alpha, command_line=bool(origin.command))
     block = effects_block("All means and sds", refined.effects, "`refined.effects`")
-    options = "".join(f", {name}={value!r}" for name, value in refined.settings.items())
+    call = (
+        f"{refine_call(refined, refined.settings)}  # or model=model; functions and rng as before"
+    )
     return rendered(
         Page(
             f"{verdict.capitalize()}: polystein, refine",
@@ -71,13 +68,15 @@ def refinement_page(
             [
                 Section("What is off", off),
                 Section("Does it matter?", [text(matters)]),
-                Section("What next", [text(after), Block("code", line)]),
+                Section(
+                    "What next", [text(f"{after[0].upper()}{after[1:]}:"), Block("code", line)]
+                ),
                 Section("What this cannot see", [listed(_UNSEEN)]),
                 Section("All means and sds", [block]),
                 made_section(
                     [("runs", runs_words(refined))],
                     refined.settings.items(),
-                    f"import polystein as ps\n\nrefined = ps.refine(draws{options})",
+                    f"import polystein as ps\n\n{call}",
                     origin,
                 ),
             ],

@@ -6,7 +6,12 @@ import os
 import re
 from collections.abc import Iterator
 
-from polystein.report.effects import effects_to_tell, tolerance_words
+from polystein.report.effects import (
+    effects_to_tell,
+    hint_words,
+    matters_words,
+    nothing_found_words,
+)
 from polystein.report.page import (
     NOTHING_KNOWN,
     Block,
@@ -25,20 +30,22 @@ from polystein.report.page import (
 from polystein.report.svg import share_bar
 from polystein.report.text import (
     QUESTION,
+    caution,
     chains_words,
     draws_words,
     found_words,
     headline,
     meaning,
     name_of_test,
+    needed_words,
     p_number,
     percent,
     size_of_draws,
     statistic_words,
 )
+from polystein.results.effect_rows import LEVEL
 from polystein.results.effects import EffectTable
 from polystein.results.result import DEFAULT_LEVEL, GofResult
-from polystein.results.tolerance import Tolerance
 
 #: Sentences on what is off that stand above the forest plot.
 MOST_SENTENCES = 5
@@ -108,7 +115,7 @@ def result_page(
             f"{verdict}: polystein, {name}",
             QUESTION,
             result.verdict_at(alpha).replace(" ", "-"),
-            f"{verdict} {rest}",
+            f"{verdict} {rest}{caution(result)}",
             f"{name}; {size_of_draws(result)}",
             result.warnings,
             sections,
@@ -134,7 +141,7 @@ def answer_sections(
     if rejected:
         off.append(text(meaning(result, alpha)))
     if effects is not None:
-        off += _effects_off(result, effects, rejected, rest)
+        off += _effects_off(result, effects, alpha, rest)
     elif rejected:
         seen = found_words(result, alpha)
         off += [text(f"Seen in: {seen}.")] if seen else []
@@ -156,18 +163,22 @@ def answer_sections(
 
 
 def _effects_off(
-    result: GofResult, effects: EffectTable, rejected: bool, rest: str
+    result: GofResult, effects: EffectTable, alpha: float, rest: str
 ) -> Iterator[Block]:
-    found = effects.found
+    found, rejected = effects.found, result.rejected(alpha)
+    if found and not rejected:
+        yield text(
+            f"Found at {LEVEL:g} by the effects alone; the test as a whole does not reject at the "
+            f"level {alpha:g}:"
+        )
     if found:
         single = [row for row in found if not row.direction] or list(found)
         yield listed(row.sentence for row in single[:MOST_SENTENCES])
         if len(found) > MOST_SENTENCES:
             yield text(f"{len(found)} of {effects.looks:,} properties are off.")
-    elif rejected:
-        yield text("No single mean, sd, correlation or shape stands out among all looked at.")
     else:
-        yield text(f"None of the {effects.looks:,} properties looked at is off beyond chance.")
+        words = nothing_found_words(effects, rejected=rejected)
+        yield text(f"{words[0].upper()}{words[1:]}.")
     bound = None if result.tolerance is None else float(result.settings["tolerance"])
     drawn = forest_block(effects, bound, rest)
     if drawn is not None:
@@ -176,10 +187,7 @@ def _effects_off(
 
 def _matters(result: GofResult, effects: EffectTable | None, command_line: bool) -> str:
     if result.tolerance is not None:
-        bound = float(result.settings["tolerance"])
-        open_ = Tolerance("undecided", bound, 0.0, None)
-        found = open_ if effects is None else effects.within(bound)
-        words = tolerance_words(found, result.tolerance_reason)
+        words = matters_words(result, effects)
         return f"{words[0].upper()}{words[1:]}."
     option = "`--tolerance 0.1`" if command_line else "`tolerance=0.1`"
     if not result.can_tell_effects:
@@ -193,21 +201,41 @@ def _matters(result: GofResult, effects: EffectTable | None, command_line: bool)
 def _next(
     result: GofResult, effects: EffectTable | None, verdict: str, command_line: bool
 ) -> Iterator[Block]:
-    if verdict == "not rejected":
+    if result.warnings:
         yield text(
-            "Nothing has to be done about these draws. Report the verdict beside R-hat and ESS, "
-            "which look at other faults."
+            "Do what the warnings say first: the verdict is no better than what it rests on."
         )
+    if verdict == "not rejected":
+        words = _NOTHING_TO_DO[bool(result.warnings)]
+        if effects is not None and effects.found:
+            words = "The test does not reject. Look at what the effects alone found, above."
+        yield text(_PASSED.get(result.tolerance or "", words))
+        yield text("Report the verdict beside R-hat and ESS, which look at other faults.")
         return
     if verdict == "inconclusive":
         yield text("Do what the reasons say, and check the new draws.")
-    if effects is not None and effects.hint:
-        yield text(f"{effects.hint[0].upper()}{effects.hint[1:]}")
+    hint = "" if effects is None else hint_words(result, effects)
+    if hint:
+        yield text(f"{hint[0].upper()}{hint[1:]}")
     if result.components:
         yield text("What is off, and by how much:")
         yield Block("code", "print(ps.check(draws, scores, iid=True).effects)  # chains: no iid")
     yield text("Draws that are moved by the target's own log-density are better, and show more:")
     yield Block("code", refine_line(command_line))
+
+
+#: What next where nothing was found, by whether there are warnings.
+_NOTHING_TO_DO = {
+    False: "Nothing has to be done about these draws.",
+    True: "Apart from that the test found nothing to mend.",
+}
+#: What next where the test does not reject but the tolerance is not met, or not known to be.
+_PASSED = {
+    "undecided": "The test found nothing to mend, but whether the draws are within the tolerance "
+    "is open, for the reason above: more draws, or a wider tolerance, may decide it.",
+    "beyond": "The test as a whole does not reject, but the draws are beyond the tolerance: do not "
+    "use them where it matters. Look at what is farthest out, above.",
+}
 
 
 def refine_line(command_line: bool) -> str:
@@ -259,7 +287,7 @@ def _parts(result: GofResult, alpha: float) -> Iterator[Section]:
             part.direction or " and ".join(part.coordinates),
             arm.rows,
             p_number(part.pvalue),
-            f"{alpha * part.level_share:.2g}",
+            needed_words(part.level_share, alpha),
         )
         for arm in result.evidence.arms
         for part in sorted(arm.parts, key=lambda part: part.adjusted)

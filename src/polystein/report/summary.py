@@ -9,7 +9,9 @@ from polystein.results.summary import SummaryRow, SummaryTable
 
 HEAD = ("parameter", "mean", "mcse", "sd", "mcse", "ess_bulk", "ess_tail", "r_hat", "off")
 #: Columns of the longest name that is not cut.
-_LONGEST = 24
+_LONGEST = 20
+#: Columns of a line, whatever is off.
+_WIDTH = 90
 
 
 def summary_text(table: SummaryTable) -> str:
@@ -48,4 +50,5 @@ def _number(value: float) -> str:
 def _line(cells: tuple[str, ...], width: int) -> str:
     name, *numbers, off = cells
     name = name if len(name) <= width else f"..{name[2 - width :]}"
-    return f"{name:<{width}} " + " ".join(f"{one:>8}" for one in numbers) + f"  {off}"
+    line = f"{name:<{width}} " + " ".join(f"{one:>8}" for one in numbers) + f"  {off}"
+    return line if len(line) <= _WIDTH else f"{line[: _WIDTH - 2]}.."

@@ -84,11 +84,14 @@ def ticks(forest: Forest) -> list[float]:
 
 
 def share_bar(share: float) -> Drawing:
-    """A share in [-1, 1] from the line in the middle; its number stands beside it."""
+    """A share in [-1, 1] from the line in the middle; its number stands beside it.
+
+    What speaks against the draws has the colour of what is found.
+    """
     if math.isnan(share):
         return Drawing("")
     length = 50.0 * min(1.0, abs(share))
-    start, kind = (50.0, "chance") if share >= 0.0 else (50.0 - length, "found")
+    start, kind = (50.0, "found") if share >= 0.0 else (50.0 - length, "chance")
     return _drawing(
         f'{_zero()}<rect class="{kind}" x="{start:.2f}%" y="6" width="{length:.2f}%" height="12"/>'
     )

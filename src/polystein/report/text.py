@@ -67,8 +67,7 @@ def render(
         What a reader can run to learn more about draws that are rejected.
     """
     verdict, rest = headline(result, alpha)
-    caution = " Read the warnings." if result.warnings else ""
-    head = [*wrapped(f"{verdict} {rest}{caution}"), shorten(asked(result), WIDTH)]
+    head = [*wrapped(f"{verdict} {rest}{caution(result)}"), shorten(asked(result), WIDTH)]
     warnings = _warning_lines(result.warnings, place)
     reasons = result.reasons if result.verdict_at(alpha) == "inconclusive" else ()
     why = _reason_lines(reasons, place)
@@ -141,6 +140,11 @@ def headline(result: GofResult | Refinement, alpha: float = DEFAULT_LEVEL) -> tu
     return verdict.capitalize(), f"{where}: {strength}{words}."
 
 
+def caution(result: GofResult) -> str:
+    """What follows the headline of a result that has warnings."""
+    return " Read the warnings." if result.warnings else ""
+
+
 def name_of_test(result: GofResult) -> str:
     """Name of the test, with its order if it has one, and the dimension."""
     name = _TESTS.get(result.method, result.method)
@@ -156,6 +160,11 @@ def p_words(pvalue: float) -> str:
 def p_number(pvalue: float) -> str:
     """Return "0.043", or "< 0.0001"."""
     return f"< {_LEAST_SHOWN:.4f}" if pvalue < _LEAST_SHOWN else f"{pvalue:.2g}"
+
+
+def needed_words(level_share: float, alpha: float = DEFAULT_LEVEL) -> str:
+    """The p-value at which a part with this share of the level rejects."""
+    return f"{alpha * level_share:.2g}"
 
 
 def statistic_words(result: GofResult) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from polystein.errors import InputError
+
 #: What an own sentence of a caller has, and one of a version before there were codes.
 UNKNOWN = "other"
 #: Codes of reasons, and what each of them asks for. They stay as they are: programs branch on them.
@@ -83,11 +85,16 @@ class CodedText(str):
 
 def coded(sentences: Iterable[str]) -> tuple[CodedText, ...]:
     """Sentences with codes; those that have none yet are of the code ``"other"``."""
+    if isinstance(sentences, str):
+        raise InputError(f"`reasons` must be a tuple of sentences; got {sentences!r}, a string")
     return tuple(one if isinstance(one, CodedText) else CodedText(one) for one in sentences)
 
 
 def coded_from(values: Any) -> tuple[CodedText, ...]:
-    """What was stored of sentences: their dictionaries, or plain text before there were codes."""
+    """What was stored of sentences: their dictionaries, or plain text before there were codes.
+
+    A code that this version does not know is ``"other"``.
+    """
     if not isinstance(values, list | tuple):
         raise TypeError(f"reasons must be a list, and are {values!r}")
     found = []
@@ -95,7 +102,8 @@ def coded_from(values: Any) -> tuple[CodedText, ...]:
         if isinstance(one, str):
             found.append(CodedText(one))
         elif isinstance(one, Mapping) and all(isinstance(part, str) for part in one.values()):
-            found.append(CodedText(one["text"], one["code"], one["parameter"]))
+            code = one["code"] if one["code"] in REASONS else UNKNOWN
+            found.append(CodedText(one["text"], code, one["parameter"]))
         else:
             raise TypeError(f"a reason must have a code, a parameter and a text, and is {one!r}")
     return tuple(found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 #: Below this reliability (R^2 out of fold, over the draws) intervals may not cover. Above it they
@@ -9,6 +10,11 @@ from typing import NamedTuple
 RELIABLE = 0.99
 #: Level at which an effect counts as found, and of simultaneous intervals.
 LEVEL = 0.05
+
+
+def size_number(value: float) -> str:
+    """A size as people read it; small ones have two digits, and are never rounded to 0."""
+    return f"{value:.2f}" if abs(value) >= 0.1 else f"{value:.2g}"
 
 
 class EffectRow(NamedTuple):
@@ -44,6 +50,8 @@ class EffectRow(NamedTuple):
         Of a direction, the coefficient of every coordinate, each in units of its own sd. It was
         chosen on the first rows of every chain and judged on the last ones, or, of 32 chains or
         more, chosen on the first chains and judged on the others.
+    pair : tuple of str
+        Of a correlation, the names of its two parameters, which may hold commas themselves.
     """
 
     name: str
@@ -59,6 +67,20 @@ class EffectRow(NamedTuple):
     error: float
     df: float
     direction: tuple[float, ...] = ()
+    pair: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The parameters of the row: two of a correlation, else one."""
+        # Rows that were stored before have no pair.
+        parts = tuple(self.name.split(", "))
+        pair = self.pair or (parts if len(parts) == 2 else ())
+        return pair if pair and self.what == "correlation" else (self.name,)
+
+    @property
+    def judged(self) -> bool:
+        """Whether the size has an error that is known; without one it says nothing."""
+        return math.isfinite(self.size) and math.isfinite(self.error)
 
     @property
     def reliable(self) -> bool:

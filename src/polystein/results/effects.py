@@ -9,8 +9,9 @@ from typing import Any, Generic, TypeVar
 
 from polystein._lib.imports import imported
 from polystein._lib.notes import first_of
-from polystein._lib.records import listed, require_types, stored
+from polystein._lib.records import listed, require_types, restore, stored
 from polystein.errors import InputError
+from polystein.results.coded import ACTIONS
 from polystein.results.effect_rows import EffectRow, ExpectationRow
 from polystein.results.summary import SummaryTable
 from polystein.results.tolerance import Tolerance, checked_bound, judged
@@ -95,7 +96,10 @@ class EffectTable(_Table[EffectRow]):
         The code of the hint, for programs, such as ``"full-rank-or-mcmc"``; empty without a hint.
     own_names : mapping
         What the model itself calls coordinates that are its parameters on another scale, such as
-        ``"tau"`` for ``"tau_log__"``.
+        ``"tau"`` for ``"tau_log__"``. Sizes are those of the coordinates.
+    unconstrained : bool
+        Whether the sample has a transform to the model's own parameters: sizes, and tolerances,
+        are those of unconstrained coordinates.
     """
 
     rows: tuple[EffectRow, ...]
@@ -104,11 +108,17 @@ class EffectTable(_Table[EffectRow]):
     complete: bool = True
     action: str = ""
     own_names: Mapping[str, str] = field(default_factory=dict)
+    unconstrained: bool = False
 
     @property
     def found(self) -> tuple[EffectRow, ...]:
         """The rows that are found at the level 0.05, all together."""
         return tuple(row for row in self.rows if row.found)
+
+    @property
+    def judged(self) -> tuple[EffectRow, ...]:
+        """The rows whose error is known. What the scores do not explain cannot be judged."""
+        return tuple(row for row in self.rows if row.judged)
 
     def within(self, tolerance: float) -> Tolerance:
         """Whether every mean and every sd is within the tolerance.
@@ -127,16 +137,20 @@ class EffectTable(_Table[EffectRow]):
             "complete": self.complete,
             "action": self.action,
             "own_names": dict(self.own_names),
+            "unconstrained": self.unconstrained,
         }
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> EffectTable:
         """The table that `to_dict` was called on."""
         with stored(values) as content:
+            if isinstance(content.get("action"), str) and content["action"] not in ACTIONS:
+                content["action"] = ""  # a code of a later version
             rows = tuple(EffectRow(**_unbounded(row)) for row in listed(content["rows"], "rows"))
             parts = (content["looks"], content["hint"], content["complete"])
             own = dict(content.get("own_names", {}))
-            made = cls(rows, *parts, content.get("action", ""), own)
+            scale = content.get("unconstrained", False)
+            made = cls(rows, *parts, content.get("action", ""), own, scale)
             require_types(made)
         return made
 
@@ -154,6 +168,9 @@ class EffectTable(_Table[EffectRow]):
         from polystein.report.html import effects_fragment
 
         return effects_fragment(self)
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        restore(self, state)
 
 
 class WithEffects:
@@ -213,4 +230,5 @@ def _unbounded(values: Mapping[str, Any]) -> dict[str, Any]:
     if values["lower"] is None and values["upper"] is None:
         missing |= {"size": math.nan, "estimate": math.nan}
     found = {key: missing.get(key) if value is None else value for key, value in values.items()}
-    return {**found, "direction": listed(values.get("direction", ()), "direction")}
+    lists = {name: listed(values.get(name, ()), name) for name in ("direction", "pair")}
+    return {**found, **lists}

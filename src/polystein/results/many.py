@@ -114,6 +114,13 @@ class CheckTable:
             )
         checked_names([one.name for one in self.fits])
 
+    def __getstate__(self) -> dict[str, Any]:
+        # Rows are made again: those of an earlier version have reasons without codes.
+        return {key: value for key, value in self.__dict__.items() if key != "rows"}
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        self.__dict__.update({key: value for key, value in state.items() if key != "rows"})
+
     @cached_property
     def rows(self) -> tuple[CheckRow, ...]:
         """The verdicts, in the order in which the fits were given."""

@@ -8,14 +8,14 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from polystein._lib.arguments import is_finite_number
-from polystein._lib.records import require_types, stored
+from polystein._lib.records import listed, require_types, restore, stored
 from polystein.data.sample import Sample
 from polystein.data.source import Facts
 from polystein.data.target import Target, scores_by_differences
 from polystein.errors import InputError
 from polystein.results.coded import coded, coded_from
 from polystein.results.effects import EffectTable
-from polystein.results.result import DEFAULT_LEVEL
+from polystein.results.result import DEFAULT_LEVEL, require_verdict
 from polystein.results.schemas import schema_of
 from polystein.types import FloatArray, ToleranceVerdict, Verdict
 
@@ -107,6 +107,10 @@ class Refinement:
             raise InputError(f"`pvalue` must be between 0 and 1; got {self.pvalue!r}")
         object.__setattr__(self, "reasons", coded(self.reasons))
 
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        # Before there were codes, reasons were plain strings.
+        restore(self, {**state, "reasons": coded(state.get("reasons", ()))})
+
     @property
     def verdict(self) -> Verdict:
         """The verdict at the level 0.05: "rejected", "not rejected" or "inconclusive"."""
@@ -166,19 +170,20 @@ class Refinement:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Refinement:
         """The refinement that `to_dict` was called on, without its draws."""
-        with stored(values):
-            if values["schema_version"] not in _READABLE:
+        with stored(values) as content:
+            if (version := content["schema_version"]) not in _READABLE:
                 raise InputError(
                     f"`values` must come from `to_dict` with schema_version {_READABLE[0]} to "
-                    f"{SCHEMA_VERSION}; got schema_version {values['schema_version']!r}"
+                    f"{SCHEMA_VERSION}; got schema_version {version!r}"
                 )
-            known = {one.name: values[one.name] for one in fields(cls) if one.name != "moved"}
+            known = {one.name: content[one.name] for one in fields(cls) if one.name != "moved"}
             for name in ("still_moving", "warnings"):
-                known[name] = tuple(known[name])
-            known["reasons"] = coded_from(values["reasons"])
-            known["effects"] = EffectTable.from_dict(values["effects"])
+                known[name] = listed(known[name], name)
+            known["reasons"] = coded_from(content["reasons"])
+            known["effects"] = EffectTable.from_dict(content["effects"])
             made = cls(**known)
             require_types(made)
+            require_verdict(made.verdict_at, made.pvalue, content)
         return made
 
     def to_html(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
 
 from polystein._lib.arguments import integer, is_finite_number, one_of
-from polystein._lib.records import listed, require_types, stored
+from polystein._lib.records import listed, require_types, restore, stored
 from polystein.errors import InputError
 from polystein.results.coded import coded, coded_from
 from polystein.results.diagnostics import Diagnostics
@@ -135,6 +135,10 @@ class GofResult(WithEffects):
         integer(self.dimension, "dimension", least=1)
         object.__setattr__(self, "reasons", coded(self.reasons))
 
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        # Before there were codes, reasons were plain strings.
+        restore(self, {**state, "reasons": coded(state.get("reasons", ()))})
+
     def rejected(self, alpha: float = DEFAULT_LEVEL) -> bool:
         """Whether H0 is rejected at the level: the p-value is at most `alpha`."""
         if not (is_finite_number(alpha) and 0.0 < alpha < 1.0):
@@ -193,7 +197,10 @@ class GofResult(WithEffects):
         return found
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain Python values, ready for JSON: None stands for NaN and infinity."""
+        """Return plain Python values, ready for JSON: None stands for NaN and infinity.
+
+        In ``diagnostics``, which have both, infinity is ``"inf"``.
+        """
         values = {one.name: getattr(self, one.name) for one in fields(self)}
         values["components"] = [part._asdict() for part in self.components]
         values["evidence"] = self.evidence.to_dict()
@@ -216,7 +223,7 @@ class GofResult(WithEffects):
         with stored(values) as content:
             made = cls._from_stored(content)
             require_types(made)
-            made._require_verdict(content)
+            require_verdict(made.verdict_at, made.pvalue, content)
         return made
 
     @classmethod
@@ -246,20 +253,6 @@ class GofResult(WithEffects):
         if values["diagnostics"] is not None:
             known["diagnostics"] = Diagnostics.from_dict(values["diagnostics"])
         return cls(**known)
-
-    def _require_verdict(self, values: Mapping[str, Any]) -> None:
-        """Refuse a stored verdict that the p-value and the reasons do not give.
-
-        The command line stores the verdict at the level ``alpha``, which it stores, too.
-        """
-        alpha: Any = values.get("alpha")
-        level = alpha if is_finite_number(alpha) and 0.0 < alpha < 1.0 else DEFAULT_LEVEL
-        expected = {self.verdict, self.verdict_at(level)}
-        if (found := values.get("verdict", self.verdict)) not in expected:
-            raise InputError(
-                f"`values` must be what `to_dict` gave; got the verdict {found!r}, but a p-value "
-                f"of {self.pvalue:g} means {self.verdict_at(level)!r} at the level {level:g}"
-            )
 
     def to_html(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write a self-contained HTML page, which needs Jinja2 (extra ``html``).
@@ -328,6 +321,23 @@ class Explanations(list[Explanation]):
         from polystein.report.html import preformatted
 
         return preformatted(str(self))
+
+
+def require_verdict(
+    verdict_at: Callable[[float], Verdict], pvalue: float, values: Mapping[str, Any]
+) -> None:
+    """Refuse a stored verdict that the p-value and the reasons do not give.
+
+    The command line stores the verdict at the level ``alpha``, which it stores, too.
+    """
+    alpha: Any = values.get("alpha")
+    level = alpha if is_finite_number(alpha) and 0.0 < alpha < 1.0 else DEFAULT_LEVEL
+    usual = verdict_at(DEFAULT_LEVEL)
+    if (found := values.get("verdict", usual)) not in (usual, verdict_at(level)):
+        raise InputError(
+            f"`values` must be what `to_dict` gave; got the verdict {found!r}, but a p-value "
+            f"of {pvalue:g} means {verdict_at(level)!r} at the level {level:g}"
+        )
 
 
 def _plain(value: Any) -> Any:

@@ -11,4 +11,7 @@ def schema_of(kind: Literal["result", "checks", "refinement"]) -> dict[str, Any]
     """The schema (draft 2020-12) of a test's result, of many checks, or of a refinement."""
     text = files("polystein.results").joinpath("schema.json").read_text("utf-8")
     found: dict[str, Any] = json.loads(text)
-    return {**found, "$ref": f"#/$defs/{kind}"}
+    version = found["$defs"][kind]["properties"]["schema_version"]["const"]
+    # A validator that knows several schemas tells them by their names.
+    name = f"urn:polystein:schema:{kind}:{version}"
+    return {"$id": name, **found, "$ref": f"#/$defs/{kind}"}

@@ -18,6 +18,7 @@ from tests.methods.check.flips import (
 
 
 @pytest.mark.usefixtures("few_flips")
+@pytest.mark.slow
 def test_slow_features_are_flipped_in_longer_batches() -> None:
     """Two pools at least of the family of the slow coordinate, each with its own batches."""
     sums = remembering_sums(5, [64] * 4, 3, 0.0, slow=(1,))

@@ -46,6 +46,7 @@ def patterns_of(arm: Arm, stages: Any) -> set[int]:
     return {n for n in stages if abs(arm.pvalue * n - round(arm.pvalue * n)) < 1e-9}
 
 
+@pytest.mark.slow
 def test_flips_go_on_where_a_level_is_near(short_stages: list[int]) -> None:
     """And all of them are used if it stays near, none without a level."""
     seen = set()

@@ -10,16 +10,15 @@ import csv
 import hashlib
 import io
 import json
-import platform
 import subprocess
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from polystein._lib.arguments import is_finite_number
 from polystein._lib.files import write_whole
+from polystein._lib.versions import versions
 from polystein._version import __version__
 from polystein.errors import InputError
 from polystein.experiments.engine.cells import Cell, Row, Scalar
@@ -190,16 +189,6 @@ def _damaged(path: Path) -> InputError:
         f"`out` must hold finished cells only; got {path}, which is damaged or something else. "
         "Remove the file, and the cell is run again"
     )
-
-
-def versions() -> dict[str, str]:
-    """Versions of all that a result depends on; nothing about the machine."""
-    return {
-        "polystein": __version__,
-        "python": platform.python_version(),
-        "numpy": version("numpy"),
-        "scipy": version("scipy"),
-    }
 
 
 def package_commit() -> str | None:
