@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-import polystein as ps
 from integration.stores import (
     ARRAYS,
     STORES,
@@ -16,7 +15,7 @@ from integration.stores import (
     rows_of,
     with_a_score_function,
 )
-from tests.test_sources import FUNCTIONS, answer, without_ranks
+from tests.test_sources import FUNCTIONS, answer
 
 HELD = {"rows": rows_of(400, 3), "chains": rows_of(3, 300, 3)}
 #: One function for each way of reading: in one pass, in several, rows split at random, rows for a
@@ -57,8 +56,7 @@ def numbers(found: Any) -> Iterator[float]:
 
 def answer_of(name: str, arguments: Any) -> dict[str, Any]:
     function, options, _ = FUNCTIONS[name]
-    found = answer(lambda given, **options: function(*given, **options), arguments, options)
-    return without_ranks(found) if function is ps.check else found
+    return answer(lambda given, **options: function(*given, **options), arguments, options)
 
 
 @cache

@@ -29,8 +29,8 @@ def parts_of(*modules: ModuleType) -> dict[str, ModuleType]:
 
 
 def tables_of(parts: Mapping[str, ModuleType]) -> dict[str, Lines]:
-    """The table of each part of a study."""
-    return {name: module.markdown() for name, module in parts.items()}
+    """The table of each part of a study that has a line yet."""
+    return {name: module.markdown() for name, module in parts.items() if module.STUDY.stored()}
 
 
 def run_parts(

@@ -157,12 +157,15 @@ class Study:
         write_csv(self.table, [rows[name] for name in names if name in rows])
 
 
-def code_digest() -> str:
-    """A digest of all modules that a result may depend on."""
+def code_digest(leave_out: Sequence[str] = ()) -> str:
+    """A digest of all modules that a result may depend on, without files of these names."""
     samplers = sorted((STUDIES.parent / "tests" / "statistical").glob("samplers*.py"))
     folders = (Path(ps.__file__).parent, STUDIES)
     digest = hashlib.sha256()
-    for path in [*(path for folder in folders for path in sorted(folder.rglob("*.py"))), *samplers]:
+    modules = [path for folder in folders for path in sorted(folder.rglob("*.py"))]
+    for path in [*modules, *samplers]:
+        if path.name in leave_out:
+            continue
         digest.update(f"{path.name}\0".encode())
         digest.update(path.read_bytes())
     return digest.hexdigest()[:12]

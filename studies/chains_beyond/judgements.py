@@ -1,6 +1,6 @@
 """What is asked of each line, and whether its counts keep it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from scipy.stats import binomtest
@@ -11,7 +11,11 @@ from studies.chains_beyond.lines import Line
 SIGNIFICANT = 0.01
 #: Where every feature has more true effective draws than this, the verdict must be a verdict.
 ENOUGH_DRAWS = 400.0
-LARGEST_SIZE = 0.07
+LARGEST_SIZE, SMALLER_SIZE = 0.07, 0.06
+#: P(p <= 0.001) of correct draws is at most this.
+LARGEST_TAIL = 0.003
+#: A run is healthy if every R-hat is at most the one, and every ESS at least the other.
+HEALTHY_RHAT, HEALTHY_ESS = 1.01, 400.0
 
 Counts = Mapping[str, str]
 
@@ -32,6 +36,16 @@ def above(count: int, replicates: int, rate: float) -> bool:
 def size(row: Counts) -> bool:
     """Rejected not significantly more often than 0.07."""
     return not above(int(row["rejected"]), int(row["replicates"]), LARGEST_SIZE)
+
+
+def smaller_size(row: Counts) -> bool:
+    """Rejected not significantly more often than 0.06."""
+    return not above(int(row["rejected"]), int(row["replicates"]), SMALLER_SIZE)
+
+
+def rare(row: Counts) -> bool:
+    """P(p <= 0.001) not significantly above 0.003."""
+    return not above(int(row["p_0.001"]), int(row["replicates"]), LARGEST_TAIL)
 
 
 def flips_judge(row: Counts) -> bool:
@@ -73,6 +87,8 @@ def error(row: Counts) -> bool:
 
 CLAIMS: dict[str, Callable[[Counts], bool]] = {
     "size": size,
+    "smaller size": smaller_size,
+    "rare": rare,
     "flips judge": flips_judge,
     "rejected": rejected,
     "doubted": doubted,
@@ -102,6 +118,19 @@ def never_bare(facts: Mapping[str, str]) -> bool:
     high = max(float(facts["rhat_draws"]), float(facts["rhat_scores"])) > 1.05
     few = min(float(facts["ess_draws"]), float(facts["ess_scores"])) < 100.0
     return not ((high or few) and facts["verdict"] == "not rejected")
+
+
+def healthy(facts: Mapping[str, str]) -> bool:
+    """Whether ArviZ finds nothing to complain of, in draws or in scores."""
+    low = max(float(facts["rhat_draws"]), float(facts["rhat_scores"])) <= HEALTHY_RHAT
+    return low and min(float(facts["ess_draws"]), float(facts["ess_scores"])) >= HEALTHY_ESS
+
+
+def healthy_runs_decide(runs: Sequence[Mapping[str, str]]) -> bool:
+    """Inconclusive, or refused, in at most 0.05 of the healthy runs."""
+    verdicts = [one["verdict"] for one in runs if healthy(one)]
+    undecided = verdicts.count("inconclusive") + verdicts.count("error")
+    return 20 * undecided <= len(verdicts)
 
 
 def judgements(line: Line, row: Counts, least_ess: float | None) -> list[Judgement]:

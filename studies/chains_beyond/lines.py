@@ -60,9 +60,9 @@ class Line:
 @cache
 def all_lines() -> dict[str, Line]:
     """Every line by its name, in the order of the tables."""
-    from studies.chains_beyond import correct, other, wrong
+    from studies.chains_beyond import correct, harder, other, wrong
 
-    lines = [*correct.lines(), *wrong.lines(), *other.lines()]
+    lines = [*correct.lines(), *wrong.lines(), *other.lines(), *harder.lines()]
     assert len({line.name for line in lines}) == len(lines)
     return {line.name: line for line in lines}
 

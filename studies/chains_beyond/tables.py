@@ -114,6 +114,20 @@ def axes(place: Place) -> list[str]:
     return markdown_table(head, rows)
 
 
+def harder(place: Place) -> list[str]:
+    """Further correct draws: verdicts, and how often the p-value is very small."""
+    head = ["correct draws", "of", "rejected", "inconclusive", "error", "p ≤ 0.01", "p ≤ 0.001"]
+    stored, rows = place.stored("harder"), []
+    for line in lines_of("harder"):
+        row = stored.get(line.name)
+        if row is None:
+            continue
+        tails = [f"{int(row[f'p_{p}']) / int(row['replicates']):.4f}" for p in (0.01, 0.001)]
+        counts = [rate(row, "rejected"), rate(row, "inconclusive"), rate(row, "error"), *tails]
+        rows.append([line.name, f"{int(row['replicates']):,}", *counts, holds(line, row)])
+    return markdown_table([*head, "holds"], rows)
+
+
 def schools(place: Place) -> list[str]:
     """Centred eight schools: verdicts by what the usual diagnostics say."""
     head = [
@@ -158,11 +172,17 @@ TABLES = {
     "independent": independent,
     "power": power,
     "axes": axes,
+    "harder": harder,
 }
 assert set(TABLES) >= set(PARTS)
 
 
 def on_page(text: str, place: Place) -> str:
-    """The page with the tables as they are now, each between its marks."""
+    """The page with the tables as they are now, each between its marks.
+
+    A table that has no line yet is not on the page.
+    """
     tables = {name: lines(place) for name, lines in TABLES.items()}
-    return _command.on_page(text, PAGE, tables)
+    return _command.on_page(
+        text, PAGE, {name: lines for name, lines in tables.items() if len(lines) > 2}
+    )

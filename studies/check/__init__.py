@@ -1,6 +1,6 @@
 """What `check` is worth: its power and its size, for ``docs/check.md``.
 
-Seven studies at the level 0.05, each with its table beside the code:
+Eleven studies at the level 0.05, each with its table beside the code:
 
 - ``paper``: the alternatives of the paper's Experiments 1 and 2, beside the published rates;
 - ``beyond``: seven other alternatives, beside lambda-PSD, KSD and KSDAgg on the same draws;
@@ -9,7 +9,13 @@ Seven studies at the level 0.05, each with its table beside the code:
   whitened draws, the best single statistic and KSD;
 - ``correlated_size``: draws from correlated targets;
 - ``posteriors``: three posteriors, with faults that samplers make;
-- ``rows_needed``: how many rows six faults take to be found, beside the likelihood-ratio test.
+- ``rows_needed``: how many rows six faults take to be found, beside the likelihood-ratio test;
+- ``blind_spots``: tied magnitudes, tied signs and fine structure, beside KSD and KSDAgg;
+- ``head_to_head``: targets that are not Gaussian, beside KSDAgg and KSD;
+- ``memory_and_store``: the same rows in memory and in a file;
+- ``seeds``: border cases with several seeds.
+
+``choose`` is no study: it chooses how the statistics share the level, on draws of no table.
 """
 
 #: Choices about `check` were made on other draws, but for one: when the first 1,840 null sets of

@@ -36,10 +36,12 @@ from polystein.inference.columns import ColumnMoments
 from polystein.inference.longrun import EqualBatches, IndependentBatches
 from polystein.inference.lugsail import ChainHalves, LugsailBatches
 from polystein.inference.pareto import LargestValues
-from polystein.methods.check.agreement import AgreementSums, Bounds, ThinnedRows
-from polystein.methods.check.batch_sums import BatchSums
+from polystein.methods.check.agreement import AgreementSums
 from polystein.methods.check.batches import cut
-from polystein.methods.check.trained_witnesses import TrainingSums
+from polystein.methods.check.chain_convergence import SpacedRows
+from polystein.methods.check.look import Bounds, ThinnedRows
+from polystein.methods.check.sums import BatchSums
+from polystein.methods.check.witnesses import TrainingSums
 from polystein.methods.discrepancy import _Products, _Stack
 from polystein.methods.split_sample import ProjectedTestRows, RoleMoments
 from polystein.stein.basis import Hermite, LinearAndBounded, Monomial
@@ -222,6 +224,10 @@ CASES: dict[str, Case] = {
     "ScreenedRows": Case(lambda g: ScreenedRows(g.source.layout), lambda a: [*a.finalise()]),
     "ThinnedRows": Case(
         lambda g: ThinnedRows(g.source.layout), lambda a: [*a.bounds(), a._values[a._held]]
+    ),
+    "SpacedRows": Case(
+        lambda g: SpacedRows(g.source.layout),
+        lambda a: [part for one in a.ranked()[:2] for part in one],
     ),
     "SteinSums": Case(partial(_sums, "full", Monomial(ORDER)), lambda a: _stein(a.moments)),
     "SteinSums diagonal": Case(

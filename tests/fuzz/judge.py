@@ -48,8 +48,6 @@ NAMESPACE: dict[str, Any] = {
 _PACKAGE, _HERE = Path(ps.__file__).parent, Path(__file__).parent
 #: Where the functions are that stand for the user's, whose warnings are the user's own.
 _OF_USERS = ("<string>", *(str(room.__file__) for room in (makers, scores)))
-#: Codes of reasons that rest on R-hat or ESS.
-_OF_RANKS = ("chains-disagree", "few-effective-draws")
 _CONTAINER = re.compile(r", container='([\w -]+)'")
 #: Lines of the package that call a function of the user.
 _USERS_CALL = re.compile(r"\b_?(score|function|progress|log_density|transform|solve)\(")
@@ -315,22 +313,9 @@ def _difference(one: Outcome, other: Outcome, call: Call) -> str | None:
         return f"{one.kind} and {other.kind}"
     left, right = _comparable_form(one.answer), _comparable_form(other.answer)
     if stored and all(isinstance(form, dict) and "reasons" in form for form in (left, right)):
-        left, right = _without_ranks(left, right)
+        # All rows are ranked for a record only if they are in memory.
+        left, right = ({**form, "diagnostics": None} for form in (left, right))
     return None if _equal(left, right, rounding) else f"{str(left)[:200]} and {str(right)[:200]}"
-
-
-def _is_of_ranks(reason: dict[str, str]) -> bool:
-    return reason["code"] in _OF_RANKS
-
-
-def _without_ranks(*forms: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Results without what rests on ranks, of all rows in memory but of some rows of a file."""
-    ranked = any(_is_of_ranks(reason) for form in forms for reason in form["reasons"])
-    names = ["diagnostics", "ess"]
-    names += ["verdict", "tolerance", "tolerance_reason"] if ranked else []  # reasons decide these
-    for form in forms:
-        kept = [reason for reason in form["reasons"] if not _is_of_ranks(reason)]
-        yield {**form, **dict.fromkeys(names), "reasons": kept}
 
 
 def _comparable_form(answer: Any) -> Any:

@@ -81,6 +81,35 @@ def tail_sums(draws: Array, scores: Array, weights: Array | None, places: Iterab
     return summed(values, weights, places).reshape(-1, 2, draws.shape[2])
 
 
+def wave_sums(draws: Array, scores: Array, weights: Array | None, places: Iterable[Place]) -> Array:
+    """Block sums of s sin(w x) + w cos(w x) and s cos(w x) - w sin(w x), (blocks, 14, d)."""
+    frequencies, d = (1.5, 3.0, 6.0, 12.0, 2.0, 4.0, 8.0), draws.shape[2]
+    values = np.zeros((*draws.shape[:2], 14 * d))
+    for chain, t, j in np.ndindex(*draws.shape):
+        x, s = float(draws[chain, t, j]), float(scores[chain, t, j])
+        for k, w in enumerate(frequencies):
+            values[chain, t, 2 * k * d + j] = s * math.sin(w * x) + w * math.cos(w * x)
+            values[chain, t, (2 * k + 1) * d + j] = s * math.cos(w * x) - w * math.sin(w * x)
+    return summed(values, weights, places).reshape(-1, 14, d)
+
+
+def magnitude_sums(
+    draws: Array, scores: Array, weights: Array | None, places: Iterable[Place]
+) -> Array:
+    """Block sums of (s_l tanh(x_l) + 1/cosh(x_l)^2)/cosh(x_m)^2 for l != m, (blocks, d, d)."""
+    places, d = list(places), draws.shape[2]
+    sums = np.zeros((1 + max(place[3] for place in places), d, d))
+    for chain, start, stop, block in places:
+        for t in range(start, stop):
+            weight = 1.0 if weights is None else float(weights[chain, t])
+            for row, column in itertools.permutations(range(d), 2):
+                x, s = float(draws[chain, t, row]), float(scores[chain, t, row])
+                odd = s * math.tanh(x) + 1.0 / math.cosh(x) ** 2
+                even = 1.0 / math.cosh(float(draws[chain, t, column])) ** 2
+                sums[block, row, column] += weight * odd * even
+    return sums
+
+
 def score_products(scores: Array, weights: Array | None) -> Array:
     """Sum over all rows of w s s'."""
     result = np.zeros((scores.shape[2], scores.shape[2]))

@@ -96,6 +96,13 @@ def ess_bulk(chains: Chains) -> float:
     return ess(normal_scores(halves(chains)))
 
 
+def ess_folded(chains: Chains) -> float:
+    """The ESS of normal scores of distances from the median."""
+    split = halves(chains)
+    middle = median([value for chain in split for value in chain])
+    return ess(normal_scores([[abs(value - middle) for value in chain] for chain in split]))
+
+
 def ess_tail(chains: Chains) -> float:
     """The smaller ESS of the indicators of the 5 % and 95 % quantiles (R's type 7)."""
     every = sorted(value for chain in chains for value in chain)
@@ -122,6 +129,10 @@ def ess_of_means(
     V is the largest variance of batch means times their length, of batches joined one, two, four
     ... at a time while sixteen are left, and of whole chains if there are eight. Where the last is
     r > 1 times the one before on average, it is larger still, by exp(2 (min(r, 2) - 1))/r.
+
+    Where the ESS is 400 or more, V is that of the batches as they are instead. A longer one takes
+    its place if it is larger by four standard errors, sqrt(2/m) for m batches. The mean growth of
+    all columns counts where it is larger than 1 by two.
     """
     total, columns = math.fsum(rows), range(len(variances))
     means = [math.fsum(row[j] for row in sums) / total for j in columns]
@@ -140,7 +151,21 @@ def ess_of_means(
         if growth > 1.0:
             beyond = max(1.0, math.exp(2.0 * (min(growth, 2.0) - 1.0)) / growth)
     longrun = [beyond * max(curve[j] for curve in curves) for j in columns]
-    return [total * variances[j] / max(longrun[j], variances[j]) for j in columns]
+    cautious = [total * variances[j] / max(longrun[j], variances[j]) for j in columns]
+    growth, errors = 1.0, [math.sqrt(2.0 / len(groups)) for groups in groupings]
+    for curve, error in zip(curves[1:], errors[1:], strict=True):
+        mean = fmean([curve[j] / curves[0][j] if curves[0][j] > 0.0 else 1.0 for j in columns])
+        if mean > 1.0 + 2.0 * error / math.sqrt(len(variances)):
+            growth = max(growth, mean)
+    sizes = []
+    for j in columns:
+        clear = curves[0][j]
+        for curve, error in zip(curves[1:], errors[1:], strict=True):
+            clear = curve[j] if curve[j] > (1.0 + 4.0 * error) * clear else clear
+        clear = max(clear, growth * curves[0][j], variances[j])
+        large = max(400.0, total * variances[j] / clear) if clear > 0.0 else math.nan
+        sizes.append(cautious[j] if cautious[j] < 400.0 else large)
+    return sizes
 
 
 def _variance(

@@ -33,16 +33,15 @@ def thresholded(mean: Array, variance: Array, rows: float, level: float) -> Arra
 
 
 def entry_weights(draws: Array, scores: Array, weights: Array, order: int, time: float) -> Array:
-    """Dense score, sparse score and sparse stack: weights of the entries, one member a column."""
+    """Dense score and sparse stack: weights of the entries, one member a column."""
     d = draws.shape[1]
     table = np.array([diagonal_entries(x, s, order) for x, s in zip(draws, scores, strict=True)])
     mean, covariance = mean_and_covariance(table, weights)
     variance = np.diag(covariance)
     effective = math.fsum(weights) ** 2 / math.fsum(w**2 for w in weights) / time
-    result = np.zeros((table.shape[1], 3))
+    result = np.zeros((table.shape[1], 2))
     result[:d, 0] = thresholded(mean[:d], variance[:d], effective, 0.0)
-    result[:d, 1] = thresholded(mean[:d], variance[:d], effective, 1.0)
-    result[:, 2] = thresholded(mean, variance, effective, 1.0)
+    result[:, 1] = thresholded(mean, variance, effective, 1.0)
     return result
 
 

@@ -48,14 +48,14 @@ def test_reasons_leave_the_question_open_unless_the_fit_is_rejected() -> None:
 
 
 def test_flips_at_their_limit_do_not_pass_among_many_fits() -> None:
-    """1/500 over its share of the level is 0.0024: times 21 it is above 0.05."""
-    least = 1.0 / 500 / 0.836
-    for count, verdict in ((20, "rejected"), (21, "inconclusive")):
+    """1/500 over its share of the level is 0.0024: times 22 it is above 0.05."""
+    least = 1.0 / 500 / 0.85
+    for count, verdict in ((21, "rejected"), (22, "inconclusive")):
         others = [fit(str(number), 0.5) for number in range(count - 1)]
         table = ps.CheckTable((fit("wrong", least, coarse=True), *others))
         assert table["wrong"].verdict == verdict
         assert table.verdict == verdict
-    assert "too few to allow for 21 fits" in table["wrong"].reasons[0]
+    assert "too few to allow for 22 fits" in table["wrong"].reasons[0]
     with_error = ps.CheckTable((*table.fits, LOST))
     assert with_error["wrong"].reasons == table["wrong"].reasons
     alone = ps.CheckTable((fit("wrong", least, coarse=True), LOST), alpha=0.001)

@@ -11,7 +11,8 @@ from scipy.stats import t as student
 
 from polystein.data.passes import every_row, run_pass
 from polystein.data.source import complete
-from polystein.methods.check.agreement import AgreementSums, ThinnedRows, agreement_arm
+from polystein.methods.check.agreement import AgreementSums, agreement_arm
+from polystein.methods.check.look import ThinnedRows
 from polystein.results.evidence import Arm
 from tests.sources import MinimalSource
 from tests.statistical.samplers import Array, Generator, autoregressive

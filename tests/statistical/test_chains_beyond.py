@@ -182,7 +182,7 @@ def verdict(mark: str) -> str:
 
 @pytest.mark.parametrize("name", TABLES)
 def test_the_page_shows_the_table(name: str) -> None:
-    assert tuple(study("tables").TABLES) == TABLES
+    assert tuple(study("tables").TABLES) == (*TABLES, "harder")
     lines = study("tables").TABLES[name](study("runs").Place())
     assert len(lines) > 2
     assert "\n".join(lines) in PAGE.read_text(encoding="utf-8")
@@ -207,6 +207,9 @@ def counts(**changes: int) -> dict[str, str]:
     [
         # 0.07 and 1,000 replicates: 90 are significantly more at the level 0.01, 89 are not.
         ("size", {"rejected": 89}, {"rejected": 90}),
+        # The same of 0.06 and of 0.003: 79 and 9 are significantly more.
+        ("smaller size", {"rejected": 78}, {"rejected": 79}),
+        ("rare", {"p_0.001": 8}, {"p_0.001": 9}),
         ("flips judge", {"flips_abstained": 100}, {"flips_abstained": 101}),
         ("rejected", {"rejected": 900}, {"rejected": 899}),
         ("doubted", {"rejected": 900, "inconclusive": 50}, {"rejected": 900, "inconclusive": 49}),
@@ -230,6 +233,58 @@ def test_a_verdict_is_asked_for_where_there_are_draws_enough() -> None:
     assert judgements.decides(counts(inconclusive=1000), 400.0)
     assert judgements.power_kept(counts(rejected=700), counts(rejected=750))
     assert not judgements.power_kept(counts(rejected=700), counts(rejected=751))
+
+
+@pytest.mark.parametrize(
+    "change", [{"rhat_draws": "1.011"}, {"rhat_scores": "1.02"}, {"ess_draws": "399"}]
+)
+def test_healthy_runs_decide_and_others_need_not(change: dict[str, str]) -> None:
+    judgements = study("judgements")
+    fine = {"rhat_draws": "1.01", "rhat_scores": "1.0", "ess_draws": "400", "ess_scores": "500"}
+    assert judgements.healthy(fine)
+    assert not judgements.healthy(fine | change)
+    decided = [fine | {"verdict": "not rejected"}] * 19
+    open_questions = [fine | {"verdict": "inconclusive"}, fine | {"verdict": "error"}]
+    others = [fine | change | {"verdict": "inconclusive"}] * 20
+    assert judgements.healthy_runs_decide([*decided, open_questions[0], *others])
+    assert not judgements.healthy_runs_decide([*decided, *open_questions, *others])
+
+
+HARDER = {
+    "t(4), hidden scale AR(0.998), 4 x 1000, d=4": 300,
+    "t(4), hidden scale AR(0.998), 4 x 4000, d=4": 300,
+    "pseudo-marginal, noise 2.2, 4 x 1000, d=4": 300,
+    "independence sampler, 4 x 1000, d=4": 300,
+    "AR(0.6), 32 x 40, d=4": 1000,
+    "AR(0.6), 40 x 25, d=4": 1000,
+    "t(3), random walk, 4 x 1000, d=4": 2000,
+    "Poisson GLMM, NUTS after an ordinary warm-up, 4 x 1000, d=13": 300,
+}
+
+
+def test_the_harder_lines_are_there_with_their_claims() -> None:
+    lines = list(study("lines").lines_of("harder"))
+    assert {line.name: line.replicates for line in lines} == HARDER
+    known = {*study("judgements").CLAIMS, "healthy runs decide"}
+    assert all(line.claims <= known for line in lines)
+
+
+def test_a_table_without_lines_is_not_on_the_page(tmp_path: Path) -> None:
+    tables = study("tables")
+    assert tables.on_page("no marks at all", study("runs").Place(tmp_path)) == "no marks at all"
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in HARDER if "NUTS" not in name and "4 x 4000" not in name]
+)
+def test_scores_of_harder_lines_are_those_of_their_targets(name: str) -> None:
+    drawn = line_of(name).draw(np.random.default_rng(0), 2)
+    x = drawn.draws
+    freedom = {"t(4)": 4.0, "t(3)": 3.0}.get(name.split(",")[0], np.inf)
+    expected = -x if np.isinf(freedom) else -(freedom + 1.0) * x / (freedom + x**2)
+    np.testing.assert_allclose(drawn.scores, expected, rtol=1e-12)
+    chains, rows = (int(one) for one in name.split(", ")[-2].split(" x "))
+    assert x.shape == (2, chains, rows, 4)
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,15 @@ from functools import partial
 
 import numpy as np
 import pytest
-from scipy.stats import chi2, kstest, norm
+from scipy.stats import chi2, kstest, norm, t
 
-from tests.statistical import samplers, samplers_faults, samplers_kernels, samplers_memory
+from tests.statistical import (
+    samplers,
+    samplers_faults,
+    samplers_kernels,
+    samplers_memory,
+    samplers_sticky,
+)
 from tests.statistical.samplers import Array, Gaussian
 
 pytestmark = pytest.mark.slow
@@ -30,6 +36,12 @@ MEMORIES: dict[str, Callable[..., Array]] = {
     "generalised HMC": partial(samplers_memory.generalised_hmc, angle=0.3, persistence=0.95),
     "Langevin": partial(samplers_memory.underdamped_langevin, size=0.1, friction=1.0),
     "AR": partial(samplers.autoregressive, memory=-0.9),
+    "pseudo-marginal": partial(samplers_sticky.pseudo_marginal, noise=2.2, size=1.0),
+    "independence": partial(samplers_sticky.independence_sampler, spread=0.7),
+}
+STUDENT: dict[str, tuple[float, Callable[..., Array]]] = {
+    "hidden scale": (4.0, partial(samplers_sticky.hidden_scale, freedom=4, memory=0.998)),
+    "walk": (3.0, partial(samplers_sticky.student_t_walk, freedom=3.0, size=1.0)),
 }
 CORRELATED = samplers.correlated_gaussian(4)
 EQUICORRELATED = samplers_kernels.equicorrelated_gaussian(4, 0.8)
@@ -71,6 +83,25 @@ def test_chains_of_the_standard_normal_are_so_at_any_time(name: str) -> None:
     assert chains.shape == (CHAINS, ROWS, 4)
     for row in (0, ROWS // 2, ROWS - 1):
         assert_standard_normal(chains[:, row])
+
+
+@pytest.mark.parametrize("name", STUDENT)
+def test_chains_of_students_t_are_so_at_any_time(name: str) -> None:
+    """The normal quantiles of t variables are standard normal."""
+    freedom, sampler = STUDENT[name]
+    chains = sampler(np.random.default_rng(12), CHAINS, ROWS, 4)
+    for row in (0, ROWS // 2, ROWS - 1):
+        assert_standard_normal(norm.ppf(t.cdf(chains[:, row], freedom)))
+
+
+def test_a_hidden_scale_is_slow_and_its_draws_are_not() -> None:
+    chains = samplers_sticky.hidden_scale(
+        np.random.default_rng(13), 2000, ROWS, 2, freedom=4, memory=0.998
+    )
+    sizes = np.log(np.abs(chains))
+    first, last = chains[:, 0, 0], chains[:, -1, 0]
+    assert abs(np.corrcoef(first, last)[0, 1]) < 4.0 / 2000**0.5
+    assert np.corrcoef(sizes[:, : ROWS // 2, 0].mean(axis=1), sizes[:, -1, 0])[0, 1] > 0.2
 
 
 @pytest.mark.parametrize("name", KERNELS)

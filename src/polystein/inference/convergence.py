@@ -2,14 +2,14 @@
 
 The rank-normalised diagnostics are those of Vehtari, Gelman, Simpson, Carpenter and Bürkner
 (2021), Rank-normalization, folding, and localization: an improved R-hat, Bayesian Analysis 16,
-with the conventions of ArviZ. Those of means come from sums over batches of rows alone.
+with the conventions of ArviZ. Those of means are in `convergence_of_means`.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from functools import lru_cache, reduce
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -17,32 +17,26 @@ from numpy.typing import NDArray
 from scipy.fft import irfft, next_fast_len, rfft
 from scipy.special import ndtri
 
-from polystein.inference.memory import beyond_lugsail, chain_borders, starts_of_groups
 from polystein.types import FloatArray
 
-#: The variance of fewer batches than this, or of fewer chains, is too uncertain to divide by.
-FEWEST_BATCHES, FEWEST_CHAINS = 16, 8
 #: Columns are processed together up to this many numbers, which fit into a core's cache.
 _NUMBERS_AT_ONCE = 2**16
 
 
 class RankedConvergence(NamedTuple):
-    """Rank-normalised split R-hat, bulk ESS and tail ESS of every column."""
+    """Rank-normalised split R-hat, bulk ESS and tail ESS of every column.
+
+    The folded ESS is that of distances from the median: a scale that moves slowly shows in it.
+    """
 
     rhat: FloatArray
     ess_bulk: FloatArray
     ess_tail: FloatArray
-
-
-class MeansConvergence(NamedTuple):
-    """Split R-hat of the chains' means, and the ESS of the mean, of every column; without ranks."""
-
-    rhat: FloatArray
-    ess: FloatArray
+    ess_folded: FloatArray
 
 
 def ranked_convergence(chains: Sequence[FloatArray] | FloatArray) -> RankedConvergence:
-    """Rank-normalised split R-hat, bulk ESS and tail ESS of every column.
+    """Rank-normalised split R-hat, bulk ESS, tail ESS and folded ESS of every column.
 
     R-hat is the larger of the one of normal scores of the ranks (bulk) and the one of normal
     scores of the ranks of distances from the median (folded). Chains are split in halves, so
@@ -56,12 +50,12 @@ def ranked_convergence(chains: Sequence[FloatArray] | FloatArray) -> RankedConve
     Parameters
     ----------
     chains : sequence of arrays of shape (draw, column), or array of shape (chain, draw, column)
-        At least four draws in each. With fewer, all three are NaN.
+        At least four draws in each. With fewer, all are NaN.
 
     Returns
     -------
     RankedConvergence
-        Three arrays with one number for each column.
+        Four arrays with one number for each column.
 
     Examples
     --------
@@ -75,7 +69,7 @@ def ranked_convergence(chains: Sequence[FloatArray] | FloatArray) -> RankedConve
     columns = chains[0].shape[1]
     if shortest < 4:  # half of a chain would have no variance
         unknown = np.full(columns, np.nan)
-        return RankedConvergence(unknown, unknown.copy(), unknown.copy())
+        return RankedConvergence(*(unknown.copy() for _ in range(4)))
     parts = []
     at_once = max(1, _NUMBERS_AT_ONCE // (shortest * len(chains)))
     for low in range(0, columns, at_once):
@@ -88,20 +82,20 @@ def ranked_convergence(chains: Sequence[FloatArray] | FloatArray) -> RankedConve
 
 
 def _ranked(values: FloatArray) -> RankedConvergence:
-    """The three diagnostics of values of shape (column, chain, draw)."""
+    """The diagnostics of values of shape (column, chain, draw)."""
     halves = _in_halves(values)
     seen, draws = rank_columns(values, halves), halves.shape[2]
     means = seen.mean(axis=2)
     seen -= means[:, :, None]
     within, between = _within(seen, means), means.var(axis=1, ddof=1)
     folded, rhat, *_ = _rhat(within, between, draws).reshape(4, -1)
-    some = slice(len(halves), None)
-    sizes = _effective_sizes(seen[some], between[some])
     # What does not vary is as good as independent.
-    still = within[some] + between[some] == 0.0
-    bulk, low, high = np.where(still, float(halves[0].size), sizes).reshape(3, -1)
+    still = within + between == 0.0
+    sizes = np.where(still, float(halves[0].size), _effective_sizes(seen, between))
+    of_distances, bulk, low, high = sizes.reshape(4, -1)
     # A column whose distances from the median are all equal has no folded R-hat.
-    return RankedConvergence(np.where(folded > rhat, folded, rhat), bulk, np.minimum(low, high))
+    rhat = np.where(folded > rhat, folded, rhat)
+    return RankedConvergence(rhat, bulk, np.minimum(low, high), of_distances)
 
 
 def rank_columns(values: FloatArray, halves: FloatArray) -> FloatArray:
@@ -259,134 +253,3 @@ def _autocorrelations(centred: FloatArray, between: FloatArray, lags: int) -> Fl
     np.subtract(1.0, result, out=result)
     result[:, 0] = 1.0
     return result
-
-
-def convergence_of_means(
-    sums: FloatArray, rows: FloatArray, chains: NDArray[np.intp], variances: FloatArray
-) -> MeansConvergence:
-    """Split R-hat of means and the ESS of the mean, from sums over batches of rows.
-
-    R-hat compares the means of half chains, without ranks; it is the classical split R-hat
-    if all halves have the same number of rows. The ESS is n times the variance over the
-    long-run variance, and that is the largest of the variances of batch means of this length,
-    of twice this length and so on, down to sixteen batches. Batches are compared with the
-    mean over all chains, so that chains that disagree are worth few draws.
-
-    Parameters
-    ----------
-    sums : array of shape (batch, column) or (batch, family, column)
-        Sums of the columns over batches of consecutive rows, in time order, chain by chain. How
-        much variances still grow with the length of batches is pooled within a family.
-    rows, chains : arrays of shape (batch,)
-        How many rows each batch has, and the chain that it belongs to.
-    variances : array of shape (column,) or (family, column)
-        Variances (1/n) of the columns over all rows.
-
-    Returns
-    -------
-    MeansConvergence
-        R-hat is NaN, and the ESS n, for a column without variance.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> draws = np.random.default_rng(0).standard_normal((240, 10, 1))  # batch, row, column
-    >>> rows, chains = np.full(240, 10), np.repeat(np.arange(4), 60)
-    >>> found = convergence_of_means(draws.sum(axis=1), rows, chains, draws.var(axis=(0, 1)))
-    >>> bool(found.rhat[0] < 1.01), bool(found.ess[0] > 1000)
-    (True, True)
-    """
-    if not rows.all():  # batches without any importance weight
-        sums, rows, chains = sums[rows > 0.0], rows[rows > 0.0], chains[rows > 0.0]
-    still = ~(variances > 0.0)
-    total = float(rows.sum())
-    centred = sums - np.multiply.outer(rows, sums.sum(axis=0) / total)
-    borders = chain_borders(chains)
-    longrun = _long_run_variances(centred, rows, borders)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ess = total * variances / np.maximum(longrun, variances)
-    rhat = _rhat_of_halves(centred, rows, borders, variances)
-    return MeansConvergence(np.where(still, np.nan, rhat), np.where(still, total, ess))
-
-
-def _rhat_of_halves(
-    centred: FloatArray, rows: FloatArray, borders: NDArray[np.intp], variances: FloatArray
-) -> FloatArray:
-    """sqrt((B/W + n - 1)/n) of half chains; W is what the variance leaves beside the means'."""
-    starts = _half_starts(borders, len(rows))
-    counts = np.add.reduceat(rows, starts).astype(np.float64)
-    total = float(counts.sum())
-    sums = np.add.reduceat(centred.reshape(len(rows), -1), starts)
-    # Each half chain's share of the rows, times its mean squared.
-    spread = ((1.0 / (counts * total)) @ sums**2).reshape(variances.shape)
-    draws = max(2.0, total / counts.size)
-    between = draws * spread * starts.size / max(1, starts.size - 1)
-    within = np.maximum(variances - spread, 0.0) * draws / (draws - 1.0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        result: FloatArray = np.sqrt((between / within + draws - 1.0) / draws)
-    return result
-
-
-def _long_run_variances(
-    centred: FloatArray, rows: FloatArray, borders: NDArray[np.intp]
-) -> FloatArray:
-    """Variance of batch means, times their length: the largest over batches of growing length.
-
-    Where it still grows at the end, by a factor r on average, it is extrapolated from the last
-    length but one (`beyond_lugsail`).
-    """
-    found: list[FloatArray] = []
-    for sums, counts in _lengthening(centred.reshape(len(rows), -1), rows, borders):
-        variances = (1.0 / counts) @ sums**2 / max(1, counts.size - 1)
-        found.append(variances.reshape(centred.shape[1:]))
-    largest = reduce(np.maximum, found)
-    if len(found) == 1:
-        return largest
-    *_, before, last = found
-    varying = before > 0.0
-    growths = np.divide(last, before, out=np.zeros_like(last), where=varying)
-    count = np.count_nonzero(varying, axis=-1, keepdims=True)
-    growth = np.where(count > 0, growths.sum(axis=-1, keepdims=True) / np.maximum(count, 1), 1.0)
-    further = np.where(growth > 1.0, beyond_lugsail(np.minimum(growth, 2.0)) / growth, 1.0)
-    return largest * np.maximum(1.0, further)
-
-
-def _lengthening(
-    sums: FloatArray, rows: FloatArray, borders: NDArray[np.intp]
-) -> Iterator[tuple[FloatArray, FloatArray]]:
-    """Sums and rows of batches as they are, and joined two by two while many are left.
-
-    Whole chains come last if there are several: they are few, but independent.
-    """
-    joined, counts, lengths = sums, rows, _lengths(borders, len(rows))
-    while len(counts) >= FEWEST_BATCHES or counts is rows:
-        yield joined, counts
-        if len(counts) <= borders.size:
-            return
-        joined, counts, lengths = _two_by_two(joined, counts, lengths)
-    if borders.size >= FEWEST_CHAINS:
-        yield np.add.reduceat(sums, borders), np.add.reduceat(rows, borders)
-
-
-def _two_by_two(
-    sums: FloatArray, rows: FloatArray, lengths: NDArray[np.intp]
-) -> tuple[FloatArray, FloatArray, NDArray[np.intp]]:
-    """Neighbouring batches of a chain joined in pairs; an odd one joins the last pair."""
-    groups = np.maximum(lengths // 2, 1)
-    if not (lengths % 2).any():
-        return sums[::2] + sums[1::2], rows[::2] + rows[1::2], groups
-    starts = starts_of_groups(lengths, 2)
-    return np.add.reduceat(sums, starts), np.add.reduceat(rows, starts), groups
-
-
-def _lengths(borders: NDArray[np.intp], count: int) -> NDArray[np.intp]:
-    """How many batches each chain has, by where it begins among ``count`` batches."""
-    return np.concatenate([borders[1:], [count]]) - borders
-
-
-def _half_starts(borders: NDArray[np.intp], count: int) -> NDArray[np.intp]:
-    """Where the halves of every chain start; a chain of one batch has no halves."""
-    lengths = _lengths(borders, count)
-    starts = np.stack([borders, borders + lengths // 2], axis=1)
-    # The halves of a chain of one batch start at the same place.
-    return starts.ravel() if lengths.min() > 1 else np.unique(starts)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from polystein._lib.arguments import one_of, replicates_of, require_rule
 from polystein._lib.notes import Notes
@@ -24,6 +25,7 @@ from polystein.data.guard.repeats import (
 )
 from polystein.data.guard.rows import PositiveWeights
 from polystein.data.guard.scores import refuse_zeros
+from polystein.data.guard.stays import stays
 from polystein.data.passes import (
     Accumulator,
     every_row,
@@ -96,7 +98,8 @@ class DividedRows(NamedTuple):
     """One split of the rows: their roles, the frame of the training rows, and random streams.
 
     Warnings are gathered in ``notes``. The first look gives the ``moments`` of the draws, if rows
-    are standardised, and the effective number of importance weights as one of the ``estimates``.
+    are standardised, the rows of every stay of chains, as far as they were looked at, and the
+    effective number of importance weights as one of the ``estimates``.
     """
 
     source: Source
@@ -105,6 +108,7 @@ class DividedRows(NamedTuple):
     streams: Streams
     notes: Notes
     moments: RoleMoments | None
+    stays: NDArray[np.intp]
     estimates: dict[str, Any]
 
     def frame_of_all(self) -> Frame:
@@ -159,14 +163,18 @@ def split_rows(
             run_pass(source, every_row(source), *looks, most=most, many_steps=bool(beside))
 
         if number == 0:
-            refuse = refuse_copies if split.respects_time else refuse_repeats
-            refuse(source, keys)
+            stayed = np.ones(0, dtype=np.intp)
+            if split.respects_time:
+                refuse_copies(source, keys)
+                stayed = stays(keys.in_order(), tuple(own.stop for own in keyed_rows(source, keys)))
+            else:
+                refuse_repeats(source, keys)
         if source.weighted:
             positive.require_enough()
             estimates = {"weights_ess": kish_size(weights.total, weights.squares)}
         if moments is not None:
             frame = moments.training_frame()
-        yield DividedRows(source, partition, frame, streams, notes, moments, estimates)
+        yield DividedRows(source, partition, frame, streams, notes, moments, stayed, estimates)
 
 
 class RoleMoments:

@@ -17,6 +17,8 @@ REASONS = {
     "few-draws": "independent draws are too few: take more",
     "part-did-not-judge": "a part of the test could not judge; the text says why",
     "divergences": "draws diverged: reparametrise the model, or take smaller steps",
+    "stuck-chains": "chains stay at one row for long: use smaller steps, or a wider proposal",
+    "dominant-draws": "a few draws outweigh all others in `parameter`: look at their scores",
     "few-flips": "sign flips are too few to allow for so many fits: take more draws",
     "steps-not-accepted": "the steps of `refine` are hardly accepted: look at the log-density",
     "hardly-moved": "`parameter` hardly moved: take more `transitions`",

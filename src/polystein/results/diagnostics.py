@@ -15,7 +15,8 @@ from polystein.data.passes import every_row, run_pass
 from polystein.data.sample import Sample
 from polystein.data.sampler_statistics import known_statistics, smallest_bfmi
 from polystein.data.source import Facts, Source, coordinate_names
-from polystein.inference.convergence import MeansConvergence, ranked_convergence
+from polystein.inference.convergence import ranked_convergence
+from polystein.inference.convergence_of_means import MeansConvergence
 from polystein.stein.witness import ChainColumns
 from polystein.types import Array, FloatArray
 
@@ -124,8 +125,8 @@ class Ranked:
         return True
 
     def put(self, columns: Sequence[int], found: Sequence[FloatArray]) -> None:
-        """Keep the R-hat, bulk ESS and tail ESS of these coordinates."""
-        numbers = (part.tolist() for part in found)
+        """Keep R-hat, bulk ESS and tail ESS of these coordinates, the first of what is found."""
+        numbers = (part.tolist() for part in found[: len(_BY_RANKS)])
         self.known.update(zip(columns, zip(*numbers, strict=True), strict=True))
 
     def __getstate__(self) -> dict[str, Any]:

@@ -17,15 +17,16 @@ from polystein.methods.wild_bootstrap import (
 )
 from polystein.results.evidence import Evidence
 from polystein.results.result import GofResult
-from polystein.rivals.kernel_pairs import (
-    held_stein_rows,
+from polystein.rivals.kernel_rows import held_stein_rows, wild_factors
+from polystein.rivals.rows import forbid_repeats
+from polystein.stein.kernel import (
+    IMQKernel,
+    Kernel,
+    fixed_kernel,
     quadratic_forms,
     stein_diagonal,
     unbiased_square,
-    wild_factors,
 )
-from polystein.rivals.kernels import IMQKernel, Kernel, fixed_kernel
-from polystein.rivals.rows import forbid_repeats
 from polystein.types import RNG, Array, Estimator, MultiplierLength, Progress, ScoreFunction
 
 _IMQ = IMQKernel()

@@ -17,14 +17,16 @@ from polystein.errors import InputError
 from polystein.methods.wild_bootstrap import bootstrap_result, dependence_length, resampling_seed
 from polystein.results.evidence import Arm, Evidence, Part
 from polystein.results.result import GofResult
-from polystein.rivals.kernel_pairs import (
-    held_stein_rows,
+from polystein.rivals.kernel_rows import held_stein_rows, wild_factors
+from polystein.rivals.rows import forbid_repeats
+from polystein.stein.kernel import (
+    GaussianKernel,
+    IMQKernel,
+    Kernel,
+    median_distance,
     quadratic_forms,
     unbiased_square,
-    wild_factors,
 )
-from polystein.rivals.kernels import GaussianKernel, IMQKernel, Kernel, median_distance
-from polystein.rivals.rows import forbid_repeats
 from polystein.types import RNG, Array, FloatArray, MultiplierLength, Progress, ScoreFunction
 
 Family: TypeAlias = Literal["imq", "gaussian"]

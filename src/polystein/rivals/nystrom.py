@@ -15,9 +15,17 @@ from polystein.errors import InputError
 from polystein.methods.wild_bootstrap import bootstrap_result, dependence_length
 from polystein.results.evidence import Evidence
 from polystein.results.result import GofResult
-from polystein.rivals.kernel_pairs import held_rows, pairs, stein_kernel, stein_rows
-from polystein.rivals.kernels import IMQKernel, Kernel, RadialKernel, fixed_kernel
+from polystein.rivals.kernel_rows import held_rows
 from polystein.rivals.rows import forbid_repeats, wild_means
+from polystein.stein.kernel import (
+    IMQKernel,
+    Kernel,
+    RadialKernel,
+    fixed_kernel,
+    pairs,
+    stein_kernel,
+    stein_rows,
+)
 from polystein.types import RNG, Array, FloatArray, MultiplierLength, Progress, ScoreFunction
 
 _IMQ = IMQKernel()

@@ -14,8 +14,8 @@ from polystein.data.source import Block, Rows, Source
 from polystein.errors import DependenceWarning, InputError
 from polystein.inference.multipliers import multipliers
 from polystein.methods.wild_bootstrap import drawn_multipliers
-from polystein.rivals.kernels import MEDIAN_ROWS, median_distance
 from polystein.scale.threads import working
+from polystein.stein.kernel import MEDIAN_ROWS, median_distance
 from polystein.types import FloatArray, Progress
 
 

@@ -256,6 +256,60 @@ class SmoothTails(_Ordered):
         yield Term(lower, 1.0, (double * lower - double) * lower)
 
 
+@dataclass(frozen=True)
+class Waves(_Ordered):
+    """sin(w x) and cos(w x) for w = 1.5, 3, 6, 12, 2, 4, 8: fine structure of a coordinate.
+
+    Bounded, and with almost no autocorrelation. For draws centred by their median and scaled so
+    that 68 % of them are within 1.
+    """
+
+    order: int = field(default=14, init=False)
+
+    #: Every frequency but the first of each row is twice the one before it.
+    frequencies: ClassVar[tuple[tuple[float, ...], ...]] = ((1.5, 3.0, 6.0, 12.0), (2.0, 4.0, 8.0))
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """``sin 1.5x``, ``cos 1.5x``, ``sin 3x``, ..."""
+        every = (frequency for row in self.frequencies for frequency in row)
+        return tuple(f"{kind} {frequency:g}x" for frequency in every for kind in ("sin", "cos"))
+
+    @cached_property
+    def words(self) -> tuple[str, ...]:
+        """``fine structure`` for all of them."""
+        return ("fine structure",) * self.order
+
+    def terms(self, draws: FloatArray) -> Iterator[Term]:
+        """Yield the waves; sine and cosine of x/2 are computed, those of its multiples follow."""
+        half = 0.5 * draws
+        sine, cosine = np.sin(half), np.cos(half)
+        whole = _double_angle(sine, cosine)
+        both = (whole[0] * cosine + whole[1] * sine, whole[1] * cosine - whole[0] * sine)
+        for row, wave in zip(self.frequencies, (both, _double_angle(*whole)), strict=True):
+            for place, frequency in enumerate(row):
+                wave = _double_angle(*wave) if place else wave
+                yield Term(wave[0], frequency, wave[1])
+                yield Term(wave[1], -frequency, wave[0])
+
+
+def _double_angle(sine: FloatArray, cosine: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Sine and cosine of twice an angle."""
+    twice = 2.0 * sine
+    return twice * cosine, 1.0 - twice * sine
+
+
+def magnitude_functions(draws: FloatArray) -> tuple[Term, FloatArray]:
+    """An odd and an even bounded function: g(x) = tanh(x) and k(x) = g'(x) = 1/cosh(x)^2.
+
+    The Stein image of g(x_l) k(x_m) e_l is (s_l g(x_l) + g'(x_l)) k(x_m). It sees a dependence
+    between the magnitudes of two coordinates. For draws centred by their median.
+    """
+    odd = np.tanh(draws)
+    even = 1.0 - odd * odd
+    return Term(odd, 1.0, even), even
+
+
 def basis_for(name: BasisName, order: int, *, standardise: bool) -> Basis:
     """Look up a basis; all but the monomials are made for standardised draws."""
     one_of(name, BasisName, "basis")

@@ -27,9 +27,9 @@ from polystein.data.sample import as_source
 from polystein.data.source import Block, Source, is_source
 from polystein.errors import InputError, PolysteinError, PolysteinWarning
 from polystein.explain.tolerance import checked_tolerance
-from polystein.methods.check.arms import FLIPS, SHARES_OF_CHAINS, SHARES_OF_ROWS
+from polystein.methods.check import flips, net
 from polystein.methods.check.check import check
-from polystein.methods.check.flips_arm import FIRST_PATTERNS, FURTHER_PATTERNS
+from polystein.methods.check.statistics import FLIPS, NET, SHARES_OF_CHAINS, SHARES_OF_ROWS
 from polystein.report.effects import effect_facts
 from polystein.results.many import CheckedFit, CheckTable, checked_names, stored_size
 from polystein.results.result import DEFAULT_LEVEL, GofResult
@@ -264,9 +264,13 @@ def _fit(name: str, answer: _Answer) -> CheckedFit:
 
 def _is_coarse(result: GofResult) -> bool:
     """Whether the draws were farther out than every flip: then more flips might say more."""
-    share = (SHARES_OF_ROWS if result.settings.get("iid") else SHARES_OF_CHAINS)[FLIPS]
-    least = [1.0 / patterns for patterns in (FIRST_PATTERNS, *FURTHER_PATTERNS)]
-    return any(
-        arm.name == FLIPS and bool(np.isclose(arm.pvalue * share, least, rtol=1e-9, atol=0.0).any())
-        for arm in result.evidence.arms
-    )
+    shares = SHARES_OF_ROWS if result.settings.get("iid") else SHARES_OF_CHAINS
+    patterns = {
+        FLIPS: (flips.FIRST_PATTERNS, *flips.FURTHER_PATTERNS),
+        NET: (net.FIRST_PATTERNS, *net.FURTHER_PATTERNS),
+    }
+    for arm in result.evidence.arms:
+        least = 1.0 / np.array(patterns.get(arm.name, ()))
+        if np.isclose(arm.pvalue * shares[arm.name], least, rtol=1e-9, atol=0.0).any():
+            return True
+    return False

@@ -18,21 +18,23 @@ def normal_score(draws: Any) -> Any:
 
 
 FLIPS, TRAINED, AGREEMENT = "sign flips", "trained witnesses", "agreement of chains"
+NET = "kernel net"
 
 
 OF_FLIPS = [
     *(
         f"{family}: {kind}"
-        for family in ("score", "x", "G1-4", "tails", "x pairs", "G2 pairs")
+        for family in ("score", "x", "G1-4", "magnitude pairs")
         for kind in ("sum", "max")
     ),
+    *(f"{family}: max" for family in ("tails", "waves", "x pairs", "G2 pairs")),
     "trace: sum",
     "Hotelling: sum",
     "trace of square: sum",
 ]
 
 
-OF_TRAINED = ["trained score", "sparse score", "sparse stack", "trained x", "trained stack"]
+OF_TRAINED = ["trained score", "sparse stack", "trained x", "trained stack"]
 
 
 def arm_pvalue(result: ps.GofResult, name: str) -> float:

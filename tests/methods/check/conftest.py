@@ -2,7 +2,7 @@
 
 import pytest
 
-from polystein.methods.check import flips_arm as sign_flips
+from polystein.methods.check import flips as sign_flips
 
 
 @pytest.fixture

@@ -11,17 +11,12 @@ from scipy.signal import lfilter
 import polystein as ps
 from polystein.data.coordinates import DrawMoments, Frame
 from polystein.data.passes import every_row, run_pass
-from polystein.methods.check import flips_arm as sign_flips
-from polystein.methods.check.batch_sums import BatchSums
+from polystein.methods.check import flips as sign_flips
 from polystein.methods.check.batches import cut
-from polystein.methods.check.families import (
-    BASIS,
-    FEWEST_INDEPENDENT_A_COORDINATE,
-    FEWEST_ROWS_FOR_SPREADS,
-    LEAST_DEFLATION,
-    TAILS,
-)
-from polystein.methods.check.flips_arm import flip_signs
+from polystein.methods.check.flips import flip_signs
+from polystein.methods.check.forms import FEWEST_INDEPENDENT_A_COORDINATE, LEAST_DEFLATION
+from polystein.methods.check.statistics import BASIS, FEWEST_ROWS_FOR_SPREADS, TAILS
+from polystein.methods.check.sums import BatchSums
 from polystein.results.evidence import Abstention, Arm
 from tests.conftest import Array
 from tests.inference.batch_cases import RULES
@@ -71,8 +66,9 @@ def standard_frame(sample: ps.Sample) -> Frame:
 
 def sums_of(sample: ps.Sample, *, chains: bool = False) -> BatchSums:
     """Sums over batches, with the pairs that are looked at."""
-    places, orders = cut(sample.layout, chains=chains), tuple(ORDERS.values())
-    return BatchSums(sample, standard_frame(sample), BASIS, places, orders, TAILS).take()
+    places, orders = cut(sample.layout, chains=chains), (1, 3)
+    frame = standard_frame(sample)
+    return BatchSums(sample, frame, BASIS, places, orders, TAILS, robust=frame).take()
 
 
 def signs_of(seed: int, batches: int, stages: Any = None) -> list[Array]:
@@ -153,7 +149,7 @@ def literal_arm(
         # A family of which nothing moves is left out.
         if any(columns[:, own.columns].any() for own in pools):
             of_all = shares_of(sums, left_out, hotelling="Hotelling" in forms)
-            shares = of_all[f"{name}: sum"], of_all.get(f"{name}: max", 0.0)
+            shares = of_all.get(f"{name}: sum", 0.0), of_all.get(f"{name}: max", 0.0)
             families.append((name, (columns, pools, *shares)))
     judged_families = [own for _, own in families]
     extreme, patterns = literal.flipped(judged_families, list(forms.values()), stages, levels)
@@ -190,7 +186,7 @@ def remembering_sums(
     chains = np.repeat(np.arange(len(counts)), counts)
     sums = random_sums(rng, chains.size, d, chains=chains)
     pairs = (next(sums.pairs(order)) for order in ORDERS.values())
-    for table in (sums.diagonal, sums.tails, *pairs):
+    for table in (sums.diagonal, sums.tails, sums.waves, *pairs):
         noise = rng.standard_normal(table.shape)
         for j in range(d):
             rho = 0.97 if j in slow else remembered

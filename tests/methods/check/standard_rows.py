@@ -9,8 +9,8 @@ import pytest
 import polystein as ps
 from polystein.data.coordinates import Frame
 from polystein.inference.memory import FEWEST_A_CHAIN
-from polystein.methods.check.batch_sums import BatchSums
 from polystein.methods.check.batches import Batches, Stretch, cut
+from polystein.methods.check.sums import BatchSums
 from polystein.stein.basis import LinearAndBounded
 from tests.conftest import Array, arbitrary_rows, arbitrary_weights
 from tests.reference import check as literal

@@ -9,19 +9,17 @@ from scipy.signal import lfilter
 
 import polystein as ps
 from polystein.data.passes import every_row, run_pass
+from polystein.data.sample import as_source
 from polystein.data.source import Source, complete, in_time_order
 from polystein.inference.agreement import BATCHES, batch_bounds
-from polystein.methods.check import agreement
+from polystein.methods.check import agreement, look
 from polystein.methods.check.agreement import (
-    BOUND,
-    BOUND_OF_MANY,
     AgreementSums,
-    Bounds,
-    ThinnedRows,
     agreement_abstention,
     agreement_arm,
     frozen_chains,
 )
+from polystein.methods.check.look import BOUND, BOUND_OF_MANY, Bounds, ThinnedRows
 from polystein.results.evidence import Abstention, Arm
 from tests.rows import Array
 from tests.sources import MinimalSource
@@ -103,7 +101,7 @@ def test_medians_and_spreads_are_those_of_the_rows() -> None:
 
 
 def test_rows_are_kept_evenly_from_all_chains_and_times(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(agreement, "MOST_ROWS", 101)
+    monkeypatch.setattr(look, "MOST_ROWS", 101)
     times = np.tile(np.arange(20.0), (50, 1))[:, :, None]
     draws = np.concatenate([times, np.arange(50.0)[:, None, None] + 0.0 * times], axis=2)
     source = ragged([*draws])
@@ -119,20 +117,22 @@ def test_rows_are_kept_evenly_from_all_chains_and_times(monkeypatch: pytest.Monk
 @pytest.mark.parametrize("most_rows", [7, 61, 10_000])
 def test_kept_rows_come_chain_by_chain(most_rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """In time order, draws and scores apart, and as often as their chain is long."""
-    monkeypatch.setattr(agreement, "MOST_ROWS", most_rows)
+    monkeypatch.setattr(look, "MOST_ROWS", most_rows)
+    monkeypatch.setattr(look, "ROWS_A_ROOT", 0.0)
     lengths = [40, 3, 100, 1, 56]
     rows = [np.stack([np.full(n, k), np.arange(n)], axis=1) for k, n in enumerate(lengths)]
     source = complete(MinimalSource([(1.0 * one, -1.0 - one) for one in rows], time_ordered=True))
     thinned = ThinnedRows(source.layout)
     run_pass(source, every_row(source), thinned, most=9)
-    draws, scores = thinned.chains("draws"), thinned.chains("scores")
-    assert len(draws) == len(scores) == len(lengths)
-    for number, (own, other, length) in enumerate(zip(draws, scores, lengths, strict=True)):
-        assert own.shape == other.shape
-        assert set(own[:, 0].tolist()) <= {float(number)}
-        assert np.all(np.diff(own[:, 1]) > 0.0)
-        assert np.array_equal(other, -1.0 - own)
+    draws, scores = thinned.draws_and_scores
+    chains, places = thinned.places
+    assert np.array_equal(draws, np.stack([chains, places], axis=1))
+    assert np.array_equal(scores, -1.0 - draws)
+    for number, length in enumerate(lengths):
+        own = places[chains == number]
+        assert np.all(np.diff(own) > 0)
         assert abs(len(own) - min(200, most_rows) * length / 200.0) <= 1.0
+    assert np.all(np.diff(chains) >= 0)
 
 
 def test_a_column_of_mostly_one_value_has_a_spread() -> None:
@@ -193,6 +193,20 @@ def test_a_frozen_chain_is_named() -> None:
     found = arm_of(draws)
     assert found.pvalue < 0.0025
     assert found.leading.words == "chain 1, which does not move: location"
+
+
+def test_a_frozen_chain_is_less_surprising_beside_long_stays() -> None:
+    draws = some_chains(4, 1000, 2)
+    draws[2] = draws[2, 0]
+    source = as_source(draws, -draws)
+    sums = AgreementSums(source.layout, bounds_of(source))
+    run_pass(source, every_row(source), sums)
+    pvalues = [
+        next(part.pvalue for part in found.parts if part.name == "frozen chains")
+        for stay in (1, 50, 400)
+        if isinstance(found := agreement_arm(sums, ["a", "b"], stay), Arm)
+    ]
+    assert pvalues == pytest.approx([8 * (1 / 19) ** 6, 0.1**3, 0.8**3])
 
 
 def test_chains_of_unequal_lengths_are_named_by_their_part() -> None:

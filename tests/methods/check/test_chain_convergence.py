@@ -8,8 +8,7 @@ import pytest
 
 import polystein as ps
 from polystein.data.coordinates import Frame
-from polystein.inference.convergence import MeansConvergence, convergence_of_means
-from polystein.methods.check.batch_sums import BatchSums
+from polystein.inference.convergence_of_means import MeansConvergence, convergence_of_means
 from polystein.methods.check.batches import cut
 from polystein.methods.check.chain_convergence import (
     FEW_DRAWS,
@@ -20,7 +19,8 @@ from polystein.methods.check.chain_convergence import (
     chain_convergence,
     of_means,
 )
-from polystein.methods.check.families import BASIS
+from polystein.methods.check.statistics import BASIS
+from polystein.methods.check.sums import BatchSums
 from tests.conftest import Array
 from tests.reference import convergence as literal
 from tests.statistical.samplers import autoregressive

@@ -8,9 +8,9 @@ from scipy.stats import binomtest
 
 import polystein as ps
 from polystein.methods.check import check as check_module
-from polystein.methods.check.batch_sums import BatchSums
 from polystein.methods.check.batches import MANY_CHAINS
-from polystein.methods.check.flips_arm import flip_signs
+from polystein.methods.check.flips import flip_signs
+from polystein.methods.check.sums import BatchSums
 from tests.methods.check.answers import FLIPS, arm_names, arm_pvalue, chains, normal_score
 from tests.sources import MinimalSource
 from tests.statistical.samplers import autoregressive

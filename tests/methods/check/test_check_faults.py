@@ -12,6 +12,7 @@ from polystein.report.text import found_words
 from tests.conftest import Array
 from tests.methods.check.answers import (
     FLIPS,
+    NET,
     TRAINED,
     arm_names,
     chains,
@@ -77,7 +78,7 @@ def test_a_fault_is_found_and_placed(fault: Callable[[Array], Array], words: str
     assert result.pvalue < 0.01
     assert result.statistic > 2.0
     assert found_words(result) == words
-    assert set(arm_names(result)) == {FLIPS, TRAINED}
+    assert set(arm_names(result)) == {FLIPS, NET, TRAINED}
 
 
 def test_a_fault_of_chains_is_found() -> None:

@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 import polystein as ps
 from polystein.data import passes
 from polystein.errors import DegenerateError
-from polystein.methods.check import batch_sums, flips_arm
+from polystein.methods.check import flips, sums
 from tests.conftest import Array
 from tests.sources import CountingSample, MinimalSource
 from tests.statistical.samplers import autoregressive
@@ -186,10 +186,12 @@ def test_the_result_does_not_depend_on_the_budget_of_pairs(
 
     The trace of the square needs all pairs at once.
     """
-    monkeypatch.setattr(flips_arm, "forms", lambda sums, left_out, shares: iter(()))
+    monkeypatch.setattr(flips, "forms", lambda sums, kept, metric: iter(()))
+    # Flips do not go on where pairs have to be summed anew.
+    monkeypatch.setattr(flips, "FURTHER_PATTERNS", ())
     source, iid = SOURCES[name]()
     expected = ps.check(source, iid=iid, rng=0).to_dict()
-    monkeypatch.setattr(batch_sums, "PAIR_NUMBERS", numbers)
+    monkeypatch.setattr(sums, "PAIR_NUMBERS", numbers)
     assert_close(ps.check(source, iid=iid, rng=0).to_dict(), expected)
 
 
@@ -197,10 +199,10 @@ def test_the_result_does_not_depend_on_the_budget_of_pairs(
 def test_the_budget_of_pairs_leaves_the_other_families_alone(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(flips_arm, "forms", lambda sums, left_out, shares: iter(()))
+    monkeypatch.setattr(flips, "forms", lambda sums, kept, metric: iter(()))
     source, _ = SOURCES[name]()
     expected = ps.check(source, rng=0)
-    monkeypatch.setattr(batch_sums, "PAIR_NUMBERS", 1)
+    monkeypatch.setattr(sums, "PAIR_NUMBERS", 1)
     found = ps.check(source, rng=0)
     parts = {part.name: part for part in found.evidence.parts}
     for part in expected.evidence.parts:

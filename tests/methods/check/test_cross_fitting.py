@@ -10,9 +10,9 @@ import pytest
 import polystein as ps
 from polystein.data.coordinates import Frame
 from polystein.data.source import Layout
-from polystein.methods.check import batch_sums, check, families, trained_witnesses
-from polystein.methods.check.arms import PAIRS
+from polystein.methods.check import check, statistics, sums, witnesses
 from polystein.methods.check.batches import cut
+from polystein.methods.check.statistics import PAIRS
 from tests.sources import MinimalSource
 
 
@@ -35,7 +35,7 @@ def test_products_with_rows_give_the_arms_of_matrices(
     log_weights = np.random.default_rng(5).normal(0.0, 0.3, 200) if weighted else None
     sample = ps.Sample(x, -x, log_weights=log_weights)
     by_matrices = checked(sample, **options).to_dict()
-    monkeypatch.setattr(trained_witnesses, "dual_is_cheaper", lambda *_: True)
+    monkeypatch.setattr(witnesses, "dual_is_cheaper", lambda *_: True)
     by_rows = checked(sample, **options).to_dict()
     for first, second in zip(by_matrices["evidence"]["arms"], by_rows["evidence"]["arms"],
                              strict=True):  # fmt: skip
@@ -51,7 +51,7 @@ def test_a_lazy_source_gives_the_answer_of_memory() -> None:
 
 def test_many_dimensions_leave_pairs_out_and_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
     x = draws(300, 6)
-    for module in (batch_sums, check):
+    for module in (sums, check):
         monkeypatch.setattr(module, "MOST_PAIRED_DIMENSIONS", 5)
     found = checked(x, -x)
     assert PAIRS in [one.name for one in found.evidence.abstained]
@@ -69,11 +69,12 @@ def test_a_fault_in_high_dimension_is_found() -> None:
 
 def test_all_pairs_that_are_looked_at_are_summed_in_one_pass() -> None:
     """So that no row is read once more for them."""
-    most = batch_sums.MOST_PAIRED_DIMENSIONS
+    most = sums.MOST_PAIRED_DIMENSIONS
     layout = Layout((10_000,), most, time_ordered=True)
     source: Any = SimpleNamespace(layout=layout, weighted=False)
     batches = cut(layout, chains=True)
-    orders = tuple(families.order_of(families.BASIS, name) for name in families.PAIR_ORDERS)
     frame = Frame(np.zeros(most), np.ones(most))
-    sums = batch_sums.BatchSums(source, frame, families.BASIS, batches, orders)
-    assert sums.keeps_pairs
+    taken = sums.BatchSums(
+        source, frame, statistics.BASIS, batches, check.PAIR_ORDERS, statistics.TAILS, frame
+    )
+    assert taken.keeps_pairs

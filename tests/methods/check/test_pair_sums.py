@@ -27,7 +27,7 @@ def block(scale: float = 1.0, seed: int = 0, weights: Array | None = None) -> Bl
 def added(*blocks: Block) -> PairSums:
     sums = PairSums(PairJob(1, 0, D), BATCHES, D)
     for one in blocks:
-        sums.add(one, one.draws, SEGMENTS)
+        sums.add(one.scores, one.draws, one.weights, SEGMENTS)
     return sums
 
 
@@ -109,5 +109,5 @@ def test_many_segments_are_multiplied_together(
         own = scores[low:high] * one.weights_or_ones[low:high, None]
         by_hand[batch] += own.T @ draws[low:high]
     for times in (1.0, 2.0):
-        sums.add(one, draws, segments)
+        sums.add(one.scores, draws, one.weights, segments)
         assert sums.sums == pytest.approx(times * by_hand, rel=1e-12)

@@ -9,14 +9,11 @@ import pytest
 import polystein as ps
 from polystein.data.passes import every_row, run_pass
 from polystein.data.sample import as_source
-from polystein.inference.convergence import (
-    MeansConvergence,
-    RankedConvergence,
-    ranked_convergence,
-)
+from polystein.inference.convergence import ranked_convergence
+from polystein.inference.convergence_of_means import MeansConvergence
 from polystein.methods.check import verdict
-from polystein.methods.check.agreement import ThinnedRows
-from polystein.methods.check.verdict import diagnosed, doubts, rank_suspects
+from polystein.methods.check.chain_convergence import ChainConvergence, SpacedRows
+from polystein.methods.check.verdict import diagnosed, doubts, stays_with_heavy_tail
 from polystein.results.diagnostics import Convergence, Diagnostics, SamplerDiagnostics
 from polystein.results.evidence import Abstention
 from tests.conftest import Array
@@ -98,26 +95,53 @@ def test_few_independent_rows() -> None:
     assert "60 independent draws are fewer than 100" in doubts(None, independent_rows=60.0)[0]
 
 
-# What is ranked for a verdict
+# What a verdict rests on
 
 
 def chains(length: int = 2000) -> Array:
     return autoregressive(np.random.default_rng(0), 4, length, 3, 0.3)
 
 
-def test_few_rows_are_ranked_whole() -> None:
-    values = chains(400)
-    found = diagnosed(ps.Sample(values, -values), means(values), means(values))
-    assert found.draws.worst_known().ranked
-    assert found.draws.rhat == ranked_convergence(values).rhat.max()
-    assert found.sampler is None
+def spaced(values: Array, **options: Any) -> SpacedRows:
+    """The rows that are ranked, of chains that are read on request."""
+    rows = [(chain, -chain) for chain in values]
+    source = as_source(MinimalSource(rows, time_ordered=True), None)
+    kept = SpacedRows(source.layout)
+    run_pass(source, every_row(source), kept, **options)
+    return kept
 
 
-def test_clean_chains_are_ranked_on_some_rows_alone() -> None:
-    values = chains()
-    found = diagnosed(ps.Sample(values, -values), means(values), means(values))
-    assert found.draws.ranked.known == found.scores.ranked.known == {}
-    assert doubts(found) == ()
+def found(values: Array, of_draws: MeansConvergence | None = None) -> Diagnostics:
+    given = ChainConvergence(of_draws or means(values), means(values))
+    return diagnosed(ps.Sample(values, -values), given, spaced(values).ranked())
+
+
+@pytest.mark.parametrize(("length", "step"), [(400, 1), (2000, 8), (99, 1)])
+@pytest.mark.parametrize("most", [7, None])
+def test_spaced_rows_are_every_kth_row(length: int, step: int, most: int | None) -> None:
+    values = chains(length)
+    draws, scores, rows = spaced(values, most=most).ranked()
+    assert rows == values[:, ::step, 0].size
+    expected = ranked_convergence(values[:, ::step])
+    np.testing.assert_allclose(draws, expected, rtol=1e-9)
+    np.testing.assert_allclose(scores.ess_folded, expected.ess_folded, rtol=1e-9)
+
+
+def test_spaced_rows_merge_in_any_order() -> None:
+    values = chains(300)
+    sample = ps.Sample(values, -values)
+    first, second = SpacedRows(sample.layout), SpacedRows(sample.layout)
+    rows = list(every_row(sample))
+    run_pass(sample, rows[2:], first)
+    run_pass(sample, rows[:2], second)
+    np.testing.assert_array_equal(first.merge(second).ranked()[0], ranked_convergence(values))
+
+
+def test_clean_chains_are_not_ranked_whole() -> None:
+    diagnostics = found(chains())
+    assert diagnostics.draws.ranked.known == diagnostics.scores.ranked.known == {}
+    assert diagnostics.draws.ess_of_means == (1e4,) * 3
+    assert doubts(diagnostics) == ()
 
 
 @pytest.mark.parametrize("fault", ["one chain off", "tails stuck", "heavy tails"])
@@ -130,131 +154,107 @@ def test_what_means_do_not_show_is_found_by_ranks(fault: str) -> None:
     else:
         values[:, :, 1] = np.tan(1.5 * np.tanh(values[:, :, 1]))
         values[2, :, 1] += 4.0
-    found = diagnosed(ps.Sample(values, -values), means(values), means(values))
-    assert list(found.draws.ranked.known) == [1]
-    assert found.draws.worst_known().rhat == ranked_convergence(values).rhat[1]
-    assert any("of x[1]" in reason for reason in doubts(found))
+    diagnostics = found(values)
+    assert diagnostics.draws.rhat_of_means[1] == ranked_convergence(values[:, ::8]).rhat[1] > 1.05
+    assert diagnostics.draws.rhat_of_means[0] == 1.0
+    assert any("of x[1]" in reason for reason in doubts(diagnostics))
 
 
 def test_what_means_show_is_settled_by_ranks() -> None:
     values = chains()
     doubtful = MeansConvergence(np.array([1.0, 1.2, 1.0]), np.array([1e4, 1e4, 50.0]))
-    found = diagnosed(ps.Sample(values, -values), doubtful, means(values))
-    assert sorted(found.draws.ranked.known) == [1, 2]
-    assert doubts(found) == ()
+    assert doubts(found(values, doubtful)) == ()
 
 
-def test_every_suspect_is_ranked() -> None:
-    """Two chains off in two coordinates, of which one is worse than the other in all respects."""
-    values = autoregressive(np.random.default_rng(0), 4, 2000, 4, 0.3)
-    values[2, :, 1] += 3.0
-    values[1, :, 3] += 0.8
-    found = diagnosed(ps.Sample(values, -values), means(values), means(values))
-    expected = ranked_convergence(values)
-    for convergence in (found.draws, found.scores):
-        assert sorted(convergence.ranked.known) == [1, 3]
-        for column in (1, 3):
-            own = [float(part[column]) for part in expected]
-            assert convergence.ranked.known[column] == pytest.approx(own, rel=1e-9)
-    assert expected.rhat[1] > expected.rhat[3] > verdict.LARGEST_RHAT
+def test_a_scale_that_moves_slowly_is_a_doubt() -> None:
+    """Signs are as good as independent, and distances from the median are not."""
+    rng = np.random.default_rng(1)
+    scale = np.exp(autoregressive(rng, 4, 2000, 1, 0.998))
+    values = scale * rng.standard_normal((4, 2000, 1))
+    ranked = spaced(values).ranked()
+    assert ranked[0].ess_folded[0] < 100.0 < ranked[0].ess_bulk[0]
+    assert ranked.slow_scales().tolist() == [True]
+    assert any("Too few effective draws" in reason for reason in doubts(found(values)))
+    white = rng.standard_normal((4, 2000, 1))
+    assert spaced(white).ranked().slow_scales().tolist() == [False]
 
 
-@pytest.mark.parametrize("kind", ["rhat", "ess_bulk", "ess_tail", "rhat of means", "ess of means"])
-def test_all_places_beyond_a_bound_are_suspects(kind: str) -> None:
-    """One of the five numbers is beyond its bound at the places 1, 3 and 5."""
-    beyond = np.array([-1e-9, 1e-9, np.nan, 5.0, 0.0, np.inf])
-    names = ("rhat", "ess_bulk", "ess_tail", "rhat of means", "ess of means")
-    numbers = {name: np.full(6, 1.0 if "rhat" in name else 1e4) for name in names}
-    numbers[kind] = 1.03 + beyond if "rhat" in kind else 200.0 - beyond
-    of_means = (tuple(numbers[name].tolist()) for name in names[3:])
-    ranked = RankedConvergence(*(numbers[name] for name in names[:3]))
-    assert verdict._suspects(Convergence(tuple("abcdef"), *of_means), ranked) == [1, 3, 5]
+@pytest.mark.parametrize("shape", [(2, 40, 2), (1, 80, 3)])
+def test_short_chains_have_no_slow_scale_and_are_judged(shape: tuple[int, ...]) -> None:
+    """Eighty rows are worth fewer than a hundred, however fast they move."""
+    values = np.random.default_rng(0).standard_normal(shape)
+    assert not spaced(values).ranked().slow_scales().any()
+    assert ps.check(values + 1.0, -values - 1.0).verdict == "rejected"
 
 
-def test_rows_elsewhere_are_not_read_again() -> None:
-    values = chains(400)
-    rows = [(chain, -chain) for chain in values]
-    source = as_source(MinimalSource(rows, time_ordered=True), None)
-    given = MeansConvergence(np.array([1.0, 1.2, 1.0]), np.full(3, 1e4))
-    found = diagnosed(source, given, means(values))
-    assert found.draws.ranked.known == {}
-    assert "1.20 for the draws of x[1]" in doubts(found)[0]
+def test_chains_of_fewer_than_four_rows_are_judged_by_their_means() -> None:
+    values = autoregressive(np.random.default_rng(0), 400, 3, 2, 0.0)
+    diagnostics = found(values)
+    assert diagnostics.draws.rhat_of_means == (1.0, 1.0)
+    assert doubts(diagnostics) == ()
 
 
-def lazily(values: Array) -> tuple[Any, ThinnedRows]:
-    """Chains that are read on request, and those of their rows that are kept."""
-    rows = [(chain, -chain) for chain in values]
-    source = as_source(MinimalSource(rows, time_ordered=True), None)
-    thinned = ThinnedRows(source.layout)
-    run_pass(source, every_row(source), thinned)
-    return source, thinned
+@pytest.mark.filterwarnings("ignore::polystein.PolysteinWarning")
+def test_verdicts_are_the_same_in_memory_and_elsewhere() -> None:
+    """With reasons and effective draws; 24 short chains near the bounds."""
+    for seed in range(24):
+        rng = np.random.default_rng(seed)
+        memory, length = rng.choice([0.5, 0.8, 0.9]), int(rng.choice([60, 200, 400]))
+        values = autoregressive(rng, 4, length, 2, memory)
+        rows = [(chain, -chain) for chain in values]
+        here = ps.check(values, -values)
+        there = ps.check(MinimalSource(rows, time_ordered=True))
+        assert (here.verdict, here.reasons) == (there.verdict, there.reasons)
+        assert here.ess == pytest.approx(there.ess, rel=1e-9)
 
 
-def test_rows_elsewhere_are_ranked_on_those_that_were_kept() -> None:
-    """The worse of ranks and means counts, coordinate by coordinate."""
-    values = chains()
-    values[2, :, 1] *= 4.0
-    source, thinned = lazily(values)
-    given = MeansConvergence(np.array([1.2, 1.0, 1.0]), np.array([1e4, 1e4, 50.0]))
-    found = diagnosed(source, given, means(values), thinned)
-    ranked = ranked_convergence(thinned.chains("draws"))
-    assert ranked.rhat[1] > 1.05 > ranked.rhat[2]
-    assert found.draws.rhat_of_means[0] == 1.2
-    assert found.draws.rhat_of_means[1] == ranked.rhat[1]
-    # Fewer rows have a smaller ESS: it counts only where it is too small.
-    assert found.draws.ess_of_means[0] == 1e4
-    assert found.draws.ess_of_means[1] == min(ranked.ess_bulk[1], ranked.ess_tail[1]) < 100.0
-    assert found.draws.ess_of_means[2] == 50.0
-    scores = ranked_convergence(thinned.chains("scores"))
-    assert found.scores.rhat_of_means[1] == scores.rhat[1]
-    assert found.draws.ranked.known == found.scores.ranked.known == {}
-    # The worst coordinate is named.
-    assert ranked.rhat[1] > 1.2
-    assert f"R-hat is {ranked.rhat[1]:.2f} for draws and scores of x[1]" in doubts(found)[0]
-
-
-def test_rows_in_memory_do_not_need_those_that_were_kept() -> None:
-    values = chains(400)
-    _, thinned = lazily(4.0 * np.roll(values, 100, axis=1))
-    sample = ps.Sample(values, -values)
-    plain = diagnosed(sample, means(values), means(values))
-    found = diagnosed(sample, means(values), means(values), thinned)
-    assert found.to_dict() == plain.to_dict()
-
-
-def test_chains_of_which_too_few_rows_were_kept_are_judged_by_their_means() -> None:
-    """Fewer than four rows of a chain cannot be ranked, and leave no doubt."""
-    values = autoregressive(np.random.default_rng(0), 400, 20, 2, 0.0)
-    source, thinned = lazily(values)
-    found = diagnosed(source, means(values), means(values), thinned)
-    assert found.draws.rhat_of_means == (1.0, 1.0)
-    assert doubts(found) == ()
-
-
-@pytest.mark.parametrize("count", [40, 200, 250])
-def test_a_few_kept_rows_of_each_of_many_chains_leave_no_doubt(count: int) -> None:
-    """R-hat of two rows a half chain is above 1.05 by chance."""
-    for seed in range(3):
-        values = np.random.default_rng(seed).standard_normal((count, 60, 10))
-        source, thinned = lazily(values)
-        found = diagnosed(source, means(values), means(values), thinned)
-        assert doubts(found) == ()
-
-
-def test_many_short_chains_are_ranked_whole() -> None:
-    values = autoregressive(np.random.default_rng(0), 50, 60, 2, 0.0)
-    found = Convergence.of(ps.Sample(values, -values), "draws", means(values))
-    rank_suspects(found)
-    assert len(found.ranked.known) == 2
+def test_single_statistics_leave_nothing_open_where_chains_have_converged() -> None:
+    part = Abstention("sign flips of location", "the chains are worth few rows")
+    assert doubts(diagnostics(rhat=1.01, ess=400.0), [part]) == ()
+    assert len(doubts(diagnostics(rhat=1.03, ess=400.0), [part])) == 1
+    assert len(doubts(diagnostics(rhat=1.01, ess=150.0), [part])) == 1
+    assert len(doubts(diagnostics(), [FLIPS])) == 1
 
 
 def test_divergences_come_from_the_facts() -> None:
     values = chains(400)
     facts = {"sampler_statistics": {"diverging": np.ones((4, 400), dtype=bool)}}
-    found = diagnosed(ps.Sample(values, -values, facts=facts), means(values), means(values))
+    sample = ps.Sample(values, -values, facts=facts)
+    found = diagnosed(sample, ChainConvergence(means(values), means(values)), None)
     assert found.sampler == SamplerDiagnostics(1600, 1600, None)
     assert "diverged" in doubts(found)[0]
 
 
 def test_the_bounds_are_those_that_the_documentation_names() -> None:
     assert (verdict.LARGEST_RHAT, verdict.LEAST_ESS) == (1.05, 100.0)
+
+
+@pytest.mark.parametrize("acceptance", [0.05, 0.3, 0.8])
+def test_geometric_stays_can_be_judged(acceptance: float) -> None:
+    # Of 40 sets of stays at most a few look heavy by chance.
+    rng = np.random.default_rng(1)
+    found = [stays_with_heavy_tail(rng.geometric(acceptance, 800)) for _ in range(40)]
+    assert sum(one is not None for one in found) <= 4
+
+
+def test_stays_with_a_heavy_tail_cannot() -> None:
+    rng = np.random.default_rng(2)
+    stays = np.ceil(rng.pareto(2.0, 2000)).astype(np.intp) + 1
+    reason = stays_with_heavy_tail(stays)
+    assert reason is not None
+    assert f"up to {stays.max()} rows" in reason
+    # Long stays of one length have no tail: batches that are longer hold many of them.
+    assert stays_with_heavy_tail(np.repeat([1, 51], [3000, 20])) is None
+    assert stays_with_heavy_tail(np.ones(0, dtype=np.intp)) is None
+
+
+def test_chains_that_get_stuck_are_not_judged() -> None:
+    rng = np.random.default_rng(3)
+    lengths = np.ceil(rng.pareto(1.5, (4, 2000))).astype(np.intp)
+    draws = np.stack(
+        [np.repeat(rng.standard_normal((2000, 2)), own, axis=0)[:1500] for own in lengths]
+    )
+    with pytest.warns(ps.LowESSWarning, match="left x"):
+        result = ps.check(draws + 1.0, lambda x: -x)
+    assert (result.verdict, result.pvalue, result.evidence.arms) == ("inconclusive", 1.0, ())
+    assert sum("The chains get stuck" in reason for reason in result.reasons) == 1

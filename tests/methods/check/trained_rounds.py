@@ -7,13 +7,14 @@ import numpy as np
 import polystein as ps
 from polystein._lib.notes import Notes
 from polystein.data.passes import every_row, run_pass
-from polystein.methods.check.batch_sums import BatchSums
 from polystein.methods.check.batches import cut
-from polystein.methods.check.families import BASIS
-from polystein.methods.check.trained_arm import (
+from polystein.methods.check.look import ThinnedRows
+from polystein.methods.check.statistics import BASIS
+from polystein.methods.check.sums import BatchSums
+from polystein.methods.check.trained import (
     Training,
 )
-from polystein.methods.check.trained_witnesses import TrainingSums
+from polystein.methods.check.witnesses import TrainingSums
 from polystein.methods.split_sample import DividedRows, split_rows
 from tests.conftest import Array
 from tests.statistical.samplers import autoregressive
@@ -23,10 +24,16 @@ def chains(count: int, rows: int, d: int, rho: float, seed: int = 0) -> Array:
     return autoregressive(np.random.default_rng(seed), count, rows, d, rho)
 
 
-def round_of(sample: ps.Sample, split: Any = None) -> DividedRows:
+def round_of(sample: ps.Sample, split: Any = None, rng: int = 0) -> DividedRows:
     split = split or ps.BlockSplit(0.5)
-    (rows,) = split_rows(sample, split, 0, Notes(), standardise=True)
+    (rows,) = split_rows(sample, split, rng, Notes(), standardise=True)
     return rows
+
+
+def thinned_of(sample: ps.Sample) -> ThinnedRows:
+    thinned = ThinnedRows(sample.layout)
+    run_pass(sample, every_row(sample), thinned)
+    return thinned
 
 
 def sums_of(rows: DividedRows) -> BatchSums:

@@ -7,7 +7,7 @@ from polystein.data.coordinates import Frame
 from polystein.data.passes import every_row, run_pass
 from polystein.data.source import Rows
 from polystein.data.split import BlockPartition, Partition
-from polystein.methods.check.trained_witnesses import TrainedWitnesses, TrainingSums, fit_witnesses
+from polystein.methods.check.witnesses import TrainedWitnesses, TrainingSums, fit_witnesses
 
 
 def chosen(stretches: list[Rows]) -> list[tuple[int, int]]:

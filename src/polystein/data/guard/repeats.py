@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from polystein._lib.notes import first_of
 from polystein.data.guard.interleaved import interleaved_rows_error
+from polystein.data.guard.stays import first_rows, moved
 from polystein.data.passes import (
     cores,
     every_row,
@@ -228,9 +229,9 @@ def refuse_copies(source: Source, first_coordinates: RowKeys) -> None:
     rows = keyed_rows(source, first_coordinates)
     lengths = tuple(own.stop for own in rows)
     keys = first_coordinates.in_order()
-    moves = _moves(keys, lengths)
+    moves = moved(keys, lengths)
     # Chains that stay where they are for long have few rows to share.
-    runs = np.add.reduceat(moves, _starts(lengths), dtype=np.intp)
+    runs = np.add.reduceat(moves, first_rows(lengths), dtype=np.intp)
     allowed = min(MOST_REPEATS * float(runs.sum()), COPIED * float(runs.min()))
     if _repeats(keys[moves]) <= max(allowed, FEWEST_COPIED - 1):
         return
@@ -275,8 +276,8 @@ class _EqualRows(NamedTuple):
 
 def _equal_rows(hashes: NDArray[np.uint64], lengths: tuple[int, ...]) -> _EqualRows:
     """Every row that repeats another one, with the last one before it that is equal."""
-    moves = _moves(hashes, lengths)
-    starts = _starts(lengths)
+    moves = moved(hashes, lengths)
+    starts = first_rows(lengths)
     (rows,) = moves.nonzero()
     hashes = hashes[rows]
     order = np.argsort(hashes, kind="stable")
@@ -286,19 +287,6 @@ def _equal_rows(hashes: NDArray[np.uint64], lengths: tuple[int, ...]) -> _EqualR
     distance = (right - starts[second]) - (left - starts[first])
     runs = np.add.reduceat(moves, starts, dtype=np.intp)
     return _EqualRows(left, first, second, distance, runs, lengths)
-
-
-def _moves(keys: NDArray[Any], lengths: tuple[int, ...]) -> NDArray[np.bool_]:
-    """Which rows differ from the row before them in their chain."""
-    moves = np.ones(keys.size, dtype=np.bool_)
-    np.not_equal(keys[1:], keys[:-1], out=moves[1:])
-    moves[_starts(lengths)] = True
-    return moves
-
-
-def _starts(lengths: tuple[int, ...]) -> NDArray[np.intp]:
-    """Where each chain begins among all rows."""
-    return np.cumsum([0, *lengths[:-1]])
 
 
 def _refuse_copied_chains(equal: _EqualRows) -> None:

@@ -7,23 +7,18 @@ around the median, and judges sums over batches of chains (`polystein.inference.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polystein._lib.columnwise import columnwise
-from polystein._lib.numerics import TINY
 from polystein._lib.segments import Cuts
 from polystein.data.source import Block, Layout, Source
 from polystein.inference.agreement import (
-    ALL_STARTS,
     BATCHES,
-    CHAINS,
     FIRST_HALF,
     FROZEN,
     MANY_CHAINS,
-    ONE_START,
     SHORTEST_CHAIN,
     SHORTEST_OF_MANY,
     ChainSums,
@@ -32,166 +27,18 @@ from polystein.inference.agreement import (
     differences,
 )
 from polystein.inference.columns import segment_sums
-from polystein.methods.check.arms import AGREEMENT, ALL_ROWS
+from polystein.methods.check.look import Bounds
+from polystein.methods.check.statistics import AGREEMENT, ALL_ROWS, OF_AGREEMENT
 from polystein.results.evidence import Abstention, Arm, Part
 from polystein.types import FloatArray
 
-#: Each kind's share of the arm's level; what is not asked leaves its share to the others.
-SHARES = {CHAINS: 0.25, ALL_STARTS: 0.25, ONE_START: 0.25, FROZEN: 0.25}
-#: Values are bounded at this many robust standard deviations from the median. A larger bound makes
-#: distant starts easier to detect. A smaller one makes means of few rows, which many chains have,
-#: more nearly normal.
-BOUND, BOUND_OF_MANY = 5.0, 2.5
-#: Rows from which medians and spreads are taken. The number is a prime: rows are then spread
-#: evenly over the chains and over the times of chains of any length.
-MOST_ROWS = 1_021
-#: Numbers kept at the most of sums, 256 MiB, and of rows, 32 MiB.
+#: Numbers kept at the most of sums, 256 MiB.
 MOST_NUMBERS = 2**25
-MOST_NUMBERS_OF_ROWS = 2**22
-# Columns whose bounds are found at a time.
-_COLUMNS_AT_ONCE = 2_048
 #: Why the arm abstains where late halves are too short.
 TOO_SLOW = (
     "the chains move so slowly that their late halves are too short to be compared: run the "
     "sampler longer"
 )
-# The median of a normal law's absolute deviations, inverted.
-_NORMAL_SCALE = 1.4826
-# Parts of the rows' deviations from the median: the first that is not 0 is the spread.
-_SPREAD_QUANTILES = (0.5, 0.75, 0.9, 1.0)
-# Sums in units of a larger spread would have to be divided by a number that is not normal.
-_LARGEST_SPREAD = 1e300
-# No column is taken to vary less than so, in robust standard deviations.
-_LEAST_MARGINAL = 0.01
-
-
-class ThinnedRows:
-    """At most 1,021 rows, evenly spread: the accumulator that says how columns are bounded.
-
-    Must run in an earlier pass than `AgreementSums`.
-    """
-
-    def __init__(self, layout: Layout) -> None:
-        self._layout, total = layout, layout.total
-        count = min(total, MOST_ROWS, max(2, MOST_NUMBERS_OF_ROWS // (2 * layout.dimension)))
-        # Rows to keep, counted over all chains, and how many rows come before each chain.
-        self._places = np.arange(count) * total // count
-        self._offsets = np.cumsum([0, *layout.lengths])
-        self._values = np.empty((count, 2 * layout.dimension))
-        self._held = np.zeros(count, dtype=np.bool_)
-
-    def zero(self) -> ThinnedRows:
-        """An accumulator of the same kind without rows."""
-        return ThinnedRows(self._layout)
-
-    def update(self, block: Block) -> None:
-        """Take the rows of a block."""
-        chain, start, low, high = np.array(block.chains).T
-        start = self._offsets[chain] + start
-        first = np.searchsorted(self._places, start)
-        counts = np.searchsorted(self._places, start + high - low) - first
-        ends = first + counts
-        wanted: slice | NDArray[np.intp] = slice(first[0], ends[-1])
-        if (ends[:-1] != first[1:]).any():
-            shift = np.repeat(ends - np.cumsum(counts), counts)
-            wanted = np.arange(shift.size) + shift
-        rows = self._places[wanted] - np.repeat(start - low, counts)
-        dimension = self._layout.dimension
-        self._values[wanted, :dimension] = block.draws.take(rows, axis=0)
-        self._values[wanted, dimension:] = block.scores.take(rows, axis=0)
-        self._held[wanted] = True
-
-    def merge(self, other: ThinnedRows) -> ThinnedRows:
-        """Add another accumulator's rows."""
-        self._values[other._held] = other._values[other._held]
-        self._held |= other._held
-        return self
-
-    def chains(self, what: Literal["draws", "scores"]) -> list[FloatArray]:
-        """The kept rows of draws or of scores, chain by chain."""
-        dimension = self._layout.dimension
-        part = slice(dimension) if what == "draws" else slice(dimension, None)
-        borders = np.searchsorted(self._places, self._offsets[1:-1])
-        return np.split(self._values[:, part], borders)
-
-    def bounds(self) -> Bounds:
-        """Median, spread and variance of every column of draws and scores."""
-        bound = BOUND if len(self._layout.lengths) < MANY_CHAINS else BOUND_OF_MANY
-        parts = []
-        for low in range(0, self._values.shape[1], _COLUMNS_AT_ONCE):
-            some = self._values[:, low : low + _COLUMNS_AT_ONCE]
-            columns = np.array((some if self._held.all() else some[self._held]).T, order="C")
-            centre, spread = _centre_and_spread(columns)
-            with np.errstate(over="ignore"):
-                columns -= centre[:, None]
-                columns /= spread[:, None]
-            np.clip(columns, -bound, bound, out=columns)
-            parts.append((centre, spread, self._late_variance(columns)))
-        centre, spread, late = (np.concatenate(part) for part in zip(*parts, strict=True))
-        return Bounds(centre, spread, bound, late)
-
-    def _late_variance(self, columns: FloatArray) -> FloatArray:
-        """Variance of the rows of the late halves, within chains unless there are many."""
-        places = self._places[self._held]
-        chain = np.searchsorted(self._offsets, places, "right") - 1
-        late = 2 * (places - self._offsets[chain]) >= np.array(self._layout.lengths)[chain]
-        chains = len(self._layout.lengths)
-        groups = np.equal.outer(np.arange(chains), chain) if chains < MANY_CHAINS else [True]
-        members = np.atleast_2d(late & groups).astype(np.float64)
-        counts = members.sum(axis=1)
-        means = columns @ members.T / np.maximum(counts, 1.0)
-        # Rows that are not late are in no group, and count for nothing.
-        deviations = columns - means @ members
-        deviations *= deviations
-        freedom = max(1.0, float(late.sum()) - np.count_nonzero(counts))
-        result: FloatArray = np.maximum(deviations @ late / freedom, _LEAST_MARGINAL)
-        return result
-
-
-def _centre_and_spread(columns: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Median and robust standard deviation of every row of an array; never 0, never infinite."""
-    inorder = np.sort(columns, axis=1)
-    centre = inorder[:, _rank(inorder, 0.5)]
-    # Halves, for differences of huge values would overflow.
-    deviations = 0.5 * inorder - 0.5 * centre[:, None]
-    first, *others = _SPREAD_QUANTILES
-    spread = _distance(deviations, first)
-    for part in others:
-        flat = spread == 0.0
-        if not flat.any():
-            break
-        spread[flat] = _distance(deviations[flat], part)
-    with np.errstate(over="ignore"):
-        return centre, np.clip(2.0 * _NORMAL_SCALE * spread, TINY, _LARGEST_SPREAD)
-
-
-def _distance(inorder: FloatArray, part: float) -> FloatArray:
-    """The distance from 0 that a part of every row, which is in order, does not exceed.
-
-    The nearest numbers lie side by side, and one of the two ends is the farthest of them.
-    """
-    place = _rank(inorder, part)
-    lows, highs = inorder[:, : inorder.shape[1] - place], inorder[:, place:]
-    result: FloatArray = np.maximum(-lows, highs).min(axis=1)
-    return result
-
-
-def _rank(inorder: FloatArray, part: float) -> int:
-    """Which number in order is not exceeded by a part of them."""
-    count: int = inorder.shape[1]
-    return round(part * (count - 1))
-
-
-class Bounds(NamedTuple):
-    """Centre and spread of every column, draws before scores, and its variance once bounded.
-
-    Values are taken to be at most ``bound`` spreads from the centre.
-    """
-
-    centre: FloatArray
-    spread: FloatArray
-    bound: float
-    marginal: FloatArray
 
 
 class AgreementSums:
@@ -310,19 +157,30 @@ def agreement_abstention(source: Source) -> Abstention | None:
     return Abstention(AGREEMENT, reason)
 
 
-def agreement_arm(agreement: AgreementSums, coordinate_names: Sequence[str]) -> Arm | Abstention:
+def agreement_arm(
+    agreement: AgreementSums, coordinate_names: Sequence[str], longest_stay: int = 1
+) -> Arm | Abstention:
     """The arm: the smallest p-value of the kinds of differences, each on its share.
 
-    It abstains if every column is too slow, unless a chain is frozen.
+    It abstains if every column is too slow, unless a chain is frozen. A frozen chain is the less
+    surprising, the longer the ``longest_stay`` at one row is that ends.
     """
     sums = agreement.finalise()
     frozen, found = frozen_chains(sums), differences(sums)
+    # A tail that is not called heavy falls at least as the third power: stays of half a chain are
+    # this likely beside the longest one.
+    chance = (2.0 * longest_stay / min(agreement.layout.lengths)) ** 3
+    found = [
+        one._replace(pvalue=min(1.0, max(one.pvalue, chance))) if one.kind == FROZEN else one
+        for one in found
+    ]
     too_slow = {one.kind for one in found} == {FROZEN}
     if not found or (too_slow and not frozen):
         return Abstention(AGREEMENT, TOO_SLOW)
-    whole = sum(SHARES[one.kind] for one in found)
+    shares = {one.name: one.share for one in OF_AGREEMENT}
+    whole = sum(shares[one.kind] for one in found)
     parts = tuple(
-        _part(one, SHARES[one.kind] / whole, agreement.layout, coordinate_names, frozen)
+        _part(one, shares[one.kind] / whole, agreement.layout, coordinate_names, frozen)
         for one in found
     )
     return Arm(AGREEMENT, ALL_ROWS, min(1.0, *(part.adjusted for part in parts)), parts)

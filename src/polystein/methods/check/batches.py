@@ -8,9 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
+from polystein._lib.numerics import summed_products
 from polystein._lib.segments import Cuts, Segments
 from polystein.data.source import Block, Layout
+from polystein.inference.columns import segment_sums
 from polystein.types import FloatArray
 
 #: Batches have at least this many rows, so that sums are less skewed.
@@ -23,6 +26,8 @@ MOST_BATCHES_OF_CHAINS = 256
 MANY_CHAINS = 32
 #: ... and from this many on if they are too short to tell how long they remember.
 MANY_SHORT_CHAINS, SHORT_CHAIN = 16, 64
+# So few segments of a block are summed one by one.
+_FEW_SEGMENTS = 8
 
 
 class Stretch(NamedTuple):
@@ -100,6 +105,13 @@ class Batches:
         early[batches[last > np.asarray(stops)[chains]]] = False
         return np.flatnonzero(early)
 
+    def of_rows(self, chains: NDArray[np.intp], rows: NDArray[np.intp]) -> NDArray[np.intp]:
+        """The batch of each of some rows of chains, which are in order and all in a batch."""
+        runs = [
+            (chain, row, 0, 1) for chain, row in zip(chains.tolist(), rows.tolist(), strict=True)
+        ]
+        return self._cuts.segments(runs).number
+
     def segments(self, block: Block) -> Segments:
         """Which rows of a block belong to which batch."""
         return self._cuts.segments(block.chains)
@@ -117,3 +129,37 @@ def add_to_batches(sums: FloatArray, batches: NDArray[np.intp], values: FloatArr
         sums[batches] += values
     else:
         np.add.at(sums, batches, values)
+
+
+class Totals:
+    """Sums over the segments of a block, times the importance weights if there are any."""
+
+    def __init__(self, seen: Block, segments: Segments) -> None:
+        self._segments, self._rows = segments, seen.weights_or_ones
+        #: The total weight of each segment, or its number of rows.
+        self.weights = (segments.high - segments.low).astype(np.float64)
+        if seen.weights is not None:
+            self.weights = segment_sums(seen.weights, segments.low, segments.high)
+
+    @cached_property
+    def _bounds(self) -> list[tuple[int, int]]:
+        return list(zip(self._segments.low.tolist(), self._segments.high.tolist(), strict=True))
+
+    @cached_property
+    def _matrix(self) -> csr_array:
+        """The weight of every row in the sum of its segment, of shape (segments, rows)."""
+        low, high = (bound.astype(np.int32) for bound in self._segments[:2])
+        ends = np.cumsum(high - low, dtype=np.int32)
+        rows = np.arange(ends[-1], dtype=np.int32) + np.repeat(high - ends, high - low)
+        starts = np.concatenate([np.zeros(1, dtype=np.int32), ends])
+        return csr_array((self._rows[rows], rows, starts), shape=(low.size, self._rows.size))
+
+    def write(self, column: FloatArray, out: FloatArray) -> None:
+        """Write the sums of a column to `out`, of shape (segments, d)."""
+        if self.weights.size <= _FEW_SEGMENTS:
+            # Products with weights are several times as fast as sums of rows.
+            for place, (low, high) in enumerate(self._bounds):
+                summed_products(self._rows[low:high], column[low:high], out=out[place])
+        else:
+            # Several times as fast as `np.add.reduceat`, too.
+            out[:] = self._matrix @ column

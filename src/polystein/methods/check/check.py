@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -22,38 +22,36 @@ from polystein.data.split import TRAINING, BlockSplit, ChainSplit, RandomSplit, 
 from polystein.errors import LowESSWarning, ScoreWarning
 from polystein.explain.hints import Circumstances
 from polystein.explain.tolerance import checked_tolerance, with_effects
-from polystein.inference.batch_means import BatchMeans
 from polystein.inference.pvalues import upper_normal
-from polystein.inference.variance import IID, Variance
-from polystein.methods.check.agreement import (
-    AgreementSums,
-    ThinnedRows,
-    agreement_abstention,
-    agreement_arm,
-)
-from polystein.methods.check.arms import (
+from polystein.methods.check.agreement import AgreementSums, agreement_abstention, agreement_arm
+from polystein.methods.check.batches import chains_are_batches, cut
+from polystein.methods.check.chain_convergence import RankedRows, SpacedRows, chain_convergence
+from polystein.methods.check.flips import flip_signs
+from polystein.methods.check.look import ThinnedRows
+from polystein.methods.check.net import net_arm
+from polystein.methods.check.statistics import (
     AGREEMENT,
+    BASIS,
     FLIPS,
     GIVEN_UP,
+    NET,
     PAIRS,
     SHARES_OF_CHAINS,
     SHARES_OF_ROWS,
-    combined,
+    TAILS,
+    TRAINED,
 )
-from polystein.methods.check.batch_sums import MOST_PAIRED_DIMENSIONS, BatchSums
-from polystein.methods.check.batches import chains_are_batches, cut
-from polystein.methods.check.chain_convergence import ChainConvergence, chain_convergence
-from polystein.methods.check.families import BASIS, PAIR_ORDERS, TAILS, order_of
-from polystein.methods.check.flips_arm import flip_signs
-from polystein.methods.check.trained_arm import (
-    INDEPENDENT,
-    Trained,
-    trained_arm,
-    training_memory,
+from polystein.methods.check.sums import MOST_PAIRED_DIMENSIONS, BatchSums
+from polystein.methods.check.trained import INDEPENDENT, Trained, trained_arm, training_memory
+from polystein.methods.check.verdict import (
+    diagnosed,
+    dominant_rows,
+    doubts,
+    stays_with_heavy_tail,
 )
-from polystein.methods.check.trained_witnesses import TrainingSums
-from polystein.methods.check.verdict import diagnosed, doubts
-from polystein.methods.split_sample import DividedRows, first_notes, split_rows
+from polystein.methods.check.witnesses import TrainingSums
+from polystein.methods.split_sample import DividedRows, split_rows
+from polystein.results.coded import CodedText
 from polystein.results.diagnostics import Diagnostics
 from polystein.results.evidence import Abstention, Arm, Evidence
 from polystein.results.result import DEFAULT_LEVEL, GofResult
@@ -62,6 +60,8 @@ from polystein.types import RNG, Array, Progress, ScoreFunction
 
 #: Levels that people use. Where a p-value is near one of them, it is worth more flips.
 USUAL_LEVELS = (0.05, 0.01, 0.005)
+#: The functions whose pairs of coordinates are looked at: x (correlation), G2 (curved dependence).
+PAIR_ORDERS = tuple(1 + BASIS.names.index(name) for name in ("x", "G2"))
 
 
 def check(
@@ -78,14 +78,14 @@ def check(
 ) -> GofResult:
     """Test whether the draws come from the target.
 
-    Three tests share the level, each strong where the others are weak. One spends no
-    rows on training: it asks whether location, spread, shape, tails or dependence of any
-    coordinate, or location and spread along any direction, are off, and judges by flipping
-    the signs of batches of rows. One
-    trains several test functions on half of the rows and judges the best of them on
-    the other half. One asks whether chains agree with each other and with their own
-    beginnings. All keep chains in time order and allow for their memory, whatever its
-    form. Units do not matter: every coordinate is centred and scaled.
+    Four tests share the level, each strong where the others are weak. One spends no rows on
+    training: it asks whether location, spread, shape, tails, fine structure or dependence of any
+    coordinate, or location and spread along any direction, are off, and judges by flipping the
+    signs of batches of rows. One trains several test functions on half of the rows and judges the
+    best of them on the other half. One asks whether chains agree with each other and with their
+    own beginnings. One is a kernel test of some rows, a net under everything. All keep chains in
+    time order and allow for their autocorrelation, whatever its form. Units do not matter: every
+    coordinate is centred and scaled.
 
     Parameters
     ----------
@@ -125,15 +125,16 @@ def check(
 
     Notes
     -----
-    The p-value is the smallest of the arms', each divided by its share of the level: 0.836
-    for sign flips, 0.114 for trained witnesses and 0.05 for the agreement of chains, or 0.88
-    and 0.12 for independent rows. The p-value of the sign flips is a multiple of 1/500. It is
-    refined, to 1/20,000 at the most, where it is near 0.05, 0.01 or 0.005.
+    The p-value is the smallest of the arms', each divided by its share of the level: 0.8 for sign
+    flips, 0.11 for trained witnesses, 0.05 for the agreement of chains and 0.04 for the kernel
+    net, or 0.85, 0.11 and 0.04 for independent rows. The p-value of the sign flips is a multiple
+    of 1/500. It is refined, to 1/20,000 at the most, where it is near 0.05, 0.01 or 0.005.
 
     Sign flips judge each family of features on batches that are longer than its memory, and
     leave out coordinates that are worth fewer than 100 draws. In more than 256 dimensions they
-    do not look at pairs of coordinates. In more than 1,000, or with fewer than two rows for each
-    coordinate, they do not look at locations along directions. ``evidence.abstained`` says so.
+    do not look at pairs of coordinates. In more than 1,000 they do not look at fine structure. In
+    more than 1,000, or with fewer than two rows for each coordinate, they do not look at locations
+    along directions. ``evidence.abstained`` says so.
     Chains of correlated coordinates that are worth fewer than eight independent rows for each of
     them are "inconclusive" unless they are rejected. Trained witnesses abstain if test rows would
     depend on training rows.
@@ -164,101 +165,152 @@ def check(
     bound = checked_tolerance(tolerance)
     source = rows_or_chains(as_source(draws, scores, model), iid)
     refuse_absurd_chains(source)
-    split, variance = _rules(source, iid)
-    notes = first_notes(source, split, variance)
-    screened = ScreenedRows(source.layout)
-    thinned = ThinnedRows(source.layout) if agreement_abstention(source) is None else None
-    beside: list[Accumulator] = [screened, *([] if thinned is None else [thinned])]
+    notes, split = Notes(source.facts.warnings), _split(source, iid)
+    screened, thinned = ScreenedRows(source.layout), ThinnedRows(source.layout)
+    # Ranks know no importance weights.
+    spaced = None if iid or source.weighted else SpacedRows(source.layout)
+    beside: list[Accumulator] = [screened, thinned, *([] if spaced is None else [spaced])]
     # Rows are read for a first look, for sums, and either to train or to test.
     with one_blas_thread(), working(source, n_jobs, progress, reads=3.0):
         (rows,) = split_rows(source, split, rng, notes, standardise=True, beside=beside)
         if not iid:
             notes.add(interleaved_warning(source.layout, screened))
         notes.add(*score_warnings(source, screened))
-        del beside, screened  # rows are kept there
-        found = _judged(rows, thinned)
+        ranked = None if spaced is None else spaced.ranked()
+        del beside, screened, spaced  # rows are kept there
+        found = _judged(rows, thinned, ranked)
     notes.emit()
-    known = _circumstances(found, notes)
+    known = _circumstances(found.arms, notes)
     return with_effects(_result(rows, found, iid=iid), source, bound, known)
 
 
-def _rules(source: Source, iid: bool) -> tuple[Split, Variance]:
-    """How rows are split, and how the variance over test rows is estimated."""
+def _split(source: Source, iid: bool) -> Split:
+    """Which rows train: any half, the first half of every chain, or half of the chains."""
     if iid:
-        return RandomSplit(0.5), IID()
-    many = chains_are_batches(source.layout)
-    # The variance of chains is estimated by batches of their own (`batches_of_tests`).
-    return ChainSplit(0.5) if many else BlockSplit(0.5, gap="auto"), BatchMeans()
+        return RandomSplit(0.5)
+    return ChainSplit(0.5) if chains_are_batches(source.layout) else BlockSplit(0.5, gap="auto")
 
 
 class _Found(NamedTuple):
-    """The arms that judged and those that abstain, the rows that trained, and the diagnostics."""
+    """The arms that judged and those that abstain, why a verdict stays open, and diagnostics."""
 
     arms: tuple[Arm, ...]
     abstained: tuple[Abstention, ...]
     trained: Trained
+    reasons: tuple[CodedText, ...]
     diagnostics: Diagnostics | None
 
 
-def _judged(rows: DividedRows, thinned: ThinnedRows | None) -> _Found:
-    """Sum what all arms need of the rows in one pass, then judge one after the other."""
-    source, chains = rows.source, rows.source.layout.time_ordered
+def _judged(
+    rows: DividedRows,
+    thinned: ThinnedRows,
+    ranked: RankedRows | None,
+) -> _Found:
+    """Sum what all arms need of the rows in one pass, then judge by one arm after the other."""
+    source, names = rows.source, coordinate_names(rows.source)
+    chains = source.layout.time_ordered
     shares = SHARES_OF_CHAINS if chains else SHARES_OF_ROWS
-    sums, training, agreement = _summed(rows, thinned)
-    convergence = chain_convergence(sums) if chains else None
+
+    # One pass: sums over batches, of the training rows, and over the parts of every chain.
+    frame = rows.frame_of_all()
+    robust = thinned.robust_frame(frame)
+    batches = cut(source.layout, chains=chains)
+    sums = BatchSums(source, frame, BASIS, batches, PAIR_ORDERS, TAILS, robust)
+    training = TrainingSums(source, rows.partition, BASIS, rows.frame)
+    silent = agreement_abstention(source)
+    compared = AgreementSums(source.layout, thinned.bounds()) if silent is None else None
+    sums.take(training, *([] if compared is None else [compared]))
+    rows.notes.add(sums.deviations.warning())
+
+    # Coordinates that are too slow beside the others, or whose scale is too slow, are left out.
+    left_out, convergence = np.zeros(len(names), dtype=np.bool_), None
+    scales = left_out if ranked is None else ranked.slow_scales()
+    if chains:
+        convergence = chain_convergence(sums)
+        left_out = convergence.too_slow() | scales
+        rows.notes.add(_slow_warning(names, left_out))
+
+    # The arms. A level that an arm has reached already needs no more flips of the others.
     remembered = training_memory(rows, sums) if chains else INDEPENDENT
     trained = trained_arm(rows, training, remembered)
-    found = [trained.arm, *_agreement(source, agreement)]
-    arms, _ = combined(found, shares)
-    # A level that another arm has reached already needs no more flips.
-    reached = arms[0].pvalue if arms else 1.0
-    levels = [level * shares[FLIPS] for level in USUAL_LEVELS if level < reached]
-    left_out = _left_out(rows, convergence)
-    names, rng = coordinate_names(source), rows.streams.resampling
-    found += flip_signs(sums, names, rng, left_out=left_out, levels=levels)
-    if not sums.judges_pairs and source.layout.dimension > 1:
-        found.append(Abstention(PAIRS, _MANY_PAIRS))
+    if scales.any() and isinstance(trained.arm, Arm):
+        trained = trained._replace(arm=Abstention(TRAINED, _SLOW_SCALE))
+    # Stays of half a chain are those of frozen chains.
+    stays = rows.stays[2 * rows.stays < min(source.layout.lengths)]
+    found: list[Arm | Abstention] = [trained.arm]
+    if compared is not None:
+        found.append(agreement_arm(compared, names, int(stays.max(initial=1))))
+    elif chains and silent is not None:
+        found.append(silent)
+    signs = rows.streams.resampling
+    for name in (FLIPS, NET):
+        arms, _ = combined(found, shares)
+        reached = arms[0].pvalue if arms else 1.0
+        levels = [level * shares[name] for level in USUAL_LEVELS if level < reached]
+        if name == FLIPS:
+            found += flip_signs(sums, names, signs, left_out=left_out, levels=levels)
+            if not sums.judges_pairs and source.layout.dimension > 1:
+                found.append(Abstention(PAIRS, _MANY_PAIRS))
+        else:
+            own = rows.streams.weights
+            found.append(net_arm(thinned, sums, own, left_out=left_out, levels=levels))
+    # Whatever was found on chains that get stuck for long is no evidence.
+    stuck = stays_with_heavy_tail(stays)
+    if stuck is not None:
+        found = [Abstention(name, _STUCK) for name in shares]
+    arms, abstained = combined(found, shares)
+
+    # What leaves the question open if nothing was found.
     diagnostics = None
     if convergence is not None:
-        diagnostics = diagnosed(source, convergence.draws, convergence.scores, thinned)
-    return _Found(*combined(found, shares), trained, diagnostics)
+        diagnostics = diagnosed(source, convergence, ranked)
+    missing = [one for one in abstained if one.name not in (AGREEMENT, *GIVEN_UP)]
+    total = math.inf if chains else float(source.layout.total)
+    independent = rows.estimates.get("weights_ess", total)
+    reasons = doubts(diagnostics, missing if stuck is None else (), independent)
+    reasons = (*([] if stuck is None else [stuck]), *reasons, *dominant_rows(sums, names))
+    return _Found(arms, abstained, trained, reasons, diagnostics)
 
 
+_SLOW_SCALE = (
+    "the scale of some coordinates moves so slowly that test rows may depend on training rows. Run "
+    "the sampler longer"
+)
+_STUCK = "the chains stay at one row for long, so that their autocorrelation cannot be estimated"
 _MANY_PAIRS = (
     f"there are more than {MOST_PAIRED_DIMENSIONS} coordinates. Spreads along directions of many "
     "coordinates are left out, too. The trained witnesses look at pairs nevertheless"
 )
 
 
-def _summed(
-    rows: DividedRows, thinned: ThinnedRows | None
-) -> tuple[BatchSums, TrainingSums, AgreementSums | None]:
-    """One pass over all rows."""
-    source = rows.source
-    batches = cut(source.layout, chains=rows.source.layout.time_ordered)
-    orders = tuple(order_of(BASIS, name) for name in PAIR_ORDERS)
-    sums = BatchSums(source, rows.frame_of_all(), BASIS, batches, orders, TAILS)
-    training = TrainingSums(source, rows.partition, BASIS, rows.frame)
-    agreement = None if thinned is None else AgreementSums(source.layout, thinned.bounds())
-    sums.take(training, *([] if agreement is None else [agreement]))
-    rows.notes.add(sums.deviations.warning())
-    return sums, training, agreement
+def combined(
+    found: Sequence[Arm | Abstention], shares: Mapping[str, float]
+) -> tuple[tuple[Arm, ...], tuple[Abstention, ...]]:
+    """The arms with their shares of the level, smallest p-value first, and those that abstain.
+
+    The first one's p-value is the p-value of all together (Bonferroni, with unequal shares
+    fixed in advance). Where an arm abstains, the others keep their own shares.
+    """
+    arms = [one.with_level_share(shares[one.name]) for one in found if isinstance(one, Arm)]
+    abstained = tuple(one for one in found if isinstance(one, Abstention))
+    return tuple(sorted(arms, key=lambda arm: arm.pvalue)), abstained
 
 
-def _agreement(source: Source, sums: AgreementSums | None) -> list[Arm | Abstention]:
-    """The arm that compares chains, or why they cannot be compared; nothing without chains."""
-    if sums is not None:
-        return [agreement_arm(sums, coordinate_names(source))]
-    if not source.layout.time_ordered:
-        return []
-    abstention = agreement_abstention(source)
-    return [] if abstention is None else [abstention]
+def _slow_warning(names: Sequence[str], slow: NDArray[np.bool_]) -> LowESSWarning | None:
+    """A warning of the coordinates that move too slowly to be judged by sign flips."""
+    if not slow.any():
+        return None
+    left = first_of([name for name, own in zip(names, slow, strict=True) if own], 5)
+    return LowESSWarning(
+        f"the sign flips left {left} out: too slow, or too different from "
+        "chain to chain, to be judged. Look at the chains, and run the sampler longer"
+    )
 
 
-def _circumstances(found: _Found, notes: Notes) -> Circumstances:
+def _circumstances(arms: Sequence[Arm], notes: Notes) -> Circumstances:
     """What a hint rests on beside the effects: suspect scores, and chains that do not agree."""
     scores = " ".join(notes.of_kind(ScoreWarning))
-    for arm in found.arms:
+    for arm in arms:
         if arm.name == AGREEMENT and arm.pvalue <= DEFAULT_LEVEL:
             where = arm.leading.words.rpartition(":")[0]
             one = where.startswith("chain ")
@@ -266,53 +318,30 @@ def _circumstances(found: _Found, notes: Notes) -> Circumstances:
     return Circumstances(scores)
 
 
-def _left_out(rows: DividedRows, convergence: ChainConvergence | None) -> NDArray[np.bool_]:
-    """Which coordinates move too slowly beside the others to be judged by sign flips."""
-    names = coordinate_names(rows.source)
-    if convergence is None:
-        return np.zeros(len(names), dtype=np.bool_)
-    slow = convergence.too_slow()
-    _note_slow(rows.notes, [name for name, own in zip(names, slow, strict=True) if own])
-    return slow
-
-
-def _note_slow(notes: Notes, names: Sequence[str]) -> None:
-    if names:
-        notes.add(
-            LowESSWarning(
-                f"the sign flips left {first_of(names, 5)} out: too slow, or too different from "
-                "chain to chain, to be judged. Look at the chains, and run the sampler longer"
-            )
-        )
-
-
 def _result(rows: DividedRows, found: _Found, *, iid: bool) -> GofResult:
     """Everything in one result; without any arm the p-value is 1 and the verdict inconclusive."""
-    layout, partition = rows.source.layout, found.trained.partition
+    partition, estimates = found.trained.partition, rows.estimates
     pvalue = found.arms[0].pvalue if found.arms else 1.0
-    estimates = rows.estimates
-    independent = estimates.get("weights_ess", float(layout.total) if iid else math.inf)
-    missing = [one for one in found.abstained if one.name not in (AGREEMENT, *GIVEN_UP)]
+    ess = found.trained.ess
+    if not iid:
+        least = estimates.get("weights_ess", math.inf)
+        if found.diagnostics is not None:
+            both = found.diagnostics.draws, found.diagnostics.scores
+            least = min(least, *(one.worst_known().ess for one in both))
+        ess = least
     return GofResult(
         statistic=max(0.0, float(upper_normal(pvalue))),
         pvalue=pvalue,
         alternative="greater",
         method="check",
-        dimension=layout.dimension,
+        dimension=rows.source.layout.dimension,
         evidence=Evidence(found.arms, estimates=estimates, abstained=found.abstained),
-        ess=found.trained.ess if iid else min(independent, _least_ess(found.diagnostics)),
+        ess=ess,
         n_train=partition.count(*TRAINING),
         n_gap=partition.count("gap"),
         n_test=partition.count("test"),
         settings={"iid": iid},
         warnings=rows.notes.messages,
-        reasons=doubts(found.diagnostics, missing, independent),
+        reasons=found.reasons,
         diagnostics=found.diagnostics,
     )
-
-
-def _least_ess(diagnostics: Diagnostics | None) -> float:
-    """The smallest effective number of draws or scores of chains."""
-    if diagnostics is None:
-        return math.inf
-    return min(diagnostics.draws.worst_known().ess, diagnostics.scores.worst_known().ess)

@@ -1,4 +1,4 @@
-"""Sums over batches of what pairs of coordinates need: scores times basis functions."""
+"""Sums over batches of what pairs of coordinates need: products of two functions of a row."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from polystein._lib.numerics import summed_products
 from polystein._lib.segments import Segments
-from polystein.data.source import Block
 from polystein.methods.check.batches import add_to_batches
 from polystein.types import FloatArray
 
@@ -24,7 +23,7 @@ _MANY_SEGMENTS, _FEW_PRODUCTS = 16, 2**16
 
 
 class PairJob(NamedTuple):
-    """Sums of s_l phi_m of one order, for the score coordinates l of a slice."""
+    """Sums of s_l phi_m of one order, or of magnitudes, for the coordinates l of a slice."""
 
     order: int
     low: int
@@ -32,7 +31,7 @@ class PairJob(NamedTuple):
 
 
 class PairSums:
-    """Sums over the batches of s_l phi_m, for the score coordinates l of a job.
+    """Sums over the batches of products u_l v_m, for the coordinates l of a job.
 
     Many sums are kept in single precision, which halves their memory and the time of their
     flips. Flips rank sums that are rounded alike, and need no more digits than that. Scores of
@@ -47,11 +46,17 @@ class PairSums:
         )
         self._seen = np.zeros(batches, dtype=np.bool_)
 
-    def add(self, seen: Block, values: FloatArray, segments: Segments) -> None:
-        """Add s' phi of every segment to the sums of its batch."""
-        scores = seen.scores[:, self._job.low : self._job.high]
-        if seen.weights is not None:
-            scores = scores * seen.weights[:, None]
+    def add(
+        self,
+        left: FloatArray,
+        values: FloatArray,
+        weights: FloatArray | None,
+        segments: Segments,
+    ) -> None:
+        """Add u'v of every segment to the sums of its batch."""
+        scores = left[:, self._job.low : self._job.high]
+        if weights is not None:
+            scores = scores * weights[:, None]
         if self.sums.dtype == np.float32 and not _LEAST_SCORE < np.abs(scores).max() < _MOST_SCORE:
             self.sums = self.sums.astype(np.float64)
         scores, values = (rows.astype(self.sums.dtype, copy=False) for rows in (scores, values))

@@ -6,25 +6,25 @@ import math
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from polystein._lib.notes import first_of
+from polystein._lib.numerics import TINY
 from polystein.data.source import Source
-from polystein.inference.convergence import (
-    MeansConvergence,
-    RankedConvergence,
-    ranked_convergence,
-)
-from polystein.methods.check.agreement import ThinnedRows
+from polystein.inference.convergence import RankedConvergence
+from polystein.inference.convergence_of_means import MeansConvergence
+from polystein.inference.pareto import pareto_index
+from polystein.methods.check.chain_convergence import ChainConvergence, RankedRows
+from polystein.methods.check.statistics import FEWEST_BATCHES, FLIPS
+from polystein.methods.check.sums import BatchSums
 from polystein.results.coded import CodedText
 from polystein.results.diagnostics import (
     Convergence,
     Diagnostics,
-    RowsOf,
     SamplerDiagnostics,
     sampler_diagnostics,
 )
 from polystein.results.evidence import Abstention
-from polystein.types import FloatArray
 
 #: Chains with a larger R-hat have not converged, and draws worth fewer are too few, to conclude
 #: from a large p-value that nothing was found.
@@ -33,83 +33,101 @@ LARGEST_RHAT, LEAST_ESS = 1.05, 100.0
 LARGEST_DIVERGENT_SHARE = 0.001
 #: An ESS below this is too uncertain to say how many more draws it takes.
 _FEWEST_TOLD = 20.0
-#: A first ranking takes at least this many rows, evenly spaced, and this many of each chain ...
-FEWEST_ROWS, FEWEST_ROWS_OF_CHAIN = 1_000, 50
-#: ... and coordinates beyond these bounds are then ranked whole.
-_SUSPECT_RHAT, _SUSPECT_ESS = 1.03, 2.0 * LEAST_ESS
+#: If one batch of rows holds more than this share of the squared scores of a coordinate, it hides
+#: what the others show: one absurd score among thousands does.
+MOST_OF_ONE_BATCH = 0.9
+#: An R-hat of spaced rows beyond this counts. Below it that of means of all rows is known better.
+SUSPECT_RHAT = 1.03
+#: Where R-hat is at most this and the ESS at least that of all coordinates, single statistics that
+#: cannot judge leave nothing open: the others do. The bounds that are recommended, 1.01 and 400,
+#: are those of all rows, and spaced rows are less certain.
+HEALTHY_RHAT, HEALTHY_ESS = 1.02, 200.0
+#: The rows of a stay have a geometric law, of Pareto index 0, where a chain moves everywhere with
+#: about the same probability. Random walks and independence samplers that work have an index of up
+#: to 0.2, and those that get stuck in the tails have 0.35 to 0.6. An index counts if it exceeds
+#: this by its error. Stays of fewer rows than the second are no matter.
+LARGEST_INDEX_OF_STAYS, LONG_STAY = 0.1, 10
 
 
 def diagnosed(
     source: Source,
-    of_draws: MeansConvergence,
-    of_scores: MeansConvergence,
-    thinned: ThinnedRows | None = None,
+    means: ChainConvergence,
+    ranked: RankedRows | None,
 ) -> Diagnostics:
-    """The diagnostics of chains, known well enough for a verdict.
+    """The diagnostics of chains, by numbers that are the same wherever the rows are.
 
-    If rows are in memory, every coordinate is ranked on evenly spaced rows. Those near the
-    bounds are then ranked on all rows. Of other sources the ``thinned`` rows are ranked, and the
-    worse of ranks and means decides. Ranks know no importance weights.
+    Ranks of spaced rows decide, where there are any: they know no importance weights.
     """
-    if thinned is not None and not RowsOf(source, "draws").in_memory:
-        of_draws = _worse(of_draws, thinned.chains("draws"))
-        of_scores = _worse(of_scores, thinned.chains("scores"))
-    draws = Convergence.of(source, "draws", of_draws)
-    scores = Convergence.of(source, "scores", of_scores)
-    if source.weighted:
-        return Diagnostics(draws, scores, sampler_diagnostics(source.facts))
-    rank_suspects(draws, scores)
-    return Diagnostics(draws, scores, sampler_diagnostics(source.facts))
+    of_draws, of_scores = means
+    if ranked is not None:
+        of_draws = _settled(of_draws, ranked.draws)
+        of_scores = _settled(of_scores, ranked.scores)
+    return Diagnostics(
+        Convergence.of(source, "draws", of_draws),
+        Convergence.of(source, "scores", of_scores),
+        sampler_diagnostics(source.facts),
+    )
 
 
-def _worse(means: MeansConvergence, chains: list[FloatArray]) -> MeansConvergence:
-    """The larger R-hat, and the ESS of ranks where it is too small.
+def _settled(means: MeansConvergence, ranked: RankedConvergence) -> MeansConvergence:
+    """R-hat by ranks where it is suspect, and the ESS by ranks where that is too small.
 
-    Ranks of a part of the rows have a smaller ESS than those of all. A few rows of every chain
-    say nothing.
+    Otherwise those of means of all rows count, which are known better: R-hat of some rows is
+    larger by chance, and their ESS is at most their number. The ESS of distances from the median
+    counts, too. Chains of fewer than four rows have no ranks.
     """
-    if min(len(chain) for chain in chains) < FEWEST_ROWS_OF_CHAIN:
-        return means
-    ranked = ranked_convergence(chains)
-    ess = np.fmin(ranked.ess_bulk, ranked.ess_tail)
-    few = np.where(ess < LEAST_ESS, ess, np.inf)
-    return MeansConvergence(np.fmax(means.rhat, ranked.rhat), np.fmin(means.ess, few))
+    suspect = ~(np.maximum(means.rhat, ranked.rhat) <= SUSPECT_RHAT)
+    by_ranks = np.fmin(np.fmin(ranked.ess_bulk, ranked.ess_tail), ranked.ess_folded)
+    ess = np.where(by_ranks < LEAST_ESS, by_ranks, np.fmax(means.ess, by_ranks))
+    unknown = np.isnan(ranked.ess_bulk)
+    return MeansConvergence(
+        np.where(suspect & ~unknown, ranked.rhat, means.rhat), np.where(unknown, means.ess, ess)
+    )
 
 
-def rank_suspects(*convergences: Convergence) -> None:
-    """Rank those coordinates on all rows whose R-hat is the largest, or whose ESS the smallest.
+def stays_with_heavy_tail(stays: NDArray[np.intp]) -> CodedText | None:
+    """Why chains cannot be judged that stay at one row for long, now and then.
 
-    The convergences are of one source, whose draws and scores are ranked together.
+    The long-run variance is then that of a few stays, or infinite, and no batches of rows are
+    independent.
     """
-    found = [one for one in convergences if one.ranked.rows and one.ranked.rows.in_memory]
-    kept = [one.ranked.rows for one in found if one.ranked.rows]
-    if not kept:
-        return
-    every, step = range(len(found[0].names)), _step(kept[0])
-    chains = np.concatenate([rows.chains(every, step) for rows in kept], axis=2)
-    ranked = ranked_convergence(chains)
-    for place, one in enumerate(found):
-        own = slice(place * len(every), (place + 1) * len(every))
-        numbers = RankedConvergence(*(part[own] for part in ranked))
-        if step == 1:
-            one.ranked.put(every, numbers)
-        else:
-            one.ranked.learn(_suspects(one, numbers))
+    if stays.max(initial=1) < LONG_STAY:
+        return None
+    with np.errstate(divide="ignore", invalid="ignore"):  # stays of equal length have no tail
+        index, error = pareto_index(stays.astype(np.float64))
+    if not index - error > LARGEST_INDEX_OF_STAYS:
+        return None
+    words = (
+        f"The chains get stuck: they stay at one row for up to {stays.max()} rows, and the lengths "
+        f"of stays have a heavy tail (Pareto index {index:.2f}), so that the autocorrelation "
+        "cannot be estimated. Use smaller steps or a wider proposal, or run the sampler much "
+        "longer."
+    )
+    return CodedText(words, "stuck-chains")
 
 
-def _suspects(convergence: Convergence, ranked: RankedConvergence) -> list[int]:
-    """The coordinates near the bounds, by means or by ranks of some rows; NaN is not."""
-    means = np.array([convergence.rhat_of_means, convergence.ess_of_means])
-    apart = (ranked.rhat > _SUSPECT_RHAT) | (means[0] > _SUSPECT_RHAT)
-    few = (ranked.ess_bulk < _SUSPECT_ESS) | (ranked.ess_tail < _SUSPECT_ESS)
-    found: list[int] = np.flatnonzero(apart | few | (means[1] < _SUSPECT_ESS)).tolist()
-    return found
+def dominant_rows(sums: BatchSums, names: Sequence[str]) -> tuple[CodedText, ...]:
+    """A reason if one batch holds nearly all of the squared scores of a coordinate.
 
-
-def _step(rows: RowsOf) -> int:
-    """Every how many rows are ranked first."""
-    layout = rows.source.layout
-    return max(1, min(layout.total // FEWEST_ROWS, min(layout.lengths) // FEWEST_ROWS_OF_CHAIN))
+    Its sign is then all that flips change, and what other rows show is lost in its spread.
+    """
+    squares = sums.squares[:, 1]
+    if len(squares) < FEWEST_BATCHES:
+        return ()
+    with np.errstate(over="ignore", invalid="ignore"):  # squares that overflow have no share
+        shares = np.nan_to_num(squares.max(axis=0) / np.maximum(squares.sum(axis=0), TINY))
+    worst = int(np.argmax(shares))
+    if shares[worst] <= MOST_OF_ONE_BATCH:
+        return ()
+    batch = int(np.argmax(squares[:, worst]))
+    where = next(one for one in sums.batches.stretches if one.batch == batch)
+    rows = f"rows {where.start} to {where.stop - 1}"
+    chain = f" of chain {where.chain}" if sums.source.layout.time_ordered else ""
+    words = (
+        f"A few draws outweigh all others: {rows}{chain} hold {100.0 * shares[worst]:.3g} % of the "
+        f"squared scores of {names[worst]}, and hide what the others show. Look at these scores."
+    )
+    return (CodedText(words, "dominant-draws", names[worst]),)
 
 
 def doubts(
@@ -140,9 +158,11 @@ def doubts(
     >>> doubts(None, [Abstention("sign flips", "there are fewer than eight batches of rows")])
     ('The sign flips did not judge: there are fewer than eight batches of rows.',)
     """
+    healthy = diagnostics is not None and _healthy(diagnostics)
     reasons = [
         CodedText(f"The {arm.name} did not judge: {_sentence(arm.reason)}", "part-did-not-judge")
         for arm in abstained
+        if not (healthy and arm.name.startswith(f"{FLIPS} of "))
     ]
     if independent_rows < LEAST_ESS:
         words = (
@@ -155,6 +175,12 @@ def doubts(
         reasons = [*_of_rhat(both), *_of_ess(both), *_of_constants(both), *reasons]
         reasons += _of_sampler(diagnostics.sampler)
     return tuple(reasons)
+
+
+def _healthy(diagnostics: Diagnostics) -> bool:
+    """Whether the chains have clearly converged."""
+    worst = diagnostics.draws.worst_known(), diagnostics.scores.worst_known()
+    return all(one.rhat <= HEALTHY_RHAT and one.ess >= HEALTHY_ESS for one in worst)
 
 
 Both = tuple[tuple[str, Convergence], ...]

@@ -1,0 +1,356 @@
+"""The arm of `check` that spends no rows on training: sign flips of batch sums over all rows.
+
+Under H0 every feature has mean 0, so that flipping the signs of whole batches of rows shows how
+large statistics become by chance (`polystein.inference.signflips`). Batches of chains are joined
+until they are longer than the autocorrelation of their features, and what correlation is left is
+allowed for (`polystein.inference.memory`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polystein.inference.memory import Joining, speeds, variance_curves
+from polystein.inference.signflips import (
+    FlippedStatistics,
+    Law,
+    at_least_as_extreme,
+    gamma_law,
+    is_decided,
+    maximum_law,
+    random_signs,
+    tamed,
+)
+from polystein.methods.check.forms import (
+    FEWEST_INDEPENDENT_A_COORDINATE,
+    LEAST_DEFLATION,
+    FlippedForm,
+    centred_spreads,
+    forms,
+    total_correlation,
+)
+from polystein.methods.check.statistics import (
+    ALL_ROWS,
+    DIRECTIONS,
+    FEWEST_BATCHES,
+    FLIPS,
+    LEAST_CORRELATION,
+    OF_FLIPS,
+    TAILS,
+    TRACE,
+    WAVES,
+    Statistic,
+    flip_shares,
+)
+from polystein.methods.check.sums import MAGNITUDES, MOST_COORDINATES, BatchSums
+from polystein.results.evidence import Abstention, Arm, Part
+from polystein.types import FloatArray
+
+#: Patterns of signs, that of the draws as they are included: the p-value is a multiple of 1/500.
+#: Where it is near a level that people use, the flips go on until this many.
+FIRST_PATTERNS, FURTHER_PATTERNS = 500, (2_000, 6_000, 20_000)
+#: Flips beyond the first take at most this many multiplications: a few seconds.
+MOST_PRODUCTS = 2**35
+#: Hotelling's statistic needs this many rows for each coordinate.
+FEWEST_ROWS_A_COORDINATE = 2.0
+#: So many patterns are tried at once.
+_PATTERNS_AT_ONCE = 1_000
+
+
+def flip_signs(
+    sums: BatchSums,
+    names: Sequence[str],
+    rng: np.random.Generator,
+    *,
+    left_out: NDArray[np.bool_],
+    levels: Sequence[float] = (),
+) -> list[Arm | Abstention]:
+    """The arm of the sign flips, or why it abstains, and the families that it cannot judge.
+
+    ``left_out`` says which coordinates are too slow to be judged. The flips go on while the
+    p-value is near one of the ``levels``.
+    """
+    if not sums.memory_is_known:
+        return [Abstention(FLIPS, _SHORT)]
+    if left_out.all():
+        return [Abstention(FLIPS, _ALL_SLOW)]
+    # How correlated the scores are decides on shares, and on how autocorrelation is pooled. Flips
+    # leave the products of scores alone.
+    kept, rows = np.flatnonzero(~left_out), float(sums.sizes.sum())
+    enough = rows >= FEWEST_ROWS_A_COORDINATE * kept.size
+    metric = kept.size > 1 and sums.score_products.size > 0 and enough
+    correlation = total_correlation(sums.score_products[np.ix_(kept, kept)]) if metric else 0.0
+    beyond_chance = correlation - kept.size / (4.0 * rows)
+    correlated = beyond_chance > LEAST_CORRELATION
+
+    # All statistics on the same flips.
+    every: list[Judged] = [
+        FlippedFamily(family, sums, left_out, conservative=correlated)
+        for family in families(sums, kept)
+    ]
+    every += [FlippedForm(form, sums) for form in forms(sums, kept, metric=metric)]
+    signs = random_signs(FIRST_PATTERNS, sums.count, rng, unflipped_first=True)
+    for one in every:
+        one.flip(signs)
+
+    missing = [Abstention(DIRECTIONS, _NO_METRIC)] if kept.size > 1 and not metric else []
+    for one in every:
+        if one.slow:
+            missing.append(Abstention(f"{FLIPS} of {one.words}", _SLOW))
+        elif isinstance(one, FlippedForm) and one.short:
+            # Products of two coordinates decorrelate twice as fast as the coordinates.
+            chance = kept.size / (8.0 * max(one.worth, 1.0))
+            if correlation > LEAST_CORRELATION + chance:
+                missing.append(Abstention(f"{FLIPS} of {one.words}", _FEW_FOR_DIRECTIONS))
+
+    judged = [one for one in every if one.moves]
+    if not judged:
+        few = f"there are fewer than {FEWEST_BATCHES} independent batches of rows. Take more draws"
+        return [Abstention(FLIPS, few), *missing]
+    seen = [name for one in judged for name in one.statistics]
+    shares = flip_shares(seen, kept.size, beyond_chance)
+    extreme, patterns = _continued(judged, shares, sums, rng, levels)
+    parts = [
+        part._replace(level_share=shares[part.name]) for one in judged for part in one.parts(names)
+    ]
+    return [Arm(FLIPS, ALL_ROWS, extreme / patterns, tuple(parts)), *missing]
+
+
+_SHORT = "the chains are too short to tell how long they remember. Run them longer"
+_ALL_SLOW = (
+    "every coordinate is too slow, or too different from chain to chain. Look at the chains, and "
+    "run them longer"
+)
+_SLOW = "some features remember for longer than the longest batches. Run the chains longer"
+_FEW_FOR_DIRECTIONS = (
+    "the coordinates are correlated, and the chains are worth fewer than "
+    f"{FEWEST_INDEPENDENT_A_COORDINATE:.0f} independent rows for each of them. Run them longer"
+)
+_NO_METRIC = (
+    f"location along a direction needs {FEWEST_ROWS_A_COORDINATE:.0f} rows for each coordinate "
+    f"and at most {MOST_COORDINATES:,} coordinates. Where coordinates are correlated, faults may "
+    "go unseen"
+)
+
+
+def _continued(
+    judged: list[Judged],
+    shares: dict[str, float],
+    sums: BatchSums,
+    rng: np.random.Generator,
+    levels: Sequence[float],
+) -> tuple[int, int]:
+    """How many of how many patterns are extreme, after as many flips as it takes to be sure."""
+    most: float = FIRST_PATTERNS
+    if sums.keeps_pairs:
+        most = MOST_PRODUCTS / (sum(one.features for one in judged) * sums.count)
+    patterns = FIRST_PATTERNS
+    for further in FURTHER_PATTERNS:
+        extreme = _extreme(judged, shares)
+        if further > most or is_decided(extreme, patterns, levels):
+            return extreme, patterns
+        while patterns < further:
+            some = min(_PATTERNS_AT_ONCE, further - patterns)
+            signs = random_signs(some, sums.count, rng)
+            for one in judged:
+                one.flip(signs)
+            patterns += some
+    return _extreme(judged, shares), patterns
+
+
+def _extreme(judged: list[Judged], shares: dict[str, float]) -> int:
+    """How many patterns are at least as extreme as the draws, which count themselves."""
+    found = {name: each for one in judged for name, each in one.statistics.items()}
+    return at_least_as_extreme(list(found.values()), [shares[name] for name in found])
+
+
+class Family(NamedTuple):
+    """Features judged together: batch sums in parts, of shape (batches, features) each.
+
+    Features are counted order by order, or, for pairs, by score and other coordinate. A feature
+    ``of_all`` is one of all coordinates together.
+    """
+
+    name: str
+    orders: tuple[str, ...]
+    parts: Callable[[], Iterator[FloatArray]]
+    of_pairs: bool = False
+    of_all: bool = False
+
+    @property
+    def statistics(self) -> tuple[Statistic, ...]:
+        """Its rows of the table."""
+        return tuple(one for one in OF_FLIPS if one.name.split(":")[0] == self.name)
+
+    def place(self, position: int, dimension: int) -> tuple[tuple[str, ...], tuple[int, ...]]:
+        """Order and coordinates of a feature."""
+        if self.of_all:
+            return self.orders, ()
+        first, second = divmod(position, dimension)
+        if self.of_pairs:
+            return self.orders, (first, second)
+        return (self.orders[first],), (second,)
+
+
+def families(sums: BatchSums, kept: NDArray[np.intp]) -> Iterator[Family]:
+    """Each family of features with its batch sums; those of all coordinates are of the ``kept``."""
+    x, *bounded = sums.basis.names
+
+    def columns(values: FloatArray) -> Callable[[], Iterator[FloatArray]]:
+        return lambda: iter([values.reshape(sums.count, -1)])
+
+    yield Family("score", ("score",), columns(sums.diagonal[:, 0]))
+    yield Family("x", (x,), columns(sums.diagonal[:, 1]))
+    yield Family("G1-4", tuple(bounded), columns(sums.diagonal[:, 2:]))
+    yield Family("tails", TAILS.names, columns(sums.tails))
+    yield Family("waves", WAVES.names, columns(sums.waves))
+    if kept.size > 1:
+        trace = centred_spreads(sums, kept).sum(axis=1)
+        yield Family(TRACE, (x,), columns(trace), of_all=True)
+    if sums.judges_pairs:
+        for name, order in (("x", 1), ("G2", 1 + sums.basis.names.index("G2"))):
+            yield Family(f"{name} pairs", (name,), partial(_pairs, sums, order), of_pairs=True)
+        magnitudes = partial(_pairs, sums, MAGNITUDES)
+        yield Family("magnitude pairs", ("magnitude",), magnitudes, of_pairs=True)
+
+
+def _pairs(sums: BatchSums, order: int) -> Iterator[FloatArray]:
+    for part in sums.pairs(order):
+        yield part.reshape(sums.count, -1)
+
+
+class Group(NamedTuple):
+    """Features of one part of a family, by their places in it, that share their batches.
+
+    ``deflation`` is the part of the variance that is seen, and ``independent`` is how many
+    independent rows a chain's rows are worth.
+    """
+
+    places: NDArray[np.intp]
+    joining: Joining
+    deflation: float
+    independent: float
+
+
+class FlippedFamily:
+    """The statistics of a family, for the draws and for every flip so far."""
+
+    def __init__(
+        self, family: Family, sums: BatchSums, left_out: NDArray[np.bool_], *, conservative: bool
+    ) -> None:
+        self.family, self._sums, self._left_out = family, sums, left_out
+        self._conservative = conservative or family.of_all
+        self._table = family.statistics
+        #: Whether the autocorrelation of any features is too long for them to be judged.
+        self.slow = False
+        # The groups of each part. A part may have been summed for one visit: it is grouped when
+        # it is first flipped.
+        self._groups: list[list[Group]] = []
+        self._found: list[FlippedStatistics] = []
+
+    @property
+    def words(self) -> str:
+        """What the family looks at."""
+        return self._table[0].looks_at
+
+    @property
+    def features(self) -> int:
+        """How many features are judged."""
+        return sum(group.places.size for groups in self._groups for group in groups)
+
+    def _grouped(self, part: FloatArray, offset: int) -> list[Group]:
+        """The features of a part that are judged, by their autocorrelation."""
+        kept, levels = self._kept(offset, part.shape[1]), self._sums.joinings
+        groups = [Group(kept, levels[0], 1.0, np.inf)]
+        if len(levels) > 1 and kept.size:
+            rows = float(self._sums.sizes.sum())
+            curves = variance_curves(tamed(_columns_at(part, kept)), levels)
+            groups = [
+                Group(
+                    kept[features],
+                    levels[memory.level],
+                    memory.deflation,
+                    memory.independent(rows),
+                )
+                for features, memory in speeds(curves, levels, conservative=self._conservative)
+            ]
+        self.slow = self.slow or any(group.deflation < LEAST_DEFLATION for group in groups)
+        return [group for group in groups if self._suffices(group)]
+
+    def _suffices(self, group: Group) -> bool:
+        """Whether the features can be judged on these batches."""
+        least, batches = self._table[0], self._sums.effective_count(group.joining)
+        seen = group.places.size > 0 and group.deflation >= LEAST_DEFLATION
+        return seen and batches >= least.batches and group.independent >= least.rows
+
+    def _kept(self, offset: int, features: int) -> NDArray[np.intp]:
+        """Places of the features without a coordinate that is left out."""
+        if self.family.of_all or not self._left_out.any():
+            return np.arange(features)
+        first, second = np.divmod(np.arange(offset, offset + features), self._left_out.size)
+        slow = self._left_out[second]
+        return np.flatnonzero(~(slow | self._left_out[first] if self.family.of_pairs else slow))
+
+    def flip(self, signs: FloatArray) -> None:
+        """Try further patterns of signs; the first one ever is that of the draws as they are."""
+        found, offset = FlippedStatistics(len(signs)), 0
+        for number, part in enumerate(self.family.parts()):
+            if number == len(self._groups):
+                self._groups.append(self._grouped(part, offset))
+            for group in self._groups[number]:
+                columns = group.joining.joined(_columns_at(part, group.places))
+                own, places = group.joining.of_first(signs), offset + group.places
+                # The draws' own sums are more alike than flipped ones, by what correlation is left.
+                unflipped = None if self._found else group.deflation
+                found.add(columns, own, places=places, unflipped=unflipped)
+            offset += part.shape[1]
+        self._found.append(found)
+
+    @property
+    def moves(self) -> bool:
+        """Whether any feature varies."""
+        return any(found.largest.max() > 0.0 for found in self._found)
+
+    @property
+    def _values(self) -> dict[str, tuple[FloatArray, Callable[[FloatArray], Law]]]:
+        """For each statistic its values for the draws and for every flip, and its kind of law."""
+        kinds = {
+            "sum": (np.concatenate([found.total for found in self._found]), gamma_law),
+            "max": (np.concatenate([found.largest for found in self._found]), maximum_law),
+        }
+        return {one.name: kinds[one.name.split(": ")[1]] for one in self._table}
+
+    @property
+    def statistics(self) -> dict[str, tuple[FloatArray, Law]]:
+        """Values for the draws and for every flip, with their law.
+
+        To be calibrated, the draws are treated as one of the flips.
+        """
+        return {name: (values, law(values)) for name, (values, law) in self._values.items()}
+
+    def parts(self, names: Sequence[str]) -> Iterator[Part]:
+        """The statistics, each with a p-value of its own."""
+        family, first = self.family, self._found[0]
+        orders, place = family.place(first.position, len(names))
+        where = (orders, tuple(names[index] for index in place))
+        for name, (values, law) in self._values.items():
+            # A sum that comes mostly from one feature is attributed to that feature.
+            spread_out = name.endswith("sum") and 2 * first.largest[0] <= first.total[0]
+            seen, coordinates = (family.orders, ()) if spread_out else where
+            # To be shown, the draws are compared with the flips alone.
+            shown = float(law(values[1:])(values[:1])[0])
+            yield Part(name, self.words, seen, coordinates, shown, 1.0)
+
+
+#: Statistics on the same flips: those of a family of features, or a quadratic form.
+Judged: TypeAlias = FlippedFamily | FlippedForm
+
+
+def _columns_at(part: FloatArray, places: NDArray[np.intp]) -> FloatArray:
+    """Some columns, which are in order; all of them are not copied."""
+    return part if places.size == part.shape[1] else part[:, places]

@@ -1,0 +1,191 @@
+"""Rows that are kept of the first look at all rows, and what they tell: middles and bounds."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polystein._lib.numerics import TINY
+from polystein.data.coordinates import Frame
+from polystein.data.source import Block, Layout
+from polystein.inference.agreement import MANY_CHAINS
+from polystein.types import FloatArray
+
+#: Values are bounded at this many robust standard deviations from the median. A larger bound makes
+#: distant starts easier to detect. A smaller one makes means of few rows, which many chains have,
+#: more nearly normal.
+BOUND, BOUND_OF_MANY = 5.0, 2.5
+#: Rows from which medians and spreads are taken. The number is a prime: rows are then spread
+#: evenly over the chains and over the times of chains of any length.
+MOST_ROWS = 1_021
+#: More are kept of very many: this many times the root of their number. They are those of the
+#: kernel net, which is then consistent against every alternative.
+ROWS_A_ROOT = 3.0
+#: Numbers of rows that are kept at the most, 32 MiB.
+MOST_NUMBERS_OF_ROWS = 2**22
+#: A coordinate's unit in the robust frame is the distance from its median that this part of the
+#: rows does not exceed: one standard deviation of a normal law.
+CENTRAL_PART = 0.6827
+# Columns whose bounds are found at a time.
+_COLUMNS_AT_ONCE = 2_048
+# The median of a normal law's absolute deviations, inverted.
+_NORMAL_SCALE = 1.4826
+# Parts of the rows' deviations from the median: the first that is not 0 is the spread.
+_SPREAD_QUANTILES = (0.5, 0.75, 0.9, 1.0)
+# Sums in units of a larger spread would have to be divided by a number that is not normal.
+_LARGEST_SPREAD = 1e300
+# No column is taken to vary less than so, in robust standard deviations.
+_LEAST_MARGINAL = 0.01
+# The robust unit is at least this part of the standard deviation: no draw is then farther than
+# 1e9 sqrt(n) units away.
+_LEAST_UNIT = 1e-9
+
+
+class ThinnedRows:
+    """About a thousand rows, evenly spread, and more of very many: an accumulator.
+
+    They tell how columns are bounded and where their middle is, and are those of the kernel net.
+    """
+
+    def __init__(self, layout: Layout) -> None:
+        self._layout, total = layout, layout.total
+        wanted = max(MOST_ROWS, int(ROWS_A_ROOT * total**0.5))
+        count = min(total, wanted, max(2, MOST_NUMBERS_OF_ROWS // (2 * layout.dimension)))
+        # Rows to keep, counted over all chains, and how many rows come before each chain.
+        self._places = np.arange(count) * total // count
+        self._offsets = np.cumsum([0, *layout.lengths])
+        self._values = np.empty((count, 2 * layout.dimension))
+        #: Importance weights, 1 without them.
+        self.weights = np.ones(count)
+        self._held = np.zeros(count, dtype=np.bool_)
+
+    def zero(self) -> ThinnedRows:
+        """An accumulator of the same kind without rows."""
+        return ThinnedRows(self._layout)
+
+    def update(self, block: Block) -> None:
+        """Take the rows of a block."""
+        chain, start, low, high = np.array(block.chains).T
+        start = self._offsets[chain] + start
+        first = np.searchsorted(self._places, start)
+        counts = np.searchsorted(self._places, start + high - low) - first
+        ends = first + counts
+        wanted: slice | NDArray[np.intp] = slice(first[0], ends[-1])
+        if (ends[:-1] != first[1:]).any():
+            shift = np.repeat(ends - np.cumsum(counts), counts)
+            wanted = np.arange(shift.size) + shift
+        rows = self._places[wanted] - np.repeat(start - low, counts)
+        dimension = self._layout.dimension
+        self._values[wanted, :dimension] = block.draws.take(rows, axis=0)
+        self._values[wanted, dimension:] = block.scores.take(rows, axis=0)
+        if block.weights is not None:
+            self.weights[wanted] = block.weights[rows]
+        self._held[wanted] = True
+
+    def merge(self, other: ThinnedRows) -> ThinnedRows:
+        """Add another accumulator's rows."""
+        self._values[other._held] = other._values[other._held]
+        self.weights[other._held] = other.weights[other._held]
+        self._held |= other._held
+        return self
+
+    @property
+    def draws_and_scores(self) -> tuple[FloatArray, FloatArray]:
+        """The kept rows of all chains."""
+        dimension = self._layout.dimension
+        return self._values[:, :dimension], self._values[:, dimension:]
+
+    @property
+    def places(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """The chain of each kept row, and which of the chain's rows it is."""
+        chain = np.searchsorted(self._offsets, self._places, "right") - 1
+        return chain, self._places - self._offsets[chain]
+
+    def robust_frame(self, standard: Frame) -> Frame:
+        """The median of every coordinate as its centre, the central 68 % as its unit."""
+        inorder = np.sort(self.draws_and_scores[0].T, axis=1)
+        centre = inorder[:, _rank(inorder, 0.5)]
+        unit = 2.0 * _distance(0.5 * inorder - 0.5 * centre[:, None], CENTRAL_PART)
+        assert standard.scale is not None
+        return Frame(centre, np.maximum(unit, _LEAST_UNIT * standard.scale))
+
+    def bounds(self) -> Bounds:
+        """Median, spread and variance of every column of draws and scores."""
+        bound = BOUND if len(self._layout.lengths) < MANY_CHAINS else BOUND_OF_MANY
+        parts = []
+        for low in range(0, self._values.shape[1], _COLUMNS_AT_ONCE):
+            some = self._values[:, low : low + _COLUMNS_AT_ONCE]
+            columns = np.array((some if self._held.all() else some[self._held]).T, order="C")
+            centre, spread = _centre_and_spread(columns)
+            with np.errstate(over="ignore"):
+                columns -= centre[:, None]
+                columns /= spread[:, None]
+            np.clip(columns, -bound, bound, out=columns)
+            parts.append((centre, spread, self._late_variance(columns)))
+        centre, spread, late = (np.concatenate(part) for part in zip(*parts, strict=True))
+        return Bounds(centre, spread, bound, late)
+
+    def _late_variance(self, columns: FloatArray) -> FloatArray:
+        """Variance of the rows of the late halves, within chains unless there are many."""
+        places = self._places[self._held]
+        chain = np.searchsorted(self._offsets, places, "right") - 1
+        late = 2 * (places - self._offsets[chain]) >= np.array(self._layout.lengths)[chain]
+        chains = len(self._layout.lengths)
+        groups = np.equal.outer(np.arange(chains), chain) if chains < MANY_CHAINS else [True]
+        members = np.atleast_2d(late & groups).astype(np.float64)
+        counts = members.sum(axis=1)
+        means = columns @ members.T / np.maximum(counts, 1.0)
+        # Rows that are not late are in no group, and count for nothing.
+        deviations = columns - means @ members
+        deviations *= deviations
+        freedom = max(1.0, float(late.sum()) - np.count_nonzero(counts))
+        result: FloatArray = np.maximum(deviations @ late / freedom, _LEAST_MARGINAL)
+        return result
+
+
+def _centre_and_spread(columns: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Median and robust standard deviation of every row of an array; never 0, never infinite."""
+    inorder = np.sort(columns, axis=1)
+    centre = inorder[:, _rank(inorder, 0.5)]
+    # Halves, for differences of huge values would overflow.
+    deviations = 0.5 * inorder - 0.5 * centre[:, None]
+    first, *others = _SPREAD_QUANTILES
+    spread = _distance(deviations, first)
+    for part in others:
+        flat = spread == 0.0
+        if not flat.any():
+            break
+        spread[flat] = _distance(deviations[flat], part)
+    with np.errstate(over="ignore"):
+        return centre, np.clip(2.0 * _NORMAL_SCALE * spread, TINY, _LARGEST_SPREAD)
+
+
+def _distance(inorder: FloatArray, part: float) -> FloatArray:
+    """The distance from 0 that a part of every row, which is in order, does not exceed.
+
+    The nearest numbers lie side by side, and one of the two ends is the farthest of them.
+    """
+    place = _rank(inorder, part)
+    lows, highs = inorder[:, : inorder.shape[1] - place], inorder[:, place:]
+    result: FloatArray = np.maximum(-lows, highs).min(axis=1)
+    return result
+
+
+def _rank(inorder: FloatArray, part: float) -> int:
+    """Which number in order is not exceeded by a part of them."""
+    count: int = inorder.shape[1]
+    return round(part * (count - 1))
+
+
+class Bounds(NamedTuple):
+    """Centre and spread of every column, draws before scores, and its variance once bounded.
+
+    Values are taken to be at most ``bound`` spreads from the centre.
+    """
+
+    centre: FloatArray
+    spread: FloatArray
+    bound: float
+    marginal: FloatArray

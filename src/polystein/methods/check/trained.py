@@ -1,0 +1,230 @@
+"""The arm of `check` that trains: witnesses of early rows, judged on later ones.
+
+The largest z of the trained witnesses on the test rows, allowing for their correlation. Rows of
+chains keep their order: the first half of every chain trains, and between it and the test rows
+lies a gap of three memories. From 32 chains on, whole chains train and others test.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import stdtr
+
+from polystein._lib.numerics import TINY
+from polystein.data.passes import rows_of_many_arrays, run_pass
+from polystein.data.source import coordinate_names
+from polystein.data.split import Partition
+from polystein.inference.lugsail import ChainHalves, LugsailBatches
+from polystein.inference.memory import joinings, speeds, variance_curves
+from polystein.inference.pareto import LargestValues
+from polystein.inference.pvalues import (
+    cautious_for_skewness,
+    correlations,
+    skewness,
+    tail_of_maximum,
+    upper_normal,
+)
+from polystein.inference.signflips import tamed
+from polystein.inference.variance import IID, ColumnAccumulator
+from polystein.methods.check.batches import chains_are_batches
+from polystein.methods.check.chain_convergence import of_means
+from polystein.methods.check.statistics import TEST_ROWS, TRAINED
+from polystein.methods.check.sums import BatchSums
+from polystein.methods.check.witnesses import (
+    MEMBERS,
+    TrainedWitnesses,
+    TrainingSums,
+    fit_witnesses,
+)
+from polystein.methods.split_sample import (
+    DividedRows,
+    ProjectedTestRows,
+    heavy_tail_warning,
+    z_statistics,
+)
+from polystein.results.evidence import Abstention, Arm, Part
+from polystein.types import FloatArray
+
+#: Test rows stay this many memories away from training rows; nearer than one is too near.
+GAP_MEMORIES, LEAST_GAP_MEMORIES = 3.0, 1.0
+#: Batches of test rows have this many memories if there are enough rows for it, ...
+BATCH_MEMORIES = 4.0
+#: ... and every chain has this many of them, all chains together neither fewer nor more than these.
+FEWEST_A_CHAIN, FEWEST_BATCHES, MOST_BATCHES = 4, 16, 128
+#: With a coordinate worth fewer training rows, memory cannot be told from chance.
+LEAST_TRAINING_ESS = 30.0
+#: Halves of batches have at least this many rows.
+FEWEST_ROWS = 2
+
+
+class Training(NamedTuple):
+    """Memory of the training rows, in rows, and the effective number of the slowest score."""
+
+    memory: float
+    rows: float
+    ess: float
+
+    @property
+    def time(self) -> float:
+        """Autocorrelation time of the slowest score."""
+        return max(1.0, self.rows / self.ess)
+
+
+#: Independent rows remember nothing.
+INDEPENDENT = Training(0.0, 1.0, math.inf)
+
+
+def training_memory(rows: DividedRows, sums: BatchSums) -> Training:
+    """Memory and autocorrelation time of chains, by those batches that hold training rows only."""
+    layout = rows.source.layout
+    stops = [0] * len(layout.lengths)
+    for stretch in rows.partition.rows("witness", "weights"):
+        stops[stretch.chain] = stretch.stop
+    batches = sums.batches.before(stops)
+    if not batches.size or not sums.memory_is_known:
+        return Training(0.0, 0.0, 0.0)
+    sizes, chains = sums.sizes[batches], sums.batches.chain_of[batches]
+    levels = joinings(sizes, chains)
+    columns = np.concatenate(_scores_and_spreads(rows, sums, batches), axis=1)
+    curves = np.split(variance_curves(tamed(columns), levels), 2, axis=1)
+    memories = [speed.memory.rows for family in curves for speed in speeds(family, levels)]
+    slowest = of_means(sums, "scores", batches).ess.min()
+    return Training(max(memories), float(sizes.sum()), float(slowest))
+
+
+def _scores_and_spreads(
+    rows: DividedRows, sums: BatchSums, batches: NDArray[np.intp]
+) -> tuple[FloatArray, FloatArray]:
+    """Sums of s and of s x + 1 with x centred at its mean over training rows.
+
+    The sums are of rows centred at the mean over all rows, test rows among them.
+    """
+    scores, spreads = sums.diagonal[batches, 0], sums.diagonal[batches, 1]
+    everywhere, training = sums.frame, rows.frame
+    if everywhere.centre is None or everywhere.scale is None or training.centre is None:
+        return scores, spreads
+    return scores, spreads + scores * ((everywhere.centre - training.centre) / everywhere.scale)
+
+
+class Trained(NamedTuple):
+    """What the arm found or why it abstains, the roles of the rows, and the effective test rows."""
+
+    arm: Arm | Abstention
+    partition: Partition
+    ess: float = math.nan
+
+
+def trained_arm(rows: DividedRows, sums: TrainingSums, training: Training) -> Trained:
+    """Train the witnesses and judge them on the test rows, unless these depend on training rows."""
+    partition = rows.partition
+    if training.ess < LEAST_TRAINING_ESS:
+        few = training.rows < LEAST_TRAINING_ESS
+        return Trained(Abstention(TRAINED, _TOO_FEW if few else _TOO_SLOW), partition)
+    if partition.awaits_gap:
+        partition = partition.with_gap(math.ceil(GAP_MEMORIES * training.memory))
+        if _shortest_gap(rows, partition) < LEAST_GAP_MEMORIES * training.memory:
+            return Trained(Abstention(TRAINED, _TOO_SLOW), partition)
+    accumulator = None
+    if rows.source.layout.time_ordered:
+        whole = chains_are_batches(rows.source.layout)
+        accumulator = batches_of_tests(partition, training.memory, whole=whole)
+        if accumulator is None:
+            return Trained(Abstention(TRAINED, _TOO_FEW), partition)
+    witnesses = fit_witnesses(rows.source, sums, rows.frame, training.time)
+    return _judged(rows, partition, witnesses, accumulator)
+
+
+_TOO_SLOW = (
+    "a coordinate moves so slowly that later rows cannot be tested apart from earlier ones. Run "
+    "the chains longer"
+)
+_TOO_FEW = (
+    "the chains are too short to train on a part of them and to test another. Run them longer"
+)
+
+
+def _shortest_gap(rows: DividedRows, partition: Partition) -> int:
+    """The least number of rows between training and test rows of a chain."""
+    gaps = {stretch.chain: stretch.stop - stretch.start for stretch in partition.rows("gap")}
+    return min(gaps.get(chain, 0) for chain in range(len(rows.source.layout.lengths)))
+
+
+def batches_of_tests(partition: Partition, memory: float, *, whole: bool) -> LugsailBatches | None:
+    """Sums over batches of the test rows of chains; None if there are too few rows.
+
+    Where ``whole`` chains are the batches, they are independent and never cut.
+    """
+    tested = list(partition.rows("test"))
+    stretches, first = {}, 0
+    if whole:
+        count = min(len(tested), MOST_BATCHES)
+        stretches = {
+            stretch.chain: ChainHalves(stretch.start, stretch.stop, 1, place * count // len(tested))
+            for place, stretch in enumerate(tested)
+        }
+        return LugsailBatches(stretches, MEMBERS, halved=False)
+    for stretch in tested:
+        length = stretch.stop - stretch.start
+        halves = 2 * _batches_of_chain(length, len(tested), memory)
+        if length < FEWEST_ROWS * halves:
+            return None
+        stretches[stretch.chain] = ChainHalves(stretch.start, stretch.stop, halves, first)
+        first += halves
+    return LugsailBatches(stretches, MEMBERS, halved=True)
+
+
+def _batches_of_chain(rows: int, chains: int, memory: float) -> int:
+    """How many batches the test rows of one of several chains make."""
+    fewest = max(FEWEST_A_CHAIN, math.ceil(FEWEST_BATCHES / chains))
+    most = max(fewest, MOST_BATCHES // chains)
+    wanted = int(rows / max(BATCH_MEMORIES * memory, 2.0 * FEWEST_ROWS))
+    return min(max(fewest, wanted), most)
+
+
+def _judged(
+    rows: DividedRows,
+    partition: Partition,
+    witnesses: TrainedWitnesses,
+    accumulator: ColumnAccumulator | None,
+) -> Trained:
+    """Judge the witnesses on the test rows."""
+    members, names = witnesses.members, coordinate_names(rows.source)
+    independent = IID().accumulator(rows.source.layout.lengths, len(members))
+    judged = ProjectedTestRows(
+        witnesses,
+        independent if accumulator is None else accumulator,
+        [LargestValues(partition.count("test")) for _ in members],
+        kept=accumulator is None,
+    )
+    most = rows_of_many_arrays(rows.source.layout.dimension)
+    run_pass(rows.source, partition.rows("test"), judged, most=most, many_steps=True)
+    tested = judged.variance.finalise()
+    statistics = z_statistics(tested, judged=slice(None))
+    if accumulator is None:  # few independent rows show their skewness; sums of batches less
+        # A few long columns are summed several times as fast if each lies in memory as a whole.
+        columns = np.concatenate(judged.parts)
+        skewnesses = skewness(np.asfortranarray(columns))
+        statistics = cautious_for_skewness(statistics, skewnesses, len(columns))
+    # The variance of a handful of independent rows is uncertain, too.
+    freedom = np.clip(tested.ess - 1.0, 1.0, tested.df)
+    pvalues = np.maximum(stdtr(freedom, -statistics), TINY)
+    leading = int(np.argmin(pvalues))
+    rows.notes.add(heavy_tail_warning(judged.tails[leading]))
+    parts = tuple(
+        Part(
+            member.name,
+            member.words,
+            member.orders,
+            tuple(names[index] for index in member.coordinates),
+            pvalue,
+            1.0 / len(members),
+        )
+        for member, pvalue in zip(members, pvalues.tolist(), strict=True)
+    )
+    largest = float(upper_normal(pvalues[leading]))
+    pvalue = tail_of_maximum(largest, correlations(tested.covariance))
+    return Trained(Arm(TRAINED, TEST_ROWS, pvalue, parts), partition, float(tested.ess[leading]))

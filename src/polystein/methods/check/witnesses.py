@@ -1,0 +1,323 @@
+"""The trained witnesses of `check`, which are judged together by their largest z.
+
+All of them see the basis of `check` in a frame standardised by the training rows:
+
+* ``trained score``: the score alone, each coordinate by its studentised mean;
+* ``sparse stack``: those diagonal entries of all orders that stand out;
+* ``trained x``: PSD's own witness of order 1;
+* ``trained stack``: all orders with full matrices, weighted order by order.
+
+Weights of the orders are cross-fitted: every training row is projected on a witness
+that other training rows made, so that no rows need be set aside for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from copy import copy
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import islice, pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import nnls
+
+from polystein.data.coordinates import Frame
+from polystein.data.source import Block, Source
+from polystein.data.split import TRAINING, Partition
+from polystein.errors import DegenerateError
+from polystein.inference.columns import ColumnMoments, MeanAndCovariance
+from polystein.methods.check.cross_fitting import (
+    FOLDS,
+    cross_fitted_moments,
+    fitted_by_rows,
+    fold_bounds,
+    folds,
+    witness_of,
+)
+from polystein.stein.basis import Basis, Term
+from polystein.stein.dual import DualWitness
+from polystein.stein.moments import SteinMoments
+from polystein.stein.operator import diagonal_entries
+from polystein.stein.witness import PrimalWitness, dual_is_cheaper
+from polystein.types import FloatArray
+from polystein.weights.rules import SoftThreshold, varying
+
+#: Added to the correlations of the orders' features.
+RIDGE = 0.1
+#: How many witnesses there are.
+MEMBERS = 4
+#: How many coordinates of a sparse member a result names.
+MOST_NAMED = 3
+_DENSE, _SPARSE = SoftThreshold(level=0.0), SoftThreshold()
+
+
+class Member(NamedTuple):
+    """One witness: its name, what it looks at, and which orders and coordinates it weighs.
+
+    ``coordinates`` is empty if it looks at all of them.
+    """
+
+    name: str
+    words: str
+    orders: tuple[str, ...]
+    coordinates: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class TrainedWitnesses:
+    """All members as the columns of one projection.
+
+    ``entries`` holds the weights of the diagonal entries, the score's first, for each
+    of the first members; ``orders`` projects on the features of each order with full
+    matrices, of which ``combination`` makes the others.
+    """
+
+    basis: Basis
+    frame: Frame
+    orders: PrimalWitness | DualWitness
+    combination: FloatArray
+    entries: FloatArray
+
+    def project(self, draws: FloatArray, scores: FloatArray) -> FloatArray:
+        """Members' columns for every row; every basis function is evaluated once."""
+        draws, scores = self.frame.apply(draws, scores)
+        terms = list(islice(self.basis.terms(draws), self._highest))
+        members = np.zeros((len(scores), self.entries.shape[1]))
+        for entry, (kept, weights) in zip(
+            self._weighed_entries(scores, terms), self._by_order, strict=True
+        ):
+            members += entry[:, kept] @ weights
+        orders, witness, combination = self._weighed
+        full = witness.contract(scores, [terms[order] for order in orders]) @ combination
+        return np.concatenate([members, full], axis=1)
+
+    @cached_property
+    def _weighed(self) -> tuple[list[int], PrimalWitness | DualWitness, FloatArray]:
+        """The orders that ``combination`` weighs, a witness of these alone, and their weights.
+
+        Many have no weight, for none is negative. A dual witness has no matrices to leave out.
+        """
+        if not isinstance(self.orders, PrimalWitness):
+            return list(range(self.basis.order)), self.orders, self.combination
+        orders = np.flatnonzero(self.combination[:-1].any(axis=1)).tolist()
+        witness = replace(self.orders, A=[self.orders.A[order] for order in orders])
+        return orders, witness, self.combination[[*orders, -1]]
+
+    @cached_property
+    def _highest(self) -> int:
+        """The highest order with any weight; functions of higher ones need not be evaluated."""
+        weighed = self.entries.reshape(1 + self.basis.order, -1).any(axis=1)
+        orders, *_ = self._weighed
+        return max([0, *np.flatnonzero(weighed).tolist(), *(1 + order for order in orders)])
+
+    @cached_property
+    def _by_order(self) -> list[tuple[NDArray[np.intp] | slice, FloatArray]]:
+        """For each order with any weight, the coordinates that have some, and their weights."""
+        orders = self.entries.reshape(1 + self.basis.order, -1, self.entries.shape[1])
+        result: list[tuple[NDArray[np.intp] | slice, FloatArray]] = []
+        for weights in orders:
+            kept = np.flatnonzero(weights.any(axis=1))
+            if kept.size:
+                few = 4 * kept.size < len(weights)
+                result.append((kept, weights[kept]) if few else (slice(None), weights))
+        return result
+
+    def _weighed_entries(self, scores: FloatArray, terms: list[Term]) -> Iterator[FloatArray]:
+        """The diagonal entries of the orders that have any weight, the score's first."""
+        score, *orders = self.entries.reshape(1 + self.basis.order, -1)
+        pairs = zip(terms, orders, strict=False)  # there are no terms of orders without weight
+        entries = diagonal_entries(scores, [term for term, weights in pairs if np.any(weights)])
+        return entries if np.any(score) else islice(entries, 1, None)
+
+    @property
+    def members(self) -> tuple[Member, ...]:
+        """The members, in the order of the columns."""
+        dense, stack = (self._entries_of(column) for column in range(2))
+        first, all_orders = (self._orders_of(column) for column in range(2))
+        return (
+            Member("trained score", "location", _weighed_orders(dense, self.basis)),
+            Member(
+                "sparse stack", "spread, shape", _weighed_orders(stack, self.basis), _largest(stack)
+            ),
+            Member("trained x", "spread, correlation", first),
+            Member("trained stack", "everything at once", all_orders),
+        )
+
+    def _entries_of(self, column: int) -> FloatArray:
+        """A member's weights of the diagonal entries, of shape (1 + Q, d)."""
+        return self.entries[:, column].reshape(1 + self.basis.order, -1)
+
+    def _orders_of(self, column: int) -> tuple[str, ...]:
+        weights = self.combination[:, column].tolist()
+        return tuple(
+            name for name, weight in zip(self.orders.names, weights, strict=True) if weight != 0.0
+        )
+
+
+def _weighed_orders(weights: FloatArray, basis: Basis) -> tuple[str, ...]:
+    """The orders that have weight, by name; the score comes first."""
+    sizes = np.abs(weights).sum(axis=1).tolist()
+    return tuple(
+        name for name, size in zip(("score", *basis.names), sizes, strict=True) if size != 0.0
+    )
+
+
+def _largest(weights: FloatArray) -> tuple[int, ...]:
+    """The coordinates that have the most weight over all orders."""
+    sizes = np.linalg.norm(weights, axis=0)
+    order = np.argsort(-sizes, kind="stable")[:MOST_NAMED]
+    return tuple(int(index) for index in order if sizes[index] > 0.0)
+
+
+class TrainingSums:
+    """The training rows' sums: Stein moments of each fold, and moments of the diagonal entries.
+
+    An accumulator of a pass over all rows. Every basis function is evaluated once a row.
+    """
+
+    def __init__(self, source: Source, partition: Partition, basis: Basis, frame: Frame) -> None:
+        self._partition, self._frame, self._log_scale = partition, frame, source.log_scale
+        self.basis, self.rows = basis, list(partition.rows(*TRAINING))
+        self._bounds = fold_bounds(self.rows, len(source.layout.lengths))
+        count, dimension = partition.count(*TRAINING), source.layout.dimension
+        #: Whether witnesses are products with the training rows: no d x d sums are taken then.
+        self.dual = dual_is_cheaper(count, dimension, basis.order)
+        kept = 0 if self.dual else FOLDS
+        self.folds = [SteinMoments.empty(basis, "full", answer=frame) for _ in range(kept)]
+        size = (1 + basis.order) * dimension
+        self.entries = ColumnMoments(size, joint=False)
+
+    def zero(self) -> TrainingSums:
+        """An accumulator of the same kind without rows."""
+        result = copy(self)
+        result.folds = [moments.zero() for moments in self.folds]
+        result.entries = self.entries.zero()
+        return result
+
+    def update(self, block: Block) -> None:
+        """Take the training rows of a block."""
+        index = np.flatnonzero(self._partition.mask(block, *TRAINING))
+        if not index.size:
+            return
+        chosen, bounds = self._fold_by_fold(block, index)
+        seen = self._frame.see(chosen)
+        terms = list(self.basis.terms(seen.draws))
+        if not self.dual:
+            self._add_folds(seen, terms, bounds)
+        entries = diagonal_entries(seen.scores, terms)
+        self.entries.update_side_by_side(entries, seen.rows, seen.weights)
+
+    def _add_folds(self, seen: Block, terms: list[Term], bounds: list[int]) -> None:
+        """Add rows to the sums of their folds, which begin and end at these bounds."""
+        for moments, (low, high) in zip(self.folds, pairwise(bounds), strict=True):
+            if low < high:
+                own = [term.part(low, high) for term in terms]
+                moments.add(seen.part(low, high), self._log_scale, own)
+
+    def _fold_by_fold(self, block: Block, index: NDArray[np.intp]) -> tuple[Block, list[int]]:
+        """Some rows of a block, those of a fold side by side, and where each fold begins and ends.
+
+        The order of the rows within a fold does not matter to sums.
+        """
+        cuts = self._cuts(block)
+        if len(cuts) == 1:
+            # Rows of one chain are in the order of the folds.
+            bounds = np.searchsorted(index, cuts[0]).tolist()
+            return _rows_at(block, index), [0, *bounds, index.size]
+        fold = _fold_of(block, cuts)[index]
+        in_order = bool(np.all(fold[1:] >= fold[:-1]))
+        order = np.argsort(fold, kind="stable")
+        bounds = np.searchsorted(fold[order], np.arange(FOLDS + 1)).tolist()
+        return _rows_at(block, index) if in_order else block.take(index[order]), bounds
+
+    def _cuts(self, block: Block) -> NDArray[np.intp]:
+        """The rows of a block from which on the next folds begin, for each of its runs."""
+        if len(block.chains) == 1:
+            ((own, first, low, high),) = block.chains
+            bounds = self._bounds[own : own + 1] - first
+        else:
+            chain, start, low, high = np.array(block.chains, dtype=np.intp).T[:, :, None]
+            bounds = self._bounds[chain[:, 0]] - start
+        cuts: NDArray[np.intp] = low + np.minimum(np.maximum(bounds, 0), high - low)
+        return cuts
+
+    def merge(self, other: TrainingSums) -> TrainingSums:
+        """Add another accumulator's rows."""
+        for mine, yours in zip(self.folds, other.folds, strict=True):
+            mine.merge(yours)
+        self.entries.merge(other.entries)
+        return self
+
+
+def _fold_of(block: Block, cuts: NDArray[np.intp]) -> NDArray[np.intp]:
+    """The fold of every row: it grows by one at each cut, and begins anew with each run."""
+    ends = [run.high for run in block.chains]
+    steps = np.bincount(cuts.ravel(), minlength=block.rows + 1)
+    steps -= (FOLDS - 1) * np.bincount(ends, minlength=block.rows + 1)
+    return np.cumsum(steps[:-1])
+
+
+def _rows_at(block: Block, index: NDArray[np.intp]) -> Block:
+    """Some of the rows of a block, in their order; consecutive ones are not copied."""
+    first, last = int(index[0]), int(index[-1])
+    consecutive = last - first + 1 == index.size
+    return block.part(first, last + 1) if consecutive else block.take(index)
+
+
+def fit_witnesses(
+    source: Source, sums: TrainingSums, frame: Frame, time: float
+) -> TrainedWitnesses:
+    """Train every member on the training rows, of autocorrelation time ``time``."""
+    basis = sums.basis
+    # PSD of order 1 is the first feature and the score's, which is the last, as they come.
+    uniform = np.zeros(basis.order + 1)
+    uniform[[0, -1]] = 1.0
+    parts = folds(sums.rows)
+    if sums.dual:
+        trained, moments = fitted_by_rows(source, parts, basis, frame)
+    else:
+        trained = witness_of(sums.folds, frame)
+        moments = cross_fitted_moments(source, parts, sums.folds, frame)
+    stacked = np.ones(basis.order + 1) if moments is None else nonnegative_weights(moments)
+    return TrainedWitnesses(
+        basis,
+        frame,
+        trained,
+        np.stack([uniform, stacked], axis=1),
+        _entry_weights(sums.entries.finalise(), source.layout.dimension, time),
+    )
+
+
+def _entry_weights(moments: MeanAndCovariance, dimension: int, time: float) -> FloatArray:
+    """Weights of the diagonal entries for the members that have them, one column each."""
+    size = moments.mean.size
+    weights = np.zeros((size, 2))
+    for member, (rule, count) in enumerate([(_DENSE, dimension), (_SPARSE, size)]):
+        seen = MeanAndCovariance(
+            moments.mean[:count], moments.covariance[:count], moments.rows / time
+        )
+        # A constant score is for the other members and the other arm to judge.
+        with suppress(DegenerateError):
+            weights[:count, member] = rule.solve(seen, np.random.default_rng(0))
+    return weights
+
+
+def nonnegative_weights(moments: MeanAndCovariance) -> FloatArray:
+    """The ridged maximiser of SNR^2 among weights that are not negative.
+
+    A feature's population mean is a squared norm, so that a negative weight would
+    only fit noise. Where every feature has a negative mean, all are kept.
+    """
+    kept = varying(moments)
+    spread = moments.spread[kept]
+    correlation = moments.covariance[kept][:, kept] / (spread[:, None] * spread)
+    root = np.linalg.cholesky(correlation + RIDGE * np.eye(kept.size))
+    solution, _ = nnls(root.T, np.linalg.solve(root, moments.mean[kept] / spread))
+    weights = np.zeros(moments.mean.size)
+    weights[kept] = (solution if solution.any() else np.ones(kept.size)) / spread
+    weights /= weights.max()  # so that no square overflows
+    return weights / np.sqrt(weights @ weights)
