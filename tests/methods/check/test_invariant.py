@@ -16,6 +16,7 @@ from polystein.methods.check.batches import cut
 from polystein.methods.check.families import BASIS, TAILS, centred_spreads
 from polystein.methods.check.invariant import Form, forms, inverse_root
 from polystein.methods.check.shares import Shares
+from polystein.report.text import found_words
 from tests.conftest import Array, arbitrary_rows
 from tests.methods.check.sums import literal_products, random_sums
 from tests.reference import check as literal
@@ -176,6 +177,8 @@ def test_a_fault_along_the_first_axis_is_told_as_all_coordinates(
     assert all(f"`{name}`" in words for name in part.coordinates)
     assert len(part.coordinates) == 3
     assert "-" not in words
+    if name.startswith("Hotelling"):
+        assert found_words(result) == f"location along a direction, {words}"
 
 
 @pytest.mark.parametrize("chains", [False, True])
