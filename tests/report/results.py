@@ -105,3 +105,15 @@ def check_result(
         evidence=Evidence(tuple(sorted(arms, key=lambda arm: arm.pvalue))),
         settings={},
     )
+
+
+#: A name that would run, or end a sentence, if it were not escaped.
+NASTY = "<script>alert('x')</script> & \"quotes\""
+#: A result of every kind that a report words in its own way.
+EVERY_KIND = (
+    z_result(),
+    z_result(shares={"x": math.nan, "score": math.nan}, settings={}),
+    bootstrap_result(),
+    check_result(),
+    inconclusive_result(),
+)

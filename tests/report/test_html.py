@@ -1,6 +1,5 @@
 """The fragment for notebooks: well formed and escaped."""
 
-import math
 import re
 
 import numpy as np
@@ -12,6 +11,8 @@ from polystein.results.diagnostics import Convergence, Diagnostics
 from polystein.results.result import GofResult
 from tests.report.outline import outline
 from tests.report.results import (
+    EVERY_KIND,
+    NASTY,
     REASONS,
     bootstrap_result,
     check_result,
@@ -19,18 +20,8 @@ from tests.report.results import (
     z_result,
 )
 
-NASTY = "<script>alert('x')</script> & \"quotes\""
 
-
-@pytest.fixture(
-    params=[
-        z_result(),
-        z_result(shares={"x": math.nan, "score": math.nan}, settings={}),
-        bootstrap_result(),
-        check_result(),
-        inconclusive_result(),
-    ]
-)
+@pytest.fixture(params=EVERY_KIND)
 def result(request: pytest.FixtureRequest) -> GofResult:
     return request.param  # type: ignore[no-any-return]
 

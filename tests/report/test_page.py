@@ -29,8 +29,7 @@ from polystein.report.page import (
 from polystein.report.svg import Drawing
 from tests.report.drawn import effect, effects_of
 from tests.report.outline import outline
-
-NASTY = "<script>alert('x')</script> & \"quotes\""
+from tests.report.results import NASTY
 
 
 def page_of(*blocks: Block, title: str = "a title", **changes: Any) -> str:

@@ -1,6 +1,5 @@
 """The page of a result: what it says, and in which order."""
 
-import math
 import time
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -17,28 +16,19 @@ from polystein.results.diagnostics import Convergence, Diagnostics
 from polystein.results.result import GofResult
 from tests.report.outline import Outline, outline
 from tests.report.results import (
+    EVERY_KIND,
+    NASTY,
     REASONS,
-    bootstrap_result,
     check_result,
     inconclusive_result,
     z_result,
 )
 from tests.results.real import TESTS, chains, normal_score, real, rows
 
-NASTY = "<script>alert('x')</script> & \"quotes\""
 WHEN = Origin(when=datetime(2026, 11, 18, tzinfo=UTC))
 
 
-@pytest.fixture(
-    params=[
-        z_result(),
-        z_result(shares={"x": math.nan, "score": math.nan}, settings={}),
-        bootstrap_result(),
-        check_result(),
-        check_result(flips=0.5),
-        inconclusive_result(),
-    ]
-)
+@pytest.fixture(params=[*EVERY_KIND, check_result(flips=0.5)])
 def result(request: pytest.FixtureRequest) -> GofResult:
     return request.param  # type: ignore[no-any-return]
 

@@ -28,6 +28,7 @@ from polystein.cli.session import (
     Seed,
     progress_bar,
     require_free,
+    require_level,
     require_other_output,
     session,
 )
@@ -36,6 +37,7 @@ from polystein.experiments import demo as demonstration
 from polystein.explain.tolerance import checked_tolerance
 from polystein.report import canvas, side_by_side
 from polystein.report.effects import effect_facts
+from polystein.report.page import NOTHING_KNOWN, Origin
 from polystein.report.result_page import write_page
 from polystein.report.text import p_number, render
 from polystein.results.result import DEFAULT_LEVEL, GofResult
@@ -326,9 +328,10 @@ def _conclude(
     The result is printed before the page is written. A failure of one does not prevent the other.
     """
     place = "{} of --json"  # where a reader of the terminal finds what the text leaves out
-    files = chosen.files() if as_json or html is not None else []
+    # Files are read once more for their digests, where these are told.
+    origin = origin_of(chosen.files()) if as_json or html is not None else NOTHING_KNOWN
     text = (
-        _as_json(result, alpha, seed, files)
+        _as_json(result, alpha, seed, origin)
         if as_json
         else render(result, alpha, place=place, lines_to_run=LINES_TO_RUN)
     )
@@ -337,14 +340,13 @@ def _conclude(
     finally:
         if html is not None:
             with writing("--html", html):
-                write_page(result, html, alpha, origin=origin_of(files), overwrite=force)
+                write_page(result, html, alpha, origin=origin, overwrite=force)
     raise typer.Exit(int(ExitCode.of(result.verdict_at(alpha), result.tolerance)))
 
 
 def _check_level_and_seed(alpha: float, seed: int) -> None:
     """Refuse before files are read what no test can use."""
-    if not 0.0 < alpha < 1.0:
-        raise InputError(f"`--alpha` must be a level strictly between 0 and 1; got {alpha:g}")
+    require_level(alpha)
     if seed < 0:
         raise InputError(f"`--seed` must be a non-negative integer; got {seed}")
 
@@ -357,7 +359,7 @@ def _check_outputs(chosen: Input, html: Path | None, force: bool) -> None:
         require_free("--html", html, inputs, force)
 
 
-def _as_json(result: GofResult, alpha: float, seed: int, files: list[Path]) -> str:
+def _as_json(result: GofResult, alpha: float, seed: int, origin: Origin) -> str:
     """All of the result, and what only the command line knows."""
     if result.rejected(alpha) and result.can_tell_effects:
         effect_facts(result, alpha)  # computes the effects, which `to_dict` then holds
@@ -367,7 +369,7 @@ def _as_json(result: GofResult, alpha: float, seed: int, files: list[Path]) -> s
         "alpha": alpha,
         "rejected": result.rejected(alpha),
         "seed": seed,
-        **origin_values(files),
+        **origin_values(origin),
     }
     return json.dumps(values, indent=2, allow_nan=False)
 

@@ -20,7 +20,7 @@ from polystein.cli.session import ExitCode, progress_bar, require_free, require_
 from polystein.errors import InputError
 from polystein.report.many import render_many
 from polystein.report.many_page import many_page
-from polystein.report.page import write_document
+from polystein.report.page import NOTHING_KNOWN, Origin, write_document
 from polystein.results.many import CheckRow, CheckTable
 
 #: What is added to an error about two files, which may have been meant as two fits.
@@ -97,12 +97,14 @@ def check_files(
             progress=progress,
             **options,
         )
+    told = outputs.as_json or outputs.html is not None
+    origin = origin_of(files) if told else NOTHING_KNOWN
     try:
-        print(_as_json(table, seed, files) if outputs.as_json else _as_text(table), flush=True)
+        print(_as_json(table, seed, origin) if outputs.as_json else _as_text(table), flush=True)
     finally:
         if outputs.html is not None:
             with writing("--html", outputs.html):
-                page = many_page(table, origin_of(files))
+                page = many_page(table, origin)
                 write_document(page, outputs.html, overwrite=outputs.force)
     raise typer.Exit(int(worst_code(table)))
 
@@ -111,8 +113,8 @@ def _as_text(table: CheckTable) -> str:
     return render_many(table, rows_in="`fits` of --json", warnings_in="`fits` of --json")
 
 
-def _as_json(table: CheckTable, seed: int, files: Sequence[Path]) -> str:
-    values = {**table.to_dict(), "seed": seed, **origin_values(files)}
+def _as_json(table: CheckTable, seed: int, origin: Origin) -> str:
+    values = {**table.to_dict(), "seed": seed, **origin_values(origin)}
     return json.dumps(values, indent=2, allow_nan=False)
 
 

@@ -28,9 +28,8 @@ def origin_of(files: Sequence[Path]) -> Origin:
     return Origin(tuple(digests), shlex.join(["polystein", *sys.argv[1:]]), versions())
 
 
-def origin_values(files: Sequence[Path]) -> dict[str, Any]:
-    """The same for JSON, from which `polystein report` writes a page later."""
-    origin = origin_of(files)
+def origin_values(origin: Origin) -> dict[str, Any]:
+    """An origin for JSON, from which `polystein report` writes a page later."""
     return {
         "files": [{"name": name, "sha256": digest} for name, digest in origin.files],
         "command": origin.command,

@@ -24,6 +24,7 @@ from polystein.cli.session import (
     Seed,
     progress_bar,
     require_free,
+    require_level,
     require_other_output,
     session,
 )
@@ -31,7 +32,7 @@ from polystein.data.sample import Sample
 from polystein.data.target import Target
 from polystein.errors import InputError
 from polystein.explain.tolerance import checked_tolerance
-from polystein.report.page import write_document
+from polystein.report.page import NOTHING_KNOWN, write_document
 from polystein.report.refinement import render_refinement
 from polystein.report.refinement_page import refinement_page
 from polystein.results.result import DEFAULT_LEVEL
@@ -71,8 +72,7 @@ def run_refine(
 ) -> None:
     """Move draws by steps that leave the target invariant, and say what changed."""
     with session(debug):
-        if not 0.0 < alpha < 1.0:
-            raise InputError(f"`--alpha` must be a level strictly between 0 and 1; got {alpha:g}")
+        require_level(alpha)
         checked_tolerance(tolerance, "--tolerance")
         files = Input(draws, target=target).files()
         require_other_output(files)
@@ -94,15 +94,16 @@ def run_refine(
                 progress=progress,
             )
         verdict = refined.verdict_at(alpha)
+        origin = origin_of(files) if as_json or html is not None else NOTHING_KNOWN
         if as_json:
             values = {**refined.to_dict(), "verdict": verdict, "alpha": alpha, "seed": seed}
-            values |= origin_values(files)
+            values |= origin_values(origin)
             print(json.dumps(values, indent=2, allow_nan=False), flush=True)
         else:
             print(render_refinement(refined, alpha), flush=True)
         if html is not None:
             with writing("--html", html):
-                page = refinement_page(refined, alpha, origin_of(files))
+                page = refinement_page(refined, alpha, origin)
                 write_document(page, html, overwrite=force)
         raise typer.Exit(int(ExitCode.of(verdict, refined.tolerance)))
 

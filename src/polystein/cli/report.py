@@ -23,6 +23,7 @@ from polystein.cli.session import (
     Force,
     progress_bar,
     require_free,
+    require_level,
     require_other_output,
     session,
 )
@@ -85,8 +86,8 @@ def run_report(
     --html. The exit code is that of check.
     """
     with session(debug):
-        if alpha is not None and not 0.0 < alpha < 1.0:
-            raise InputError(f"`--alpha` must be a level strictly between 0 and 1; got {alpha:g}")
+        if alpha is not None:
+            require_level(alpha)
         checked_tolerance(tolerance, "--tolerance")
         chosen = Input(file, scores)
         require_other_output(chosen.files())

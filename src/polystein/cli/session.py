@@ -120,6 +120,12 @@ def _fault(error: Exception) -> str:
     )
 
 
+def require_level(alpha: float) -> None:
+    """Refuse before files are read what is no level."""
+    if not 0.0 < alpha < 1.0:
+        raise InputError(f"`--alpha` must be a level strictly between 0 and 1; got {alpha:g}")
+
+
 @contextmanager
 def progress_bar(description: str) -> Iterator[Progress | None]:
     """Yield ``progress(done, total)`` for a bar on stderr, or None off a terminal."""

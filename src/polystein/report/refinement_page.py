@@ -18,7 +18,7 @@ from polystein.report.page import (
 )
 from polystein.report.refinement import refine_call, runs_words, what_next
 from polystein.report.result_page import MOST_SENTENCES
-from polystein.report.text import QUESTION, headline
+from polystein.report.text import QUESTION, as_sentence, headline
 from polystein.results.refinement import Refinement
 from polystein.results.result import DEFAULT_LEVEL
 
@@ -68,9 +68,7 @@ def refinement_page(
             [
                 Section("What is off", off),
                 Section("Does it matter?", [text(matters)]),
-                Section(
-                    "What next", [text(f"{after[0].upper()}{after[1:]}:"), Block("code", line)]
-                ),
+                Section("What next", [text(f"{as_sentence(after)}:"), Block("code", line)]),
                 Section("What this cannot see", [listed(_UNSEEN)]),
                 Section("All means and sds", [block]),
                 made_section(

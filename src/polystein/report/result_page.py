@@ -30,6 +30,8 @@ from polystein.report.page import (
 from polystein.report.svg import share_bar
 from polystein.report.text import (
     QUESTION,
+    abstentions_beside,
+    as_sentence,
     caution,
     chains_words,
     draws_words,
@@ -153,11 +155,10 @@ def answer_sections(
     yield Section("What is off", off)
     yield Section("Does it matter?", [text(_matters(result, effects, command_line))])
     yield Section("What next", list(_next(result, effects, verdict, command_line)))
-    told = " ".join(result.reasons) if verdict == "inconclusive" else ""
+    told = result.reasons if verdict == "inconclusive" else ()
     missing = [
         f"The {one.name} did not judge: {one.reason.rstrip('.')}."
-        for one in result.evidence.abstained
-        if f"The {one.name} did not judge" not in told
+        for one in abstentions_beside(result, told)
     ]
     yield Section("What this cannot see", [listed([*_UNSEEN, *missing])])
 
@@ -178,7 +179,7 @@ def _effects_off(
             yield text(f"{len(found)} of {effects.looks:,} properties are off.")
     else:
         words = nothing_found_words(effects, rejected=rejected)
-        yield text(f"{words[0].upper()}{words[1:]}.")
+        yield text(f"{as_sentence(words)}.")
     bound = None if result.tolerance is None else float(result.settings["tolerance"])
     drawn = forest_block(effects, bound, rest)
     if drawn is not None:
@@ -188,7 +189,7 @@ def _effects_off(
 def _matters(result: GofResult, effects: EffectTable | None, command_line: bool) -> str:
     if result.tolerance is not None:
         words = matters_words(result, effects)
-        return f"{words[0].upper()}{words[1:]}."
+        return f"{as_sentence(words)}."
     option = "`--tolerance 0.1`" if command_line else "`tolerance=0.1`"
     if not result.can_tell_effects:
         option = f"`polystein.check` with {option}"
@@ -216,7 +217,7 @@ def _next(
         yield text("Do what the reasons say, and check the new draws.")
     hint = "" if effects is None else hint_words(result, effects)
     if hint:
-        yield text(f"{hint[0].upper()}{hint[1:]}")
+        yield text(as_sentence(hint))
     if result.components:
         yield text("What is off, and by how much:")
         yield Block("code", "print(ps.check(draws, scores, iid=True).effects)  # chains: no iid")

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from polystein.report.effects import MOST_SENTENCES, PLACE, effect_facts
 from polystein.results.diagnostics import sampler_words
-from polystein.results.evidence import Explanation
+from polystein.results.evidence import Abstention, Explanation
 from polystein.results.refinement import Refinement
 from polystein.results.result import DEFAULT_LEVEL, GofResult
 
@@ -116,7 +116,8 @@ def report_facts(
     elif verdict != "inconclusive":
         facts.append(("Meaning", meaning(result, alpha)))
     facts.append(("Chains", chains_words(result, letters)))
-    facts.append(("Abstained", abstentions_beside(result, reasons)))
+    silent = [f"{arm.name}: {arm.reason}" for arm in abstentions_beside(result, reasons)]
+    facts.append(("Abstained", "; ".join(silent)))
     if result.has_own_statistic:
         facts.append(("Statistic", statistic_words(result)))
         facts.append(("Draws", draws_words(result)))
@@ -229,23 +230,19 @@ def _or_less(value: float, otherwise: float) -> float:
     return otherwise if math.isnan(value) else value
 
 
-def abstentions_beside(result: GofResult, shown: Iterable[str]) -> str:
-    """The arms that abstained, each with its reason, but for those that the shown text names."""
+def abstentions_beside(result: GofResult, shown: Iterable[str]) -> list[Abstention]:
+    """The arms that abstained, but for those that the shown text names."""
     text = " ".join(" ".join(shown).split())
-    return "; ".join(
-        f"{arm.name}: {arm.reason}"
-        for arm in result.evidence.abstained
-        if f"The {arm.name} did not judge" not in text
-    )
+    return [arm for arm in result.evidence.abstained if f"The {arm.name} did not judge" not in text]
+
+
+def as_sentence(words: str) -> str:
+    """The words with a capital letter."""
+    return f"{words[:1].upper()}{words[1:]}"
 
 
 def meaning(result: GofResult, alpha: float = DEFAULT_LEVEL) -> str:
-    """What the verdict means, in plain words."""
-    if result.verdict_at(alpha) == "inconclusive":
-        return (
-            "This test found nothing, but it cannot say much about these draws. The reasons, "
-            "and what to do about them:"
-        )
+    """What a rejection means, or that a test found nothing, in plain words."""
     if not result.rejected(alpha):
         return (
             "This is no proof: small faults need more draws to show, and a distant mode that no "

@@ -17,6 +17,7 @@ from polystein.methods.check.flips import FEWEST_ROWS_A_COORDINATE
 from polystein.methods.check.forms import Form, centred_spreads, forms, inverse_root
 from polystein.methods.check.statistics import BASIS, TAILS
 from polystein.methods.check.sums import BatchSums
+from polystein.report.text import found_words
 from tests.conftest import Array, arbitrary_rows
 from tests.methods.check.sums import literal_products, random_sums
 from tests.reference import check as literal
@@ -179,6 +180,8 @@ def test_a_fault_along_the_first_axis_is_told_as_all_coordinates(
     assert all(f"`{name}`" in words for name in part.coordinates)
     assert len(part.coordinates) == 3
     assert "-" not in words
+    if name.startswith("Hotelling"):
+        assert found_words(result) == f"location along a direction, {words}"
 
 
 @pytest.mark.parametrize("chains", [False, True])
