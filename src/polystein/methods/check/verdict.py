@@ -76,7 +76,8 @@ def _settled(means: MeansConvergence, ranked: RankedConvergence) -> MeansConverg
     larger by chance, and their ESS is at most their number. The ESS of distances from the median
     counts, too. Chains of fewer than four rows have no ranks.
     """
-    suspect = ~(np.maximum(means.rhat, ranked.rhat) <= SUSPECT_RHAT)
+    # Constant chains that differ have an infinite R-hat, which ranks know only up to rounding.
+    suspect = ~(np.maximum(means.rhat, ranked.rhat) <= SUSPECT_RHAT) & ~np.isinf(means.rhat)
     by_ranks = np.fmin(np.fmin(ranked.ess_bulk, ranked.ess_tail), ranked.ess_folded)
     ess = np.where(by_ranks < LEAST_ESS, by_ranks, np.fmax(means.ess, by_ranks))
     unknown = np.isnan(ranked.ess_bulk)
