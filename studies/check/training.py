@@ -1,8 +1,10 @@
 """Sets of draws to choose shares of the level by, and the p-value of every statistic on each.
 
 The faults are those of all studies of `check` and of ``studies/chains_beyond``, with the same rows
-and dimensions, and the right draws are theirs, too. No table has draws of this seed. What `check`
-found is kept in ``studies/work/``, in a folder of the code that ran: a second run goes on there.
+and dimensions, but for the Boltzmann machines, whose draws take seconds. Whatever the shares are,
+the level holds, so that right draws have no part in it. No table has draws of this seed. What
+`check` found is kept in ``studies/work/``, in a folder of the code that ran: a second run goes on
+there.
 """
 
 import json
@@ -18,7 +20,7 @@ import polystein as ps
 from polystein.experiments.engine import runner
 from polystein.experiments.engine.cells import Cell, Replicate, Row, number
 from polystein.experiments.engine.store import Store
-from polystein.experiments.paper import experiment1, experiment2
+from polystein.experiments.paper import experiment1
 from polystein.methods.check.forms import total_correlation
 from polystein.methods.check.statistics import LEAST_CORRELATION, MOST_CORRELATION
 from polystein.types import FloatArray
@@ -28,14 +30,12 @@ from studies.check import (
     beyond,
     blind_spots,
     correlated,
-    correlated_size,
     head_to_head,
     milliseconds,
     paper,
     posterior_targets,
     posteriors,
     rows_needed,
-    size,
 )
 from studies.check.alternatives import ALTERNATIVES, Pair
 from studies.check.head_to_head_targets import FAULTS as PLANE_FAULTS
@@ -47,12 +47,11 @@ STUDY_NAME = "check-training"
 
 
 class TrainingSet(NamedTuple):
-    """Draws with their scores for each replicate, whether rows are independent, and whether they
-    are right; roughly the milliseconds of one."""
+    """Draws with their scores for each replicate, whether rows are independent, and roughly the
+    milliseconds of one."""
 
     sample: Callable[[Replicate], Pair]
     iid: bool = True
-    right: bool = False
     cost: float = 50.0
 
 
@@ -63,20 +62,9 @@ def of_generator(draw: Callable[[np.random.Generator], Pair]) -> Callable[[Repli
 
 def of_paper(cell: Cell) -> Callable[[Replicate], Pair]:
     """A set of the paper's experiments: they take what they need from their own cell."""
-    experiment = experiment2 if paper.is_machine(cell) else experiment1
 
     def sample(replicate: Replicate) -> Pair:
-        found = experiment.sample(Replicate(cell, replicate.index, replicate.seed))
-        return found.draws, found.scores
-
-    return sample
-
-
-def of_null(null: size.Null, cell: Cell) -> Callable[[Replicate], Pair]:
-    """A set of the study of the size."""
-
-    def sample(replicate: Replicate) -> Pair:
-        found = null.sample(Replicate(cell, replicate.index, replicate.seed))
+        found = experiment1.sample(Replicate(cell, replicate.index, replicate.seed))
         return found.draws, found.scores
 
     return sample
@@ -95,7 +83,8 @@ def of_line(line: Line) -> Callable[[Replicate], Pair]:
 def faults() -> Iterator[tuple[str, TrainingSet]]:
     """Every fault of the studies, by a name that says which study has it."""
     for cell in paper.STUDY.cells:
-        yield f"paper: {paper.name(cell)}", TrainingSet(of_paper(cell), cost=cell.cost)
+        if not paper.is_machine(cell):
+            yield f"paper: {paper.name(cell)}", TrainingSet(of_paper(cell), cost=cell.cost)
     for label, draw, strength in ALTERNATIVES.values():
         for d in beyond.DIMENSIONS:
             drawn = partial(alternative, draw, d, strength)
@@ -116,8 +105,8 @@ def faults() -> Iterator[tuple[str, TrainingSet]]:
     for label in posterior_targets.POSTERIORS:
         for name, fault_of in posterior_targets.FAULTS.items():
             drawn = partial(fault_of, label=label, n=posteriors.ROWS)
-            right = name == "exact draws"
-            yield f"posteriors: {label}: {name}", TrainingSet(of_generator(drawn), right=right)
+            if name != "exact draws":
+                yield f"posteriors: {label}: {name}", TrainingSet(of_generator(drawn))
     for one in rows_needed.FAULTS.values():
         first, last = one.places["check"]
         # The middle of its grid, where about half of the sets are found.
@@ -161,23 +150,7 @@ def along(fault: rows_needed.Fault, rows: int, rng: np.random.Generator) -> Pair
     return fault.axes.seen(*fault.draw(rng, rows))
 
 
-def right_draws() -> Iterator[tuple[str, TrainingSet]]:
-    """Draws of their targets, where the level is promised."""
-    for cell in size.STUDY.cells:
-        null = size.NULLS[cell["null"]]
-        if null.high < 1.0:
-            sample = of_null(null, cell)
-            yield f"size: {size.name(cell)}", TrainingSet(sample, null.iid, True, null.cost)
-    for label, one in correlated_size.NULLS.items():
-        cost = milliseconds(one.rows, one.dimension)
-        sample = of_generator(one.draw)
-        yield f"correlated_size: {label}", TrainingSet(sample, one.iid, True, cost)
-    for line in all_lines().values():
-        if line.part in ("correct", "harder") and not line.needs_jax:
-            yield f"chains_beyond: {line.name}", TrainingSet(of_line(line), False, True, line.cost)
-
-
-SETS = dict([*faults(), *right_draws()])
+SETS = dict(faults())
 
 
 def correlation_weight(scores: FloatArray) -> float:
@@ -216,7 +189,6 @@ class Found(NamedTuple):
     """What `check` found on one set."""
 
     label: str
-    right: bool
     pvalue: float
     weight: float
     dimension: int
@@ -224,7 +196,7 @@ class Found(NamedTuple):
 
 
 def found_on(sets: int, only: str = "", jobs: int = 2) -> list[Found]:
-    """So many sets of every fault and of right draws, from what is kept and what is missing."""
+    """So many sets of every fault, from what is kept and what is missing."""
     # The choice itself changes no p-value.
     folder = WORK / STUDY_NAME / code_digest(leave_out=("choose.py", "__main__.py"))
     cells = {
@@ -239,7 +211,7 @@ def found_on(sets: int, only: str = "", jobs: int = 2) -> list[Found]:
         assert finished is not None
         for (row,) in finished.replicates:
             numbers = (number(row, "pvalue"), number(row, "weight"), int(number(row, "dimension")))
-            found.append(Found(label, SETS[label].right, *numbers, json.loads(str(row["parts"]))))
+            found.append(Found(label, *numbers, json.loads(str(row["parts"]))))
     return found
 
 
