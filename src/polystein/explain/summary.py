@@ -75,7 +75,7 @@ def _ranks(source: Source, result: GofResult) -> dict[str, tuple[float, float, f
     if labels:
         columns = [np.stack([one[label] for label in labels], axis=1) for one in values]
         ranked = ranked_convergence(columns)
-        numbers = zip(*(part.tolist() for part in ranked), strict=True)
+        numbers = zip(*(part.tolist() for part in ranked[:3]), strict=True)
         for label, (rhat, bulk, tail) in zip(labels, numbers, strict=True):
             found[label] = (bulk, tail, rhat)
     return found
