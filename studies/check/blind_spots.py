@@ -4,7 +4,7 @@ Magnitudes that are tied, signs of three coordinates and more that are tied, and
 one coordinate: every one of them leaves means, variances and correlations (nearly) as they were.
 Draws of the first two kinds are four independent chains of independent rows, and `check` is not
 told so. Those of the third are 500 independent rows. KSD and KSDAgg see 500 rows, evenly taken.
-KSDAgg has the first 100 replicates only, and B1 = 500, B2 = 250 instead of 2000 and 500.
+KSDAgg has the first 50 replicates only, and B1 = 500, B2 = 250 instead of 2000 and 500.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,7 +21,7 @@ from studies.check import blind_spot_draws as spots
 from studies.check.alternatives import Generator, Pair
 from studies.check.blind_spot_draws import Draw
 
-REPLICATES, AGGREGATED = 300, 100
+REPLICATES, AGGREGATED = 300, 50
 CHAINS, FEW_ROWS = 4, 500
 #: Rates that are promised: of fine structure, of magnitudes where KSD has at least `SEEN`, and of
 #: three signs in three dimensions.

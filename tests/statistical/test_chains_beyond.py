@@ -67,9 +67,9 @@ REPLICATES: dict[str, dict[str, int]] = {
     "wrong": {**dict.fromkeys(PLANTED, 300), SCHOOLS: 40, REGRESSION: 40},
     "independent": {
         **dict.fromkeys(
-            (f"N(0, I), {n}" for n in ("n=1000, d=16", "n=50, d=2", "n=50, d=16")), 4000
+            (f"N(0, I), {n}" for n in ("n=1000, d=16", "n=50, d=2", "n=50, d=16")), 2000
         ),
-        "log Gamma(0.3), n=1000, d=16": 4000,
+        "log Gamma(0.3), n=1000, d=16": 2000,
     },
     "power": dict.fromkeys(POWER, 1000),
     "axes": {
