@@ -1,20 +1,22 @@
 """Choose how the statistics of `check` share the level: ``python -m studies.check choose``.
 
-`training` has the p-value p_k of every statistic on many sets of draws. With shares a_k of the
-level, a set counts as rejected if p_k <= 0.05 a_k for any k (Bonferroni: `check` itself calibrates
-the sign flips together and rejects a little more often). The loss of a fault is the power of its
-best single statistic with the whole level, minus the power with the shares. Which statistic is best
-is found on one half of the sets, and its power is that on the other half: the largest of many rates
-is too large by chance. The objective is
+`training` has the p-value p_k of every statistic on many sets of draws. Those of an arm other than
+the sign flips count as one, by Bonferroni. With shares a_k of the level, a set counts as rejected
+if p_k <= 0.05 a_k for any k (`check` itself calibrates the sign flips together and rejects a little
+more often). The *loss* of a fault is the power of its best single statistic with the whole level,
+minus the power with the shares. Which statistic is best is found on one half of the sets, and its
+power is that on the other half: the largest of many rates is too large by chance. The *fall* of a
+fault that was published is what `check` had found of it with the shares before (``earlier.csv``,
+which ``--keep`` writes), minus the power with the new ones, or 0. The objective is
 
-    largest loss of all faults + mean loss,
+    largest loss + mean loss + 2 (largest fall + mean fall),
 
 and the shares descend it: a part of the share of one statistic goes to another while that helps,
-in parts that are halved down to one step of a coarse grid. On the way down a set counts as rejected
-in part if its smallest p_k/(0.05 a_k) is near 1, so that small moves are felt; reports count whole
-sets. There are two tables, for uncorrelated
-and for correlated coordinates; a set between the two has shares between them. Statistics of arms
-other than the sign flips have one share in both.
+in parts that are halved down to one step of a coarse grid. Each keeps one step, for the list of
+faults is not that of all faults. On the way down a set counts as rejected in part if its smallest
+p_k/(0.05 a_k) is near 1, so that small moves are felt; reports count whole sets. There are two
+tables, for uncorrelated and for correlated coordinates; a set between the two has shares between
+them. Arms other than the sign flips have one share in both.
 
 What a statistic buys is the largest power that any fault loses without it, its share given to the
 others. Statistics that buy less than 0.02 are dropped one after the other, the least first, and the
@@ -45,6 +47,12 @@ SETS = 50
 UNITS, STEPS = 200, (16, 8, 4, 2, 1)
 #: A set whose smallest p-value is r times its bound counts by 1/(1 + r^(1/SOFTNESS)) on the way.
 SOFTNESS = 0.3
+#: Falls count this many times as much as losses.
+WEIGHT_OF_FALLS = 2.0
+#: Faults of these studies were published with the shares before.
+PUBLISHED = ("paper", "beyond", "correlated", "posteriors", "rows_needed", "chains_beyond")
+#: The one statistic of an arm other than the sign flips.
+ALL = "all"
 #: Weights between uncorrelated and correlated are rounded to a tenth.
 WEIGHT_DIGITS = 1
 #: What a statistic must buy on some fault to stay.
@@ -81,16 +89,12 @@ class Evidence(NamedTuple):
 
 def evidence_of(found: Sequence[Found]) -> Evidence:
     """The p-values of several sets in one array."""
-    names = list(
-        dict.fromkeys(
-            (arm, part) for one in found for arm, parts in one.parts.items() for part in parts
-        )
-    )
+    sets = [_with_whole_arms(one) for one in found]
     # The sign flips come first, as they do in the code.
-    names.sort(key=lambda name: name[0] != FLIPS)
-    pvalues = np.array(
-        [[one.parts.get(arm, {}).get(part, np.nan) for arm, part in names] for one in found]
+    names = sorted(
+        dict.fromkeys(key for one in sets for key in one), key=lambda key: key[0] != FLIPS
     )
+    pvalues = np.array([[one.get(key, np.nan) for key in names] for one in sets])
     judges = ~np.isnan(pvalues)
     weights = [round(one.weight, WEIGHT_DIGITS) for one in found]
     dimensions = [min(one.dimension, MANY_COORDINATES) for one in found]
@@ -111,6 +115,17 @@ def evidence_of(found: Sequence[Found]) -> Evidence:
         np.array([places[one.label] for one in found]),
         np.array([one.pvalue for one in found]),
     )
+
+
+def _with_whole_arms(one: Found) -> dict[tuple[str, str], float]:
+    """P-values of one set by arm and statistic: one for each arm other than the sign flips."""
+    found = {}
+    for arm, parts in one.parts.items():
+        if arm == FLIPS:
+            found |= {(arm, part): pvalue for part, pvalue in parts.items()}
+        elif parts:
+            found[arm, ALL] = min(1.0, len(parts) * min(parts.values()))
+    return found
 
 
 def shares_of_kinds(evidence: Evidence, tables: FloatArray) -> FloatArray:
@@ -170,9 +185,9 @@ def single_powers(evidence: Evidence) -> FloatArray:
     return rates(evidence, evidence.pvalues <= LEVEL)
 
 
-def soft_losses(evidence: Evidence, tables: FloatArray, best: FloatArray) -> FloatArray:
-    """What the descent sees of the losses; `best` is softened, too."""
-    return best - rates(evidence, softened(ratios(evidence, tables)))
+def soft_powers(evidence: Evidence, tables: FloatArray) -> FloatArray:
+    """The power against each fault as the descent sees it."""
+    return rates(evidence, softened(ratios(evidence, tables)))
 
 
 def best_powers(evidence: Evidence, counted: NDArray[np.generic]) -> FloatArray:
@@ -191,9 +206,48 @@ def best_powers(evidence: Evidence, counted: NDArray[np.generic]) -> FloatArray:
     return (first + second) / 2.0
 
 
-def objective(losses: FloatArray) -> float:
-    """The largest loss plus the mean loss."""
-    return float(losses.max() + losses.mean())
+def objective(power: FloatArray, best: FloatArray, earlier: FloatArray) -> float:
+    """The largest loss and the mean loss, plus falls; what was not published has no ``earlier``."""
+    losses = best - power
+    falls = np.maximum(earlier - power, 0.0)[~np.isnan(earlier)]
+    of_falls = falls.max() + falls.mean() if falls.size else 0.0
+    return float(losses.max() + losses.mean() + WEIGHT_OF_FALLS * of_falls)
+
+
+class Earlier(NamedTuple):
+    """What `check` found of each fault with the shares before, counted whole and softened.
+
+    NaN for faults that were not published.
+    """
+
+    rates: FloatArray
+    softened: FloatArray
+
+
+def earlier_of(evidence: Evidence, folder: Path = FOLDER) -> Earlier:
+    """What the committed table holds of these faults."""
+    path, known = folder / "earlier.csv", {}
+    if path.exists():
+        with path.open(newline="", encoding="utf-8") as file:
+            known = {row["fault"]: row for row in csv.DictReader(file)}
+    columns = (
+        np.array([float(known[f][column]) if f in known else np.nan for f in evidence.faults])
+        for column in Earlier._fields
+    )
+    return Earlier(*columns)
+
+
+def earlier_text(evidence: Evidence) -> str:
+    """What `check` finds now of the faults that are published."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["fault", *Earlier._fields])
+    whole = rates(evidence, evidence.whole <= LEVEL)
+    soft = rates(evidence, softened(evidence.whole / LEVEL))
+    for fault, one, other in zip(evidence.faults, whole, soft, strict=True):
+        if fault.split(": ")[0] in PUBLISHED:
+            writer.writerow([fault, f"{one:.4f}", f"{other:.4f}"])
+    return text.getvalue()
 
 
 def even_units(kept: NDArray[np.bool_]) -> NDArray[np.int64]:
@@ -215,22 +269,22 @@ def moves(evidence: Evidence, kept: NDArray[np.bool_]) -> Iterator[tuple[list[in
                     yield [1], int(giver), int(taker)
 
 
-def chosen_tables(evidence: Evidence, kept: NDArray[np.bool_]) -> FloatArray:
+def chosen_tables(evidence: Evidence, kept: NDArray[np.bool_], earlier: FloatArray) -> FloatArray:
     """Descend the objective from equal shares; the first move that helps is made at once."""
     units = even_units(kept)
     best = best_powers(evidence, softened(evidence.pvalues / LEVEL))
-    value = objective(soft_losses(evidence, units / UNITS, best))
+    value = objective(soft_powers(evidence, units / UNITS), best, earlier)
     for step in STEPS:
         helped = True
         while helped:
             helped = False
             for rows, giver, taker in moves(evidence, kept):
-                if units[rows, giver].min() < step:
+                if units[rows, giver].min() <= step:
                     continue
                 tried = units.copy()
                 tried[rows, giver] -= step
                 tried[rows, taker] += step
-                new = objective(soft_losses(evidence, tried / UNITS, best))
+                new = objective(soft_powers(evidence, tried / UNITS), best, earlier)
                 if new < value - 1e-9:
                     units, value, helped = tried, new, True
     return units / UNITS
@@ -267,10 +321,10 @@ class Choice(NamedTuple):
     tables: FloatArray
 
 
-def choose(evidence: Evidence) -> Choice:
+def choose(evidence: Evidence, earlier: FloatArray) -> Choice:
     """Choose shares, drop what does not pay, and choose again."""
     kept = np.ones(len(evidence.statistics), dtype=bool)
-    all_tables = chosen_tables(evidence, kept)
+    all_tables = chosen_tables(evidence, kept, earlier)
     every = [bought(evidence, all_tables, k) for k in range(kept.size)]
     tables, dropped = all_tables, []
     while kept.sum() > 1:
@@ -282,20 +336,21 @@ def choose(evidence: Evidence) -> Choice:
         kept[least] = False
         tables = without(tables, least)
     if dropped:
-        tables = chosen_tables(evidence, kept)
+        tables = chosen_tables(evidence, kept, earlier)
     return Choice(all_tables, every, dropped, tables)
 
 
-def report(faults: Evidence, choice: Choice, sets: int) -> list[str]:
+def report(faults: Evidence, choice: Choice, earlier: FloatArray, sets: int) -> list[str]:
     """What was chosen, what is lost on each fault, and what each statistic buys."""
     alone = single_powers(faults)
     best = best_powers(faults, faults.pvalues <= LEVEL)
     power = powers(faults, choice.tables)
     losses = best - power
-    now = rates(faults, faults.whole <= LEVEL)
+    falls = np.maximum(earlier - power, 0.0)
     lines = [f"{sets} sets of each of {len(faults.faults)} faults", ""]
-    lines += [f"objective: {objective(losses):.3f} = largest {losses.max():.3f}"]
-    lines[-1] += f" + mean {losses.mean():.3f}"
+    lines += [f"loss: largest {losses.max():.3f}, mean {losses.mean():.3f}"]
+    if not np.isnan(falls).all():
+        lines += [f"fall: largest {np.nanmax(falls):.3f}, mean {np.nanmean(falls):.3f}"]
     lines += ["", "what each statistic buys beside all others, and where:"]
     order = sorted(range(len(choice.bought)), key=lambda k: -choice.bought[k].power)
     for k in order:
@@ -305,10 +360,10 @@ def report(faults: Evidence, choice: Choice, sets: int) -> list[str]:
     lines += ["", "dropped one after the other, with the most that was lost by it:"]
     for k, one in choice.dropped:
         lines.append(f"{one.power:6.3f}  {faults.arms[k]}: {faults.statistics[k]}  ({one.fault})")
-    lines += ["", "loss  power  best  check  fault (best single statistic)"]
+    lines += ["", "loss  power  best  earlier  fault (best single statistic)"]
     for place in np.argsort(-losses, kind="stable"):
         name = faults.statistics[int(np.argmax(alone[place]))]
-        numbers = (losses[place], power[place], best[place], now[place])
+        numbers = (losses[place], power[place], best[place], earlier[place])
         lines.append("  ".join(f"{x:.3f}" for x in numbers) + f"  {faults.faults[place]} ({name})")
     return lines
 
@@ -344,10 +399,17 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--only", metavar="TEXT", default="", help="only sets with this name")
     parser.add_argument("--jobs", type=int, default=2, help="processes (default 2)")
     parser.add_argument("--out", type=Path, default=FOLDER, help="folder of chosen.csv and .txt")
+    parser.add_argument(
+        "--keep", action="store_true", help="write what `check` finds now to earlier.csv, and stop"
+    )
     options = parser.parse_args(arguments)
     faults = evidence_of(found_on(options.sets, options.only, options.jobs))
-    choice = choose(faults)
-    lines = report(faults, choice, options.sets)
+    if options.keep:
+        write_text(options.out / "earlier.csv", earlier_text(faults))
+        return 0
+    earlier = earlier_of(faults)
+    choice = choose(faults, earlier.softened)
+    lines = report(faults, choice, earlier.rates, options.sets)
     write_text(options.out / "chosen.csv", table_text(faults, choice.tables))
     write_text(options.out / "chosen.txt", "\n".join([*lines, ""]))
     print("\n".join(lines))

@@ -14,6 +14,7 @@ from tests.conftest import Array
 pytestmark = pytest.mark.slow
 
 FLIPS = "sign flips"
+UNPUBLISHED = np.full(2, np.nan)
 
 
 def study(part: str) -> ModuleType:
@@ -85,7 +86,7 @@ def test_shares_of_what_does_not_judge_go_to_the_others() -> None:
             found("d=2", flips, 0.5, dimension=2),
         ]
     )
-    assert evidence.statistics == (*flips, "witness")
+    assert evidence.statistics == (*flips, "all")
     tables = np.array([[0.2, 0.1, 0.4, 0.1, 0.2]] * 2)
     shares = choose.shares_of_kinds(evidence, tables)[evidence.kind_of]
     np.testing.assert_allclose(shares.sum(axis=1), 1.0)
@@ -100,8 +101,10 @@ def test_the_descent_finds_shares_that_lose_nothing() -> None:
     best = choose.best_powers(evidence, evidence.pvalues <= 0.05)
     np.testing.assert_array_equal(best, 1.0)
     kept = np.ones(4, dtype=bool)
-    assert choose.objective(best - choose.powers(evidence, choose.even_units(kept) / 200)) > 0.0
-    tables = choose.chosen_tables(evidence, kept)
+    even = choose.powers(evidence, choose.even_units(kept) / 200)
+    assert choose.objective(even, best, UNPUBLISHED) > 0.0
+    tables = choose.chosen_tables(evidence, kept, UNPUBLISHED)
+    assert tables.min() >= 0.005 - 1e-9
     np.testing.assert_allclose(tables.sum(axis=1), 1.0)
     np.testing.assert_allclose(tables / 0.005, np.round(tables / 0.005), atol=1e-6)
     np.testing.assert_array_equal(choose.powers(evidence, tables), 1.0)
@@ -117,7 +120,7 @@ def test_other_arms_than_the_flips_have_one_share_in_both_tables() -> None:
         found("trained", {"a": 0.9, "b": 0.9}, 0.015),
     ]
     evidence = choose.evidence_of([one for one in sets for _ in range(2)])
-    tables = choose.chosen_tables(evidence, np.ones(3, dtype=bool))
+    tables = choose.chosen_tables(evidence, np.ones(3, dtype=bool), np.full(3, np.nan))
     np.testing.assert_array_equal(choose.powers(evidence, tables), 1.0)
     assert tables[0, 2] == pytest.approx(tables[1, 2])
     assert tables[0, 0] != pytest.approx(tables[1, 0])
@@ -125,9 +128,9 @@ def test_other_arms_than_the_flips_have_one_share_in_both_tables() -> None:
 
 def test_what_does_not_pay_is_dropped_and_what_pays_stays() -> None:
     choose, evidence = study("choose"), two_faults()
-    choice = choose.choose(evidence)
+    choice = choose.choose(evidence, UNPUBLISHED)
     dropped = {evidence.statistics[place] for place, _ in choice.dropped}
-    assert dropped == {"c", "witness"}
+    assert dropped == {"c", "all"}
     assert [one.power for one in choice.bought[:2]] == [1.0, 1.0]
     assert [one.fault for one in choice.bought[:2]] == ["first", "second"]
     np.testing.assert_array_equal(choice.tables[:, 2:], 0.0)
@@ -136,7 +139,7 @@ def test_what_does_not_pay_is_dropped_and_what_pays_stays() -> None:
 def test_two_that_see_the_same_do_not_both_go() -> None:
     choose = study("choose")
     evidence = choose.evidence_of([found("fault", {"a": 1e-6, "b": 1e-6}, None)] * 2)
-    choice = choose.choose(evidence)
+    choice = choose.choose(evidence, UNPUBLISHED[:1])
     assert [one.power for one in choice.bought] == [0.0, 0.0]
     assert len(choice.dropped) == 1
 
@@ -148,8 +151,36 @@ def test_the_table_reads_back(tmp_path: Any) -> None:
     assert choose.chosen_shares(tmp_path) == {
         (FLIPS, "a"): (0.3, 0.4),
         (FLIPS, "b"): (0.5, 0.4),
-        ("trained", "witness"): (0.2, 0.2),
+        ("trained", "all"): (0.2, 0.2),
     }
+
+
+def test_statistics_of_another_arm_count_as_one() -> None:
+    choose = study("choose")
+    one = found("fault", {"a": 0.5})._replace(parts={"agreement": {"x": 0.01, "y": 0.2}, "net": {}})
+    evidence = choose.evidence_of([one])
+    assert evidence.arms == ("agreement",)
+    assert evidence.pvalues.tolist() == [[0.02]]
+
+
+def test_a_fall_counts_twice_and_only_where_a_fault_was_published() -> None:
+    choose = study("choose")
+    power, best = np.array([0.5, 0.6, 0.9]), np.array([0.7, 0.6, 0.9])
+    earlier = np.array([np.nan, 0.8, 0.4])
+    expected = 0.2 + 0.2 / 3 + 2.0 * (0.2 + 0.2 / 2)
+    assert choose.objective(power, best, earlier) == pytest.approx(expected)
+
+
+def test_what_was_found_before_reads_back_where_it_was_published(tmp_path: Any) -> None:
+    choose = study("choose")
+    sets = [found("paper: a", {"a": 0.5}, pvalue=p) for p in (0.01, 0.04, 0.2, 0.9)]
+    evidence = choose.evidence_of([*sets, found("blind_spots: b", {"a": 0.5}, pvalue=0.01)])
+    (tmp_path / "earlier.csv").write_text(choose.earlier_text(evidence), encoding="utf-8")
+    earlier = choose.earlier_of(evidence, tmp_path)
+    assert earlier.rates[0] == 0.5
+    assert 0.3 < earlier.softened[0] < 0.6
+    assert np.isnan(earlier.rates[1])
+    assert np.isnan(choose.earlier_of(evidence, tmp_path / "none").rates).all()
 
 
 # The sets

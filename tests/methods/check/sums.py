@@ -20,21 +20,21 @@ ORDERS = {"x pairs": 1, "G2 pairs": 3, "magnitude pairs": 0}
 #: Each statistic's share of the level from eight coordinates on, before those that are left out
 #: give theirs to the others: for uncorrelated coordinates, and for correlated ones.
 SHARES = {
-    "score: sum": (0.385, 0.02),
-    "score: max": (0.015, 0.01),
-    "x: sum": (0.005, 0.004),
-    "x: max": (0.007, 0.006),
-    "G1-4: sum": (0.106, 0.07),
-    "G1-4: max": (0.03, 0.012),
-    "tails: max": (0.016, 0.015),
-    "waves: max": (0.03, 0.03),
-    "trace: sum": (0.27, 0.265),
-    "x pairs: max": (0.02, 0.01),
-    "G2 pairs: max": (0.046, 0.03),
-    "magnitude pairs: sum": (0.015, 0.015),
-    "magnitude pairs: max": (0.035, 0.025),
-    "Hotelling: sum": (0.01, 0.268),
-    "trace of square: sum": (0.01, 0.22),
+    "score: sum": (0.29, 0.005),
+    "score: max": (0.005, 0.005),
+    "x: sum": (0.01, 0.015),
+    "x: max": (0.02, 0.005),
+    "G1-4: sum": (0.095, 0.01),
+    "G1-4: max": (0.005, 0.005),
+    "tails: max": (0.02, 0.015),
+    "waves: max": (0.03, 0.005),
+    "trace: sum": (0.22, 0.28),
+    "x pairs: max": (0.005, 0.01),
+    "G2 pairs: max": (0.04, 0.005),
+    "magnitude pairs: sum": (0.005, 0.005),
+    "magnitude pairs: max": (0.01, 0.005),
+    "Hotelling: sum": (0.005, 0.23),
+    "trace of square: sum": (0.005, 0.165),
 }
 
 
