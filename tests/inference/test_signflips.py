@@ -1,5 +1,6 @@
 """Statistics of batch sums under sign flips, against loops over flips and features."""
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -207,14 +208,30 @@ def test_sums_that_overflowed_are_refused(value: float) -> None:
 # Tails
 
 
-@pytest.mark.parametrize(
-    ("law", "literal_tail"),
-    [(gamma_law, literal.gamma_tail), (maximum_law, literal.maximum_tail)],
-)
-def test_tails_are_those_of_the_fitted_laws(law: Any, literal_tail: Any) -> None:
+VALUES = np.array([0.1, 1.0, 4.0, 20.0])
+
+
+def products(sums: Array) -> Array:
+    unit = unit_columns(sums)
+    return unit @ unit.T
+
+
+def test_the_tail_of_a_maximum_is_that_of_the_fitted_law() -> None:
     reference = np.random.default_rng(8).chisquare(3.0, 200)
-    values = np.array([0.1, 1.0, 4.0, 20.0])
-    assert law(reference)(values) == pytest.approx(literal_tail(values, reference), rel=1e-10)
+    expected = literal.maximum_tail(VALUES, reference)
+    assert maximum_law(reference)(VALUES) == pytest.approx(expected, rel=1e-10)
+
+
+def test_the_tail_of_a_sum_is_that_of_all_patterns_of_signs() -> None:
+    """Mean and variance of all 512 patterns of nine batches are those of the formula."""
+    sums = batch_sums(9, 4)
+    sums[:, 2] = 0.0
+    moments = literal.sum_moments(sums)
+    signs = np.array(list(itertools.product([-1.0, 1.0], repeat=9)))
+    totals = literal.statistics(sums, np.concatenate([np.ones((1, 9)), signs]))[0][1:]
+    assert moments == pytest.approx((totals.mean(), totals.var()), rel=1e-12)
+    expected = literal.gamma_tail(VALUES, *moments)
+    assert gamma_law(products(sums))(VALUES) == pytest.approx(expected, rel=1e-9)
 
 
 def test_the_tail_of_a_maximum_is_exact_for_independent_squares() -> None:
@@ -227,7 +244,8 @@ def test_the_tail_of_a_maximum_is_exact_for_independent_squares() -> None:
 @pytest.mark.parametrize("law", [gamma_law, maximum_law])
 def test_tails_of_equal_values_are_numbers(law: Any, value: float) -> None:
     """Where one batch holds all, every flip has the same statistic."""
-    found = law(np.full(10, value))(np.full(10, value))
+    one_batch = np.diag([value, 0.0, 0.0])
+    found = law(one_batch if law is gamma_law else np.full(10, value))(np.full(10, value))
     assert np.all((found > 0.0) & (found <= 1.0))
     assert len(set(found.tolist())) == 1
 
@@ -235,7 +253,8 @@ def test_tails_of_equal_values_are_numbers(law: Any, value: float) -> None:
 @pytest.mark.parametrize("law", [gamma_law, maximum_law])
 def test_tails_fall_from_one_to_zero(law: Any) -> None:
     reference = np.random.default_rng(8).chisquare(3.0, 200)
-    found = law(reference)(np.linspace(0.0, 600.0, 500))
+    of_sums = products(batch_sums(40, 3))
+    found = law(of_sums if law is gamma_law else reference)(np.linspace(0.0, 600.0, 500))
     assert np.all(np.diff(found) <= 0.0)
     assert found[0] == pytest.approx(1.0)
     assert 0.0 <= found[-1] < 1e-50
@@ -287,7 +306,10 @@ def test_tails_that_are_not_computed_would_not_count(first: float, flips: int) -
     rng = np.random.default_rng(flips)
     totals, largest = rng.chisquare(5.0, flips), rng.chisquare(1.0, (4, flips)).max(axis=0)
     totals[:2], largest[[0, 5]] = first, 0.5 * first
-    statistics = [(totals, gamma_law(totals)), (largest, maximum_law(largest))]
+    statistics = [
+        (totals, gamma_law(products(batch_sums(40, 5)))),
+        (largest, maximum_law(largest)),
+    ]
     tails = [law(values).tolist() for values, law in statistics]
     assert at_least_as_extreme(statistics, [0.3, 0.7]) == literal.extreme(tails, [0.3, 0.7])
 

@@ -235,9 +235,32 @@ def statistics(
     return np.array(totals), np.array(largest)
 
 
-def gamma_tail(values: Array, reference: Array) -> Array:
-    """P(G > value) for the gamma law with the reference's mean and variance (1/n)."""
-    mean, variance = float(np.mean(reference)), float(np.var(reference))
+def sum_moments(sums: Array, pools: Sequence[Pool] | None = None) -> tuple[float, float]:
+    """Mean and variance of the sum of t_j^2 over all patterns of signs.
+
+    With u_j the unit sums of feature j, at the first batch of every group, t_j^2 has the mean
+    |u_j|^2, and t_j^2 and t_k^2 have the covariance
+    2 ((sum_b u_bj u_bk)^2 - sum_b u_bj^2 u_bk^2).
+    """
+    if pools is None:
+        pools = [Pool(list(range(sums.shape[1])), [[k] for k in range(len(sums))], 1.0)]
+    units = []
+    for columns, groups, _ in pools:
+        for column in joined_sums(sums, groups)[:, columns].T:
+            unit = np.zeros(len(sums))
+            unit[[group[0] for group in groups]] = column
+            units.append(unit / (math.sqrt(math.fsum(column**2)) or 1.0))
+    mean = math.fsum(math.fsum(unit**2) for unit in units)
+    variance = math.fsum(
+        2.0 * (math.fsum(one * other) ** 2 - math.fsum(one**2 * other**2))
+        for one in units
+        for other in units
+    )
+    return mean, variance
+
+
+def gamma_tail(values: Array, mean: float, variance: float) -> Array:
+    """P(G > value) for the gamma law with this mean and variance."""
     return np.asarray(gamma.sf(values, mean**2 / variance, scale=variance / mean))
 
 
@@ -305,7 +328,8 @@ def flipped(
         tails, shares = [], []
         for sums, pools, *own in families:
             total, largest = statistics(sums, signs, pools)
-            tails += [gamma_tail(total, total), maximum_tail(largest, largest)]
+            tails.append(gamma_tail(total, *sum_moments(sums, pools)))
+            tails.append(maximum_tail(largest, largest))
             shares += own
         for form in forms:
             tails.append(invariant.tail(form.values(signs), form.kept))

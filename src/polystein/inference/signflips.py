@@ -24,7 +24,7 @@ from polystein._lib.numerics import EPSILON, TINY, finite
 from polystein.inference.pvalues import cautious_for_skewness, skewness_of_centred
 from polystein.types import FloatArray
 
-#: The upper tail of values of a statistic, under a law that was fitted to its flips.
+#: The upper tail of values of a statistic, under the law of its flips.
 Law: TypeAlias = Callable[[FloatArray], FloatArray]
 # Statistics whose relative difference is at most this are equal up to rounding.
 STILL = 1e-9
@@ -151,13 +151,17 @@ def tamed(part: FloatArray) -> FloatArray:
     return result
 
 
-def gamma_law(reference: FloatArray) -> Law:
-    """The gamma law of the mean and the variance of sums of t^2.
+def gamma_law(products: FloatArray) -> Law:
+    """The gamma law of the mean and the variance of sums of t^2 over all patterns of signs.
 
-    The fit decides how flips are ordered across statistics, and not their calibration. A
-    smooth tail separates values that would tie as ranks among a few hundred flips.
+    With U the unit columns of all features and e the signs, a sum is e' U U' e. The ``products``
+    are P = U U', the mean is tr P, and the variance is 2 (|P|^2 - sum over batches of P_bb^2). The
+    law decides how flips are ordered across statistics, and not their calibration. A smooth tail
+    separates values that would tie as ranks among a few hundred flips.
     """
-    mean, variance = float(reference.mean()), float(reference.var())
+    own = np.diagonal(products)
+    mean = float(own.sum())
+    variance = 2.0 * float(np.sum(products**2) - np.sum(own**2))
     if not variance > (STILL * mean) ** 2:
         return np.ones_like  # a statistic that no flip changes
     shape, rate = mean**2 / variance, mean / variance

@@ -156,11 +156,15 @@ def literal_arm(
     signs = np.concatenate(stages)[:patterns]
     shown: dict[str, float] = {}
     for name, (columns, pools, *_) in families:
-        laws = {"sum": literal.gamma_tail, "max": literal.maximum_tail}
-        values = literal.statistics(columns, signs, pools)
-        for (kind, law), own in zip(laws.items(), values, strict=True):
+        total, largest = literal.statistics(columns, signs, pools)
+        moments = literal.sum_moments(columns, pools)
+        tails = {
+            "sum": literal.gamma_tail(total[:1], *moments),
+            "max": literal.maximum_tail(largest[:1], largest[1:]),
+        }
+        for kind, tail in tails.items():
             if f"{name}: {kind}" in SHARES:
-                shown[f"{name}: {kind}"] = float(law(own[:1], own[1:])[0])
+                shown[f"{name}: {kind}"] = float(tail[0])
     for name, form in forms.items():
         shown[f"{name}: sum"] = float(literal_invariant.tail(form.values(signs), form.kept)[0])
     return (extreme, patterns), shown

@@ -25,6 +25,7 @@ from polystein.inference.signflips import (
     maximum_law,
     random_signs,
     tamed,
+    unit_columns,
 )
 from polystein.methods.check.forms import (
     FEWEST_INDEPENDENT_A_COORDINATE,
@@ -58,6 +59,8 @@ FIRST_PATTERNS, FURTHER_PATTERNS = 500, (2_000, 6_000, 20_000)
 MOST_PRODUCTS = 2**35
 #: Hotelling's statistic needs this many rows for each coordinate.
 FEWEST_ROWS_A_COORDINATE = 2.0
+#: How the names of sums of t^2 end.
+_SUM = ": sum"
 #: So many patterns are tried at once.
 _PATTERNS_AT_ONCE = 1_000
 
@@ -252,6 +255,9 @@ class FlippedFamily:
         # it is first flipped.
         self._groups: list[list[Group]] = []
         self._found: list[FlippedStatistics] = []
+        # U U' of the unit columns U of all features, for the law of their sum.
+        self._adds_up = any(one.name.endswith(_SUM) for one in self._table)
+        self._products = np.zeros((sums.count, sums.count))
 
     @property
     def words(self) -> str:
@@ -305,6 +311,9 @@ class FlippedFamily:
             for group in self._groups[number]:
                 columns = group.joining.joined(_columns_at(part, group.places))
                 own, places = group.joining.of_first(signs), offset + group.places
+                if self._adds_up and not self._found:
+                    unit, first = unit_columns(columns), group.joining.starts
+                    self._products[np.ix_(first, first)] += unit @ unit.T
                 # The draws' own sums are more alike than flipped ones, by what correlation is left.
                 unflipped = None if self._found else group.deflation
                 found.add(columns, own, places=places, unflipped=unflipped)
@@ -317,34 +326,34 @@ class FlippedFamily:
         return any(found.largest.max() > 0.0 for found in self._found)
 
     @property
-    def _values(self) -> dict[str, tuple[FloatArray, Callable[[FloatArray], Law]]]:
-        """For each statistic its values for the draws and for every flip, and its kind of law."""
-        kinds = {
-            "sum": (np.concatenate([found.total for found in self._found]), gamma_law),
-            "max": (np.concatenate([found.largest for found in self._found]), maximum_law),
-        }
-        return {one.name: kinds[one.name.split(": ")[1]] for one in self._table}
-
-    @property
     def statistics(self) -> dict[str, tuple[FloatArray, Law]]:
         """Values for the draws and for every flip, with their law.
 
         To be calibrated, the draws are treated as one of the flips.
         """
-        return {name: (values, law(values)) for name, (values, law) in self._values.items()}
+        found: dict[str, tuple[FloatArray, Law]] = {}
+        for one in self._table:
+            if one.name.endswith(_SUM):
+                values = np.concatenate([each.total for each in self._found])
+                found[one.name] = values, gamma_law(self._products)
+            else:
+                values = np.concatenate([each.largest for each in self._found])
+                found[one.name] = values, maximum_law(values)
+        return found
 
     def parts(self, names: Sequence[str]) -> Iterator[Part]:
         """The statistics, each with a p-value of its own."""
         family, first = self.family, self._found[0]
         orders, place = family.place(first.position, len(names))
         where = (orders, tuple(names[index] for index in place))
-        for name, (values, law) in self._values.items():
+        for name, (values, law) in self.statistics.items():
             # A sum that comes mostly from one feature is attributed to that feature.
-            spread_out = name.endswith("sum") and 2 * first.largest[0] <= first.total[0]
+            spread_out = name.endswith(_SUM) and 2 * first.largest[0] <= first.total[0]
             seen, coordinates = (family.orders, ()) if spread_out else where
             # To be shown, the draws are compared with the flips alone.
-            shown = float(law(values[1:])(values[:1])[0])
-            yield Part(name, self.words, seen, coordinates, shown, 1.0)
+            shown = law if name.endswith(_SUM) else maximum_law(values[1:])
+            pvalue = float(shown(values[:1])[0])
+            yield Part(name, self.words, seen, coordinates, pvalue, 1.0)
 
 
 #: Statistics on the same flips: those of a family of features, or a quadratic form.
