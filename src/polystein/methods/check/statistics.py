@@ -22,8 +22,12 @@ FLIPS, TRAINED, AGREEMENT, NET = (
 ALL_ROWS, TEST_ROWS, SOME_ROWS = "all rows", "the test rows", "evenly spaced rows"
 #: What sign flips do not look at in many dimensions, and with few rows. A verdict is not held open
 #: for it: it says so instead.
-PAIRS, DIRECTIONS = "sign flips of pairs of coordinates", "sign flips of whole directions"
-GIVEN_UP = (PAIRS, DIRECTIONS, NET)
+PAIRS, DIRECTIONS, FINE = (
+    "sign flips of pairs of coordinates",
+    "sign flips of whole directions",
+    "sign flips of waves",
+)
+GIVEN_UP = (PAIRS, DIRECTIONS, FINE, NET)
 
 #: The arms' shares of the level. Independent rows have no chains that could agree.
 SHARES_OF_ROWS: Mapping[str, float] = {FLIPS: 0.85, TRAINED: 0.11, NET: 0.04}
@@ -31,6 +35,9 @@ SHARES_OF_CHAINS: Mapping[str, float] = {FLIPS: 0.8, TRAINED: 0.11, AGREEMENT: 0
 
 #: x sees location, spread and correlation best; four bounded functions see the shape.
 BASIS = LinearAndBounded(5)
+#: The functions whose pairs of coordinates are looked at, by their order: x for correlation, G2 for
+#: curved dependence.
+PAIR_ORDERS: Mapping[str, int] = {name: 1 + BASIS.names.index(name) for name in ("x", "G2")}
 #: The bounded functions fall off beyond two standard deviations; these do not.
 TAILS = SmoothTails()
 #: They do not see fine structure, either; these do.
@@ -59,8 +66,9 @@ class Statistic(NamedTuple):
 
     ``looks_at`` says in words what it sees, and ``features`` what is summed over batches, for
     coordinates l and m. ``share`` is its part of its arm's level where coordinates are
-    uncorrelated, ``correlated`` where they are correlated. It needs ``batches`` batches, and chains
-    that are worth ``rows`` independent rows.
+    uncorrelated, ``correlated`` where they are correlated. Statistics of sums over batches need
+    ``batches`` batches, and chains that are worth ``rows`` independent rows. Those of a family
+    need the same.
     """
 
     name: str
@@ -122,7 +130,7 @@ OF_AGREEMENT = (
     Statistic("start of a chain", "beginnings", "x_l and s_l, bounded", 0.25, 0.25),
     Statistic("frozen chains", "chains that do not move", "x_l", 0.25, 0.25),
 )
-#: The net under everything, of low power and without blind spots.
+#: The net under everything, of low power and consistent against every alternative.
 OF_NET = (Statistic(KERNEL, "any difference", "Stein kernel of pairs", 1.0, 1.0, FEWEST_FOR_NET),)
 #: The table.
 STATISTICS: Mapping[str, tuple[Statistic, ...]] = {
