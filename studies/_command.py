@@ -34,9 +34,13 @@ def tables_of(parts: Mapping[str, ModuleType]) -> dict[str, Lines]:
 
 
 def run_parts(
-    name: str, description: str | None, parts: Mapping[str, ModuleType], page: Path
+    name: str,
+    description: str | None,
+    parts: Mapping[str, ModuleType],
+    page: Path,
+    tables: Mapping[str, Lines] | None = None,
 ) -> int:
-    """The command of a study of several parts, which share a page."""
+    """The command of a study of several parts, which share a page with tables of no study."""
     parser = _parser(name, description)
     parser.add_argument("part", nargs="?", choices=[*parts, "all"], default="all")
     parser.add_argument("--anew", action="store_true", help="make lines that are there again")
@@ -45,7 +49,8 @@ def run_parts(
     options = parser.parse_args()
     chosen = {part: parts[part] for part in parts if options.part in (part, "all")}
     if options.page:
-        write_text(page, on_page(page.read_text(encoding="utf-8"), page, tables_of(parts)))
+        every = {**(tables or {}), **tables_of(parts)}
+        write_text(page, on_page(page.read_text(encoding="utf-8"), page, every))
     elif options.markdown:
         print("\n\n".join("\n".join(lines) for lines in tables_of(chosen).values()))
     elif options.minutes:

@@ -25,6 +25,7 @@ from studies.check import (
     rows_needed,
     seeds,
     size,
+    statistics_table,
 )
 
 PARTS = parts_of(
@@ -40,9 +41,11 @@ PARTS = parts_of(
     memory_and_store,
     seeds,
 )
+#: Tables on the page that no study makes.
+TABLES = {"statistics": statistics_table.markdown()}
 PAGE = Path(__file__).parents[2] / "docs" / "check.md"
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["choose"]:
         ended(lambda: choose.main(sys.argv[2:]))
-    ended(lambda: run_parts("check", __doc__, PARTS, PAGE))
+    ended(lambda: run_parts("check", __doc__, PARTS, PAGE, TABLES))

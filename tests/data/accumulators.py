@@ -38,8 +38,7 @@ from polystein.inference.lugsail import ChainHalves, LugsailBatches
 from polystein.inference.pareto import LargestValues
 from polystein.methods.check.agreement import AgreementSums
 from polystein.methods.check.batches import cut
-from polystein.methods.check.chain_convergence import SpacedRows
-from polystein.methods.check.look import Bounds, ThinnedRows
+from polystein.methods.check.look import Bounds, KeptRows, spaced_rows, thinned_rows
 from polystein.methods.check.sums import BatchSums
 from polystein.methods.check.witnesses import TrainingSums
 from polystein.methods.discrepancy import _Products, _Stack
@@ -151,7 +150,7 @@ def _batch_pass(given: Given) -> Any:
 
 def _read_batches(sums: Any) -> list[Any]:
     pairs = [pairs.sums for pairs in sums.pairs.values()]
-    own = [sums.diagonal, sums.draws, sums.squares, sums.weights]
+    own = [sums.sums, sums.weights]
     return [*own, *pairs, *_read_largest(sums.deviations)]
 
 
@@ -210,6 +209,10 @@ def _agreement(given: Given) -> AgreementSums:
     return AgreementSums(given.source.layout, bounds)
 
 
+def _kept(rows: KeptRows) -> list[Any]:
+    return [rows.values[rows._held], rows.weights, rows._held]
+
+
 CASES: dict[str, Case] = {
     "GramPass": Case(_gram, lambda a: list(a.matrices)),
     "ProductSums": Case(_products_shared, lambda a: [a.scores, a.sums, a.own]),
@@ -222,13 +225,8 @@ CASES: dict[str, Case] = {
     "ShapeLook": Case(lambda g: ShapeLook(3, g.witness.frame), _moments),
     "AgreementSums": Case(_agreement, lambda a: [*a.finalise()[:3]]),
     "ScreenedRows": Case(lambda g: ScreenedRows(g.source.layout), lambda a: [*a.finalise()]),
-    "ThinnedRows": Case(
-        lambda g: ThinnedRows(g.source.layout), lambda a: [*a.bounds(), a._values[a._held]]
-    ),
-    "SpacedRows": Case(
-        lambda g: SpacedRows(g.source.layout),
-        lambda a: [part for one in a.ranked()[:2] for part in one],
-    ),
+    "KeptRows thinned": Case(lambda g: thinned_rows(g.source.layout), _kept),
+    "KeptRows spaced": Case(lambda g: spaced_rows(g.source.layout), _kept),
     "SteinSums": Case(partial(_sums, "full", Monomial(ORDER)), lambda a: _stein(a.moments)),
     "SteinSums diagonal": Case(
         partial(_sums, "diagonal", Monomial(ORDER)), lambda a: _stein(a.moments)

@@ -244,4 +244,4 @@ def test_the_page_is_as_the_command_writes_it() -> None:
     text = PAGE.read_text(encoding="utf-8")
     main = importlib.import_module("studies.check.__main__")
     command = importlib.import_module("studies._command")
-    assert command.on_page(text, main.PAGE, command.tables_of(main.PARTS)) == text
+    assert command.on_page(text, main.PAGE, main.TABLES | command.tables_of(main.PARTS)) == text

@@ -245,8 +245,9 @@ def meaning(result: GofResult, alpha: float = DEFAULT_LEVEL) -> str:
     """What a rejection means, or that a test found nothing, in plain words."""
     if not result.rejected(alpha):
         return (
-            "This is no proof: small faults need more draws to show, and a distant mode that no "
-            "draw visited, or a chain shuffled out of its order, shows in no score test."
+            "This is no proof: small faults need more draws to show. A distant mode that no draw "
+            "visited, a wrong balance between distant modes, or a chain shuffled out of its order "
+            "shows in no score test."
         )
     return (
         "Draws from the target would give a statistic this far out in "

@@ -149,8 +149,10 @@ class Convergence:
     names : tuple of str
         The coordinates.
     rhat_of_means, ess_of_means : tuple of float
-        R-hat of the means of half chains and the ESS of the mean, without ranks, of every
-        coordinate. They need no second look at the rows.
+        R-hat of the means of half chains and the ESS of the mean, of every coordinate. They need
+        no second look at the rows. In results of `check` they are those that the verdict rests on:
+        where ranks of evenly spaced rows give a suspect R-hat or too small an ESS, the numbers by
+        ranks.
 
     Examples
     --------

@@ -19,7 +19,7 @@ from polystein.methods.check.agreement import (
     agreement_arm,
     frozen_chains,
 )
-from polystein.methods.check.look import BOUND, BOUND_OF_MANY, Bounds, ThinnedRows
+from polystein.methods.check.look import BOUND, BOUND_OF_MANY, Bounds, thinned_rows
 from polystein.results.evidence import Abstention, Arm
 from tests.rows import Array
 from tests.sources import MinimalSource
@@ -36,9 +36,9 @@ def ragged(chains: list[Array]) -> Source:
 
 
 def bounds_of(source: Source, **options: Any) -> Bounds:
-    thinned = ThinnedRows(source.layout)
+    thinned = thinned_rows(source.layout)
     run_pass(source, every_row(source), thinned, **options)
-    return thinned.bounds()
+    return look.bounds_of(thinned)
 
 
 def sums_of(source: Source, **options: Any) -> AgreementSums:
@@ -105,13 +105,13 @@ def test_rows_are_kept_evenly_from_all_chains_and_times(monkeypatch: pytest.Monk
     times = np.tile(np.arange(20.0), (50, 1))[:, :, None]
     draws = np.concatenate([times, np.arange(50.0)[:, None, None] + 0.0 * times], axis=2)
     source = ragged([*draws])
-    thinned = ThinnedRows(source.layout)
+    thinned = thinned_rows(source.layout)
     run_pass(source, every_row(source), thinned)
-    kept = thinned._values[thinned._held]
+    kept = thinned.values
     assert len(kept) == 101
     assert len(np.unique(kept[:, 0])) == 20
     assert len(np.unique(kept[:, 1])) == 50
-    assert thinned.bounds().bound == BOUND_OF_MANY
+    assert look.bounds_of(thinned).bound == BOUND_OF_MANY
 
 
 @pytest.mark.parametrize("most_rows", [7, 61, 10_000])
@@ -122,7 +122,7 @@ def test_kept_rows_come_chain_by_chain(most_rows: int, monkeypatch: pytest.Monke
     lengths = [40, 3, 100, 1, 56]
     rows = [np.stack([np.full(n, k), np.arange(n)], axis=1) for k, n in enumerate(lengths)]
     source = complete(MinimalSource([(1.0 * one, -1.0 - one) for one in rows], time_ordered=True))
-    thinned = ThinnedRows(source.layout)
+    thinned = thinned_rows(source.layout)
     run_pass(source, every_row(source), thinned, most=9)
     draws, scores = thinned.draws_and_scores
     chains, places = thinned.places

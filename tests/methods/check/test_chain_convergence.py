@@ -17,7 +17,6 @@ from polystein.methods.check.chain_convergence import (
     TIMES_FASTER,
     ChainConvergence,
     chain_convergence,
-    of_means,
 )
 from polystein.methods.check.statistics import BASIS
 from polystein.methods.check.sums import BatchSums
@@ -82,7 +81,7 @@ def test_variances_are_those_of_the_rows(what: Any, some: Any) -> None:
     rng = np.random.default_rng(1)
     rows = rng.standard_normal((40, 10, 2)) * [1.0, 3.0] + [0.0, 20.0]
     sums = given_sums(rows.sum(axis=1), (rows**2).sum(axis=1))
-    found = of_means(sums, what, some)
+    found = getattr(chain_convergence(sums, some), what)
     variances = rows[some].reshape(-1, 2).var(axis=0)
     chains = np.repeat([0, 1], 20)[some]
     own = rows[some].sum(axis=1)
@@ -97,7 +96,7 @@ def test_a_column_that_is_constant_has_no_rhat() -> None:
     for value in (0.1, 1e8 + 0.1, -3.0):
         totals = np.full((40, 1), 10.0 * value)
         sums = given_sums(totals, np.full((40, 1), 10.0 * value**2))
-        found = of_means(sums, "draws", np.arange(40))
+        found = chain_convergence(sums).draws
         assert np.isnan(found.rhat[0]) or found.rhat[0] == pytest.approx(1.0, abs=0.1)
         assert found.ess[0] == pytest.approx(400.0)
 

@@ -9,6 +9,7 @@ from polystein.errors import DegenerateError, InputError
 from polystein.methods.check.batches import cut
 from polystein.methods.check.check import USUAL_LEVELS
 from polystein.methods.check.flips import flip_signs
+from polystein.methods.check.look import robust_frame
 from polystein.methods.check.statistics import BASIS, SHARES_OF_CHAINS, TAILS
 from polystein.methods.check.sums import BatchSums
 from polystein.methods.check.trained import trained_arm, training_memory
@@ -51,7 +52,7 @@ def test_arms_are_those_run_by_hand() -> None:
     rows = round_of(sample, rng=3)
     batches = cut(sample.layout, chains=True)
     frame = rows.frame_of_all()
-    robust = thinned_of(sample).robust_frame(frame)
+    robust = robust_frame(thinned_of(sample), frame)
     sums = BatchSums(sample, frame, BASIS, batches, (1, 3), TAILS, robust)
     training = TrainingSums(sample, rows.partition, BASIS, rows.frame)
     sums.take(training)

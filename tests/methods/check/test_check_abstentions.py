@@ -78,7 +78,7 @@ def test_chains_too_short_to_show_their_memory_are_not_judged(
         result = ps.check(draws + 5.0, normal_score)
         reasons = {one.name: one.reason for one in result.evidence.abstained}
         assert {FLIPS, TRAINED} <= set(reasons)
-        assert "too short to tell how long they remember" in reasons[FLIPS]
+        assert "too short to tell how long their autocorrelation lasts" in reasons[FLIPS]
         assert "too short to train on a part of them and to test another" in reasons[TRAINED]
         assert {arm.name for arm in result.evidence.arms} <= {AGREEMENT}
         assert result.verdict == "inconclusive"

@@ -10,9 +10,9 @@ import pytest
 import polystein as ps
 from polystein.data.coordinates import Frame
 from polystein.data.source import Layout
-from polystein.methods.check import check, statistics, sums, witnesses
+from polystein.methods.check import statistics, sums, witnesses
 from polystein.methods.check.batches import cut
-from polystein.methods.check.statistics import PAIRS
+from polystein.methods.check.statistics import FINE, PAIRS
 from tests.sources import MinimalSource
 
 
@@ -51,8 +51,7 @@ def test_a_lazy_source_gives_the_answer_of_memory() -> None:
 
 def test_many_dimensions_leave_pairs_out_and_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
     x = draws(300, 6)
-    for module in (sums, check):
-        monkeypatch.setattr(module, "MOST_PAIRED_DIMENSIONS", 5)
+    monkeypatch.setattr(sums, "MOST_PAIRED_DIMENSIONS", 5)
     found = checked(x, -x)
     assert PAIRS in [one.name for one in found.evidence.abstained]
     named = [part.name for arm in found.evidence.arms for part in arm.parts]
@@ -60,6 +59,13 @@ def test_many_dimensions_leave_pairs_out_and_say_so(monkeypatch: pytest.MonkeyPa
     # The trained witnesses still look at pairs: nothing is left open.
     assert found.verdict == "not rejected"
     assert "sign flips of pairs of coordinates" in str(found)
+
+
+def test_very_many_dimensions_leave_waves_out_and_say_so() -> None:
+    found = checked(draws(120, 1001), lambda x: -x, iid=True)
+    assert FINE in [one.name for one in found.evidence.abstained]
+    assert not any(part.name == "waves: max" for part in found.evidence.parts)
+    assert found.verdict == "not rejected"
 
 
 def test_a_fault_in_high_dimension_is_found() -> None:
@@ -75,6 +81,12 @@ def test_all_pairs_that_are_looked_at_are_summed_in_one_pass() -> None:
     batches = cut(layout, chains=True)
     frame = Frame(np.zeros(most), np.ones(most))
     taken = sums.BatchSums(
-        source, frame, statistics.BASIS, batches, check.PAIR_ORDERS, statistics.TAILS, frame
+        source,
+        frame,
+        statistics.BASIS,
+        batches,
+        tuple(statistics.PAIR_ORDERS.values()),
+        statistics.TAILS,
+        frame,
     )
     assert taken.keeps_pairs

@@ -59,7 +59,7 @@ def test_features_of_which_too_little_is_seen_are_not_judged() -> None:
     ]
     for one in abstained:
         assert isinstance(one, Abstention)
-        assert "remember for longer than the longest batches" in one.reason
+        assert "longer than the longest batches" in one.reason
 
 
 def test_families_that_are_all_too_slow_leave_nothing_to_judge() -> None:
@@ -85,7 +85,7 @@ def test_chains_of_unknown_memory_are_not_judged(counts: list[int]) -> None:
     (found,) = flips_of(sums)
     assert isinstance(found, Abstention)
     assert found.name == "sign flips"
-    assert "too short to tell how long they remember" in found.reason
+    assert "too short to tell how long their autocorrelation lasts" in found.reason
     # Chains of eight batches are, and what is remembered by none.
     assert judged(remembering_sums(5, [8] * 8, 2, 0.0, mean=5.0)).pvalue < 0.01
     sums.chains = np.arange(sums.count)

@@ -7,7 +7,7 @@ import pytest
 
 import polystein as ps
 from polystein.methods.check.batches import cut
-from polystein.methods.check.look import ThinnedRows
+from polystein.methods.check.look import KeptRows
 from polystein.methods.check.net import FEWEST_ROWS, kernel_products, net_arm
 from polystein.methods.check.statistics import BASIS, FEWEST_FOR_NET
 from polystein.methods.check.sums import BatchSums
@@ -18,7 +18,7 @@ from tests.reference import kernels as literal
 from tests.statistical.samplers import autoregressive
 
 
-def looked(sample: ps.Sample, *, chains: bool = False) -> tuple[ThinnedRows, BatchSums]:
+def looked(sample: ps.Sample, *, chains: bool = False) -> tuple[KeptRows, BatchSums]:
     split = ps.BlockSplit(0.5) if chains else ps.RandomSplit(0.5)
     frame, batches = round_of(sample, split).frame_of_all(), cut(sample.layout, chains=chains)
     return thinned_of(sample), BatchSums(sample, frame, BASIS, batches).take()

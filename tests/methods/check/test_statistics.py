@@ -58,6 +58,14 @@ def test_statistics_of_an_arm_have_its_whole_level(arm: str) -> None:
     assert all(one.looks_at and one.features for one in STATISTICS[arm])
 
 
+def test_statistics_of_a_family_have_the_same_minima() -> None:
+    """Features are left out of both or of none."""
+    minima: dict[str, tuple[int, float]] = {}
+    for one in OF_FLIPS:
+        family = one.name.split(":")[0]
+        assert minima.setdefault(family, (one.batches, one.rows)) == (one.batches, one.rows)
+
+
 def test_the_table_has_the_shares_written_out() -> None:
     assert {one.name: (one.share, one.correlated) for one in OF_FLIPS} == SHARES
 

@@ -6,6 +6,7 @@ import pytest
 from polystein.data.coordinates import Frame
 from polystein.methods.check import sums as module
 from polystein.methods.check.batches import cut
+from polystein.methods.check.look import robust_frame
 from polystein.methods.check.sums import MAGNITUDES, BatchSums
 from polystein.stein.basis import LinearAndBounded
 from tests.methods.check.standard_rows import chains
@@ -57,7 +58,7 @@ def test_pairs_that_do_not_fit_are_summed_again(monkeypatch: pytest.MonkeyPatch)
 def test_the_robust_frame_is_the_median_and_the_central_two_thirds() -> None:
     sample, _ = chains(2, 400, 3)
     rows = sample.draws.reshape(-1, 3)
-    frame = thinned_of(sample).robust_frame(round_of(sample).frame_of_all())
+    frame = robust_frame(thinned_of(sample), round_of(sample).frame_of_all())
     assert frame.centre is not None
     assert frame.scale is not None
     assert frame.centre == pytest.approx(np.median(rows, axis=0), abs=0.02)

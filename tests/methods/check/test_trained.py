@@ -142,6 +142,18 @@ def test_training_rows_worth_too_few_are_not_judged(ess: float, judges: bool) ->
         assert "moves so slowly" in found.arm.reason
 
 
+def test_rows_whose_scale_is_slow_are_not_judged() -> None:
+    draws = chains(4, 400, 2, 0.5)
+    rows = round_of(ps.Sample(draws, -draws))
+    plain = trained_arm(rows, training_sums(rows), known(1.0))
+    found = trained_arm(rows, training_sums(rows), known(1.0), slow_scales=True)
+    assert isinstance(plain.arm, Arm)
+    assert isinstance(found.arm, Abstention)
+    assert found.arm.name == "trained witnesses"
+    assert "the scale of some coordinates" in found.arm.reason
+    assert found.partition.count("gap") == plain.partition.count("gap") > 0
+
+
 def test_too_few_training_rows_are_not_called_slow() -> None:
     draws = chains(4, 400, 2, 0.5)
     rows = round_of(ps.Sample(draws, -draws))

@@ -12,7 +12,8 @@ from polystein.data.sample import as_source
 from polystein.inference.convergence import ranked_convergence
 from polystein.inference.convergence_of_means import MeansConvergence
 from polystein.methods.check import verdict
-from polystein.methods.check.chain_convergence import ChainConvergence, SpacedRows
+from polystein.methods.check.chain_convergence import ChainConvergence, RankedRows, ranked_rows
+from polystein.methods.check.look import spaced_rows
 from polystein.methods.check.verdict import diagnosed, doubts, stays_with_heavy_tail
 from polystein.results.diagnostics import Convergence, Diagnostics, SamplerDiagnostics
 from polystein.results.evidence import Abstention
@@ -102,25 +103,25 @@ def chains(length: int = 2000) -> Array:
     return autoregressive(np.random.default_rng(0), 4, length, 3, 0.3)
 
 
-def spaced(values: Array, **options: Any) -> SpacedRows:
-    """The rows that are ranked, of chains that are read on request."""
+def ranked_of(values: Array, **options: Any) -> RankedRows:
+    """The convergence by ranks of spaced rows, of chains that are read on request."""
     rows = [(chain, -chain) for chain in values]
     source = as_source(MinimalSource(rows, time_ordered=True), None)
-    kept = SpacedRows(source.layout)
+    kept = spaced_rows(source.layout)
     run_pass(source, every_row(source), kept, **options)
-    return kept
+    return ranked_rows(kept)
 
 
 def found(values: Array, of_draws: MeansConvergence | None = None) -> Diagnostics:
     given = ChainConvergence(of_draws or means(values), means(values))
-    return diagnosed(ps.Sample(values, -values), given, spaced(values).ranked())
+    return diagnosed(ps.Sample(values, -values), given, ranked_of(values))
 
 
 @pytest.mark.parametrize(("length", "step"), [(400, 1), (2000, 8), (99, 1)])
 @pytest.mark.parametrize("most", [7, None])
 def test_spaced_rows_are_every_kth_row(length: int, step: int, most: int | None) -> None:
     values = chains(length)
-    draws, scores, rows = spaced(values, most=most).ranked()
+    draws, scores, rows = ranked_of(values, most=most)
     assert rows == values[:, ::step, 0].size
     expected = ranked_convergence(values[:, ::step])
     np.testing.assert_allclose(draws, expected, rtol=1e-9)
@@ -130,11 +131,13 @@ def test_spaced_rows_are_every_kth_row(length: int, step: int, most: int | None)
 def test_spaced_rows_merge_in_any_order() -> None:
     values = chains(300)
     sample = ps.Sample(values, -values)
-    first, second = SpacedRows(sample.layout), SpacedRows(sample.layout)
+    first, second = spaced_rows(sample.layout), spaced_rows(sample.layout)
     rows = list(every_row(sample))
     run_pass(sample, rows[2:], first)
     run_pass(sample, rows[:2], second)
-    np.testing.assert_array_equal(first.merge(second).ranked()[0], ranked_convergence(values))
+    np.testing.assert_array_equal(
+        ranked_rows(first.merge(second)).draws, ranked_convergence(values)
+    )
 
 
 def test_clean_chains_are_not_ranked_whole() -> None:
@@ -171,19 +174,19 @@ def test_a_scale_that_moves_slowly_is_a_doubt() -> None:
     rng = np.random.default_rng(1)
     scale = np.exp(autoregressive(rng, 4, 2000, 1, 0.998))
     values = scale * rng.standard_normal((4, 2000, 1))
-    ranked = spaced(values).ranked()
+    ranked = ranked_of(values)
     assert ranked[0].ess_folded[0] < 100.0 < ranked[0].ess_bulk[0]
     assert ranked.slow_scales().tolist() == [True]
     assert any("Too few effective draws" in reason for reason in doubts(found(values)))
     white = rng.standard_normal((4, 2000, 1))
-    assert spaced(white).ranked().slow_scales().tolist() == [False]
+    assert ranked_of(white).slow_scales().tolist() == [False]
 
 
 @pytest.mark.parametrize("shape", [(2, 40, 2), (1, 80, 3)])
 def test_short_chains_have_no_slow_scale_and_are_judged(shape: tuple[int, ...]) -> None:
     """Eighty rows are worth fewer than a hundred, however fast they move."""
     values = np.random.default_rng(0).standard_normal(shape)
-    assert not spaced(values).ranked().slow_scales().any()
+    assert not ranked_of(values).slow_scales().any()
     assert ps.check(values + 1.0, -values - 1.0).verdict == "rejected"
 
 

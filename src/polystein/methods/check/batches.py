@@ -22,11 +22,11 @@ FEWEST_ROWS = 4
 MOST_BATCHES = 250
 #: A chain of four is cut into 64 batches, which halve five times.
 MOST_BATCHES_OF_CHAINS = 256
-#: From this many chains on the batches are chains, which are independent whatever they remember ...
+#: From this many chains on the batches are chains, which are independent of each other ...
 MANY_CHAINS = 32
-#: ... and from this many on if they are too short to tell how long they remember.
+#: ... and from this many on if they are too short to show their autocorrelation.
 MANY_SHORT_CHAINS, SHORT_CHAIN = 16, 64
-# So few segments of a block are summed one by one.
+# At most this many segments of a block are summed one by one.
 _FEW_SEGMENTS = 8
 
 

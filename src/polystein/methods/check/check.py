@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,9 +24,15 @@ from polystein.explain.tolerance import checked_tolerance, with_effects
 from polystein.inference.pvalues import upper_normal
 from polystein.methods.check.agreement import AgreementSums, agreement_abstention, agreement_arm
 from polystein.methods.check.batches import chains_are_batches, cut
-from polystein.methods.check.chain_convergence import RankedRows, SpacedRows, chain_convergence
+from polystein.methods.check.chain_convergence import RankedRows, chain_convergence, ranked_rows
 from polystein.methods.check.flips import flip_signs
-from polystein.methods.check.look import ThinnedRows
+from polystein.methods.check.look import (
+    KeptRows,
+    bounds_of,
+    robust_frame,
+    spaced_rows,
+    thinned_rows,
+)
 from polystein.methods.check.net import net_arm
 from polystein.methods.check.statistics import (
     AGREEMENT,
@@ -35,14 +40,13 @@ from polystein.methods.check.statistics import (
     FLIPS,
     GIVEN_UP,
     NET,
-    PAIRS,
+    PAIR_ORDERS,
     SHARES_OF_CHAINS,
     SHARES_OF_ROWS,
     TAILS,
-    TRAINED,
 )
-from polystein.methods.check.sums import MOST_PAIRED_DIMENSIONS, BatchSums
-from polystein.methods.check.trained import INDEPENDENT, Trained, trained_arm, training_memory
+from polystein.methods.check.sums import BatchSums
+from polystein.methods.check.trained import INDEPENDENT, trained_arm, training_memory
 from polystein.methods.check.verdict import (
     diagnosed,
     dominant_rows,
@@ -51,7 +55,6 @@ from polystein.methods.check.verdict import (
 )
 from polystein.methods.check.witnesses import TrainingSums
 from polystein.methods.split_sample import DividedRows, split_rows
-from polystein.results.coded import CodedText
 from polystein.results.diagnostics import Diagnostics
 from polystein.results.evidence import Abstention, Arm, Evidence
 from polystein.results.result import DEFAULT_LEVEL, GofResult
@@ -60,8 +63,6 @@ from polystein.types import RNG, Array, Progress, ScoreFunction
 
 #: Levels that people use. Where a p-value is near one of them, it is worth more flips.
 USUAL_LEVELS = (0.05, 0.01, 0.005)
-#: The functions whose pairs of coordinates are looked at: x (correlation), G2 (curved dependence).
-PAIR_ORDERS = tuple(1 + BASIS.names.index(name) for name in ("x", "G2"))
 
 
 def check(
@@ -131,14 +132,16 @@ def check(
     multiple of 1/500. It is refined, to 1/20,000 at the most, where it is near 0.05, 0.01 or
     0.005.
 
-    Sign flips judge each family of features on batches that are longer than its memory, and
-    leave out coordinates that are worth fewer than 100 draws. In more than 256 dimensions they
+    Sign flips judge each family of features on batches that are longer than its autocorrelation.
+    Coordinates are left out that are worth fewer than 30 draws, or fewer than 100 and less than a
+    quarter of the best one's, or whose scale moves slowly. In more than 256 dimensions sign flips
     do not look at pairs of coordinates. In more than 1,000 they do not look at fine structure. In
     more than 1,000, or with fewer than two rows for each coordinate, they do not look at locations
-    along directions. ``evidence.abstained`` says so.
+    along directions. ``evidence.abstained`` says so. The kernel net is consistent against every
+    alternative and needs many rows; the other arms need few and see what they look at.
     Chains of correlated coordinates that are worth fewer than eight independent rows for each of
     them are "inconclusive" unless they are rejected. Trained witnesses abstain if test rows would
-    depend on training rows.
+    depend on training rows. No arm judges chains that get stuck at single rows for long.
 
     ``result.effects`` says which property of which parameter is off; see `effects`. It is
     computed when it is asked for, and for a report of a rejected result: until then the result
@@ -164,124 +167,138 @@ def check(
     True
     """
     bound = checked_tolerance(tolerance)
+    # 1. Rows or chains.
     source = rows_or_chains(as_source(draws, scores, model), iid)
     refuse_absurd_chains(source)
-    notes, split = Notes(source.facts.warnings), _split(source, iid)
-    screened, thinned = ScreenedRows(source.layout), ThinnedRows(source.layout)
-    # Ranks know no importance weights.
-    spaced = None if iid or source.weighted else SpacedRows(source.layout)
-    beside: list[Accumulator] = [screened, thinned, *([] if spaced is None else [spaced])]
     # Rows are read for a first look, for sums, and either to train or to test.
     with one_blas_thread(), working(source, n_jobs, progress, reads=3.0):
-        (rows,) = split_rows(source, split, rng, notes, standardise=True, beside=beside)
-        if not iid:
-            notes.add(interleaved_warning(source.layout, screened))
-        notes.add(*score_warnings(source, screened))
-        ranked = None if spaced is None else spaced.ranked()
-        del beside, screened, spaced  # rows are kept there
-        found = _judged(rows, thinned, ranked)
-    notes.emit()
-    known = _circumstances(found.arms, notes)
-    return with_effects(_result(rows, found, iid=iid), source, bound, known)
+        rows, thinned, ranked = _first_look(source, rng)
+        result = _judged(rows, thinned, ranked)
+    rows.notes.emit()
+    return with_effects(result, source, bound, _circumstances(result.evidence.arms, rows.notes))
 
 
-def _split(source: Source, iid: bool) -> Split:
-    """Which rows train: any half, the first half of every chain, or half of the chains."""
-    if iid:
-        return RandomSplit(0.5)
-    return ChainSplit(0.5) if chains_are_batches(source.layout) else BlockSplit(0.5, gap="auto")
+def _first_look(source: Source, rng: RNG) -> tuple[DividedRows, KeptRows, RankedRows | None]:
+    """The rows with their roles, about a thousand of them, and the convergence by ranks."""
+    # 2. Halves: any half of the rows trains, the first half of every chain, or half of the chains.
+    layout = source.layout
+    split: Split = RandomSplit(0.5)
+    if layout.time_ordered:
+        whole = chains_are_batches(layout)
+        split = ChainSplit(0.5) if whole else BlockSplit(0.5, gap="auto")
+    # 3. First look. Ranks know no importance weights.
+    screened, thinned = ScreenedRows(layout), thinned_rows(layout)
+    spaced = None if not layout.time_ordered or source.weighted else spaced_rows(layout)
+    beside: list[Accumulator] = [screened, thinned, *([] if spaced is None else [spaced])]
+    notes = Notes(source.facts.warnings)
+    (rows,) = split_rows(source, split, rng, notes, standardise=True, beside=beside)
+    if layout.time_ordered:
+        notes.add(interleaved_warning(layout, screened))
+    notes.add(*score_warnings(source, screened))
+    return rows, thinned, None if spaced is None else ranked_rows(spaced)
 
 
-class _Found(NamedTuple):
-    """The arms that judged and those that abstain, why a verdict stays open, and diagnostics."""
-
-    arms: tuple[Arm, ...]
-    abstained: tuple[Abstention, ...]
-    trained: Trained
-    reasons: tuple[CodedText, ...]
-    diagnostics: Diagnostics | None
-
-
-def _judged(
-    rows: DividedRows,
-    thinned: ThinnedRows,
-    ranked: RankedRows | None,
-) -> _Found:
+def _judged(rows: DividedRows, thinned: KeptRows, ranked: RankedRows | None) -> GofResult:
     """Sum what all arms need of the rows in one pass, then judge by one arm after the other."""
     source, names = rows.source, coordinate_names(rows.source)
     chains = source.layout.time_ordered
     shares = SHARES_OF_CHAINS if chains else SHARES_OF_ROWS
 
-    # One pass: sums over batches, of the training rows, and over the parts of every chain.
-    frame = rows.frame_of_all()
-    robust = thinned.robust_frame(frame)
+    # 4. Batches.
     batches = cut(source.layout, chains=chains)
-    sums = BatchSums(source, frame, BASIS, batches, PAIR_ORDERS, TAILS, robust)
+
+    # 5. Sums, in one pass: over batches, of the training rows, and over parts of every chain.
+    frame = rows.frame_of_all()
+    robust, orders = robust_frame(thinned, frame), tuple(PAIR_ORDERS.values())
+    sums = BatchSums(source, frame, BASIS, batches, orders, TAILS, robust)
     training = TrainingSums(source, rows.partition, BASIS, rows.frame)
     silent = agreement_abstention(source)
-    compared = AgreementSums(source.layout, thinned.bounds()) if silent is None else None
+    compared = AgreementSums(source.layout, bounds_of(thinned)) if silent is None else None
     sums.take(training, *([] if compared is None else [compared]))
     rows.notes.add(sums.deviations.warning())
 
-    # Coordinates that are too slow beside the others, or whose scale is too slow, are left out.
+    # 6. Left out: coordinates that are too slow beside the others, or whose scale is too slow.
     left_out, convergence = np.zeros(len(names), dtype=np.bool_), None
-    scales = left_out if ranked is None else ranked.slow_scales()
+    slow_scales = left_out if ranked is None else ranked.slow_scales()
     if chains:
         convergence = chain_convergence(sums)
-        left_out = convergence.too_slow() | scales
+        left_out = convergence.too_slow() | slow_scales
         rows.notes.add(_slow_warning(names, left_out))
 
-    # The arms. A level that an arm has reached already needs no more flips of the others.
-    remembered = training_memory(rows, sums) if chains else INDEPENDENT
-    trained = trained_arm(rows, training, remembered)
-    if scales.any() and isinstance(trained.arm, Arm):
-        trained = trained._replace(arm=Abstention(TRAINED, _SLOW_SCALE))
-    # Stays of half a chain are those of frozen chains.
-    stays = rows.stays[2 * rows.stays < min(source.layout.lengths)]
+    # 7. Trained witnesses.
+    memory = training_memory(rows, sums) if chains else INDEPENDENT
+    trained = trained_arm(rows, training, memory, slow_scales=bool(slow_scales.any()))
     found: list[Arm | Abstention] = [trained.arm]
+
+    # 8. Agreement of chains. Stays of half a chain are those of frozen chains.
+    stays = rows.stays[2 * rows.stays < min(source.layout.lengths)]
     if compared is not None:
         found.append(agreement_arm(compared, names, int(stays.max(initial=1))))
     elif chains and silent is not None:
         found.append(silent)
-    signs = rows.streams.resampling
-    for name in (FLIPS, NET):
-        arms, _ = combined(found, shares)
-        reached = arms[0].pvalue if arms else 1.0
-        levels = [level * shares[name] for level in USUAL_LEVELS if level < reached]
-        if name == FLIPS:
-            found += flip_signs(sums, names, signs, left_out=left_out, levels=levels)
-            if not sums.judges_pairs and source.layout.dimension > 1:
-                found.append(Abstention(PAIRS, _MANY_PAIRS))
-        else:
-            own = rows.streams.weights
-            found.append(net_arm(thinned, sums, own, left_out=left_out, levels=levels))
-    # Whatever was found on chains that get stuck for long is no evidence.
+
+    # 9. Sign flips.
+    levels, rng = _open_levels(found, shares, FLIPS), rows.streams.resampling
+    found += flip_signs(sums, names, rng, left_out=left_out, levels=levels)
+
+    # 10. Kernel net, with a random stream of its own.
+    levels, rng = _open_levels(found, shares, NET), rows.streams.weights
+    found.append(net_arm(thinned, sums, rng, left_out=left_out, levels=levels))
+
+    # 11. Stuck chains: whatever was found on them is no evidence.
     stuck = stays_with_heavy_tail(stays)
     if stuck is not None:
         found = [Abstention(name, _STUCK) for name in shares]
-    arms, abstained = combined(found, shares)
 
-    # What leaves the question open if nothing was found.
-    diagnostics = None
-    if convergence is not None:
-        diagnostics = diagnosed(source, convergence, ranked)
+    # 12. P-value.
+    arms, abstained = combined(found, shares)
+    pvalue = arms[0].pvalue if arms else 1.0
+
+    # 13. Diagnostics.
+    diagnostics = None if convergence is None else diagnosed(source, convergence, ranked)
+
+    # 14. Reasons, which leave the question open if nothing was found.
     missing = [one for one in abstained if one.name not in (AGREEMENT, *GIVEN_UP)]
     total = math.inf if chains else float(source.layout.total)
     independent = rows.estimates.get("weights_ess", total)
-    reasons = doubts(diagnostics, missing if stuck is None else (), independent)
-    reasons = (*([] if stuck is None else [stuck]), *reasons, *dominant_rows(sums, names))
-    return _Found(arms, abstained, trained, reasons, diagnostics)
+    reasons = [] if stuck is None else [stuck]
+    reasons += doubts(diagnostics, missing if stuck is None else (), independent)
+    reasons += dominant_rows(sums, names)
+
+    # 15. Verdict: the result gives it by the p-value and the reasons.
+    partition = trained.partition
+    return GofResult(
+        statistic=max(0.0, float(upper_normal(pvalue))),
+        pvalue=pvalue,
+        alternative="greater",
+        method="check",
+        dimension=source.layout.dimension,
+        evidence=Evidence(arms, estimates=rows.estimates, abstained=abstained),
+        ess=trained.ess if diagnostics is None else _least_ess(rows, diagnostics),
+        n_train=partition.count(*TRAINING),
+        n_gap=partition.count("gap"),
+        n_test=partition.count("test"),
+        settings={"iid": not chains},
+        warnings=rows.notes.messages,
+        reasons=tuple(reasons),
+        diagnostics=diagnostics,
+    )
 
 
-_SLOW_SCALE = (
-    "the scale of some coordinates moves so slowly that test rows may depend on training rows. Run "
-    "the sampler longer"
-)
+#: Why no arm judges chains that get stuck.
 _STUCK = "the chains stay at one row for long, so that their autocorrelation cannot be estimated"
-_MANY_PAIRS = (
-    f"there are more than {MOST_PAIRED_DIMENSIONS} coordinates. Spreads along directions of many "
-    "coordinates are left out, too. The trained witnesses look at pairs nevertheless"
-)
+
+
+def _open_levels(
+    found: Sequence[Arm | Abstention], shares: Mapping[str, float], name: str
+) -> list[float]:
+    """The levels that people use and that no arm has reached yet, as p-values of an arm.
+
+    A level that has been reached needs no more flips.
+    """
+    arms, _ = combined(found, shares)
+    reached = arms[0].pvalue if arms else 1.0
+    return [level * shares[name] for level in USUAL_LEVELS if level < reached]
 
 
 def combined(
@@ -319,30 +336,8 @@ def _circumstances(arms: Sequence[Arm], notes: Notes) -> Circumstances:
     return Circumstances(scores)
 
 
-def _result(rows: DividedRows, found: _Found, *, iid: bool) -> GofResult:
-    """Everything in one result; without any arm the p-value is 1 and the verdict inconclusive."""
-    partition, estimates = found.trained.partition, rows.estimates
-    pvalue = found.arms[0].pvalue if found.arms else 1.0
-    ess = found.trained.ess
-    if not iid:
-        least = estimates.get("weights_ess", math.inf)
-        if found.diagnostics is not None:
-            both = found.diagnostics.draws, found.diagnostics.scores
-            least = min(least, *(one.worst_known().ess for one in both))
-        ess = least
-    return GofResult(
-        statistic=max(0.0, float(upper_normal(pvalue))),
-        pvalue=pvalue,
-        alternative="greater",
-        method="check",
-        dimension=rows.source.layout.dimension,
-        evidence=Evidence(found.arms, estimates=estimates, abstained=found.abstained),
-        ess=ess,
-        n_train=partition.count(*TRAINING),
-        n_gap=partition.count("gap"),
-        n_test=partition.count("test"),
-        settings={"iid": iid},
-        warnings=rows.notes.messages,
-        reasons=found.reasons,
-        diagnostics=found.diagnostics,
-    )
+def _least_ess(rows: DividedRows, diagnostics: Diagnostics) -> float:
+    """The least effective number of rows: of importance weights, of draws and of scores."""
+    both = diagnostics.draws, diagnostics.scores
+    weights: float = rows.estimates.get("weights_ess", math.inf)
+    return min(weights, *(one.worst_known().ess for one in both))

@@ -39,16 +39,24 @@ from polystein.methods.check.statistics import (
     ALL_ROWS,
     DIRECTIONS,
     FEWEST_BATCHES,
+    FINE,
     FLIPS,
     LEAST_CORRELATION,
     OF_FLIPS,
+    PAIR_ORDERS,
+    PAIRS,
     TAILS,
     TRACE,
     WAVES,
     Statistic,
     flip_shares,
 )
-from polystein.methods.check.sums import MAGNITUDES, MOST_COORDINATES, BatchSums
+from polystein.methods.check.sums import (
+    MAGNITUDES,
+    MOST_COORDINATES,
+    MOST_PAIRED_DIMENSIONS,
+    BatchSums,
+)
 from polystein.results.evidence import Abstention, Arm, Part
 from polystein.types import FloatArray
 
@@ -61,7 +69,7 @@ MOST_PRODUCTS = 2**35
 FEWEST_ROWS_A_COORDINATE = 2.0
 #: How the names of sums of t^2 end.
 _SUM = ": sum"
-#: So many patterns are tried at once.
+#: At most this many patterns are tried at once.
 _PATTERNS_AT_ONCE = 1_000
 
 
@@ -78,10 +86,11 @@ def flip_signs(
     ``left_out`` says which coordinates are too slow to be judged. The flips go on while the
     p-value is near one of the ``levels``.
     """
+    given_up = list(_given_up(sums))
     if not sums.memory_is_known:
-        return [Abstention(FLIPS, _SHORT)]
+        return [Abstention(FLIPS, _SHORT), *given_up]
     if left_out.all():
-        return [Abstention(FLIPS, _ALL_SLOW)]
+        return [Abstention(FLIPS, _ALL_SLOW), *given_up]
     # How correlated the scores are decides on shares, and on how autocorrelation is pooled. Flips
     # leave the products of scores alone.
     kept, rows = np.flatnonzero(~left_out), float(sums.sizes.sum())
@@ -114,22 +123,33 @@ def flip_signs(
     judged = [one for one in every if one.moves]
     if not judged:
         few = f"there are fewer than {FEWEST_BATCHES} independent batches of rows. Take more draws"
-        return [Abstention(FLIPS, few), *missing]
+        return [Abstention(FLIPS, few), *missing, *given_up]
     seen = [name for one in judged for name in one.statistics]
     shares = flip_shares(seen, kept.size, beyond_chance)
     extreme, patterns = _continued(judged, shares, sums, rng, levels)
     parts = [
         part._replace(level_share=shares[part.name]) for one in judged for part in one.parts(names)
     ]
-    return [Arm(FLIPS, ALL_ROWS, extreme / patterns, tuple(parts)), *missing]
+    return [Arm(FLIPS, ALL_ROWS, extreme / patterns, tuple(parts)), *missing, *given_up]
 
 
-_SHORT = "the chains are too short to tell how long they remember. Run them longer"
+def _given_up(sums: BatchSums) -> Iterator[Abstention]:
+    """What is not looked at in this many dimensions."""
+    dimension = sums.source.layout.dimension
+    if dimension > 1 and not sums.judges_pairs:
+        yield Abstention(PAIRS, _MANY_PAIRS)
+    if dimension > MOST_COORDINATES:
+        yield Abstention(FINE, _MANY_WAVES)
+
+
+_SHORT = "the chains are too short to tell how long their autocorrelation lasts. Run them longer"
 _ALL_SLOW = (
     "every coordinate is too slow, or too different from chain to chain. Look at the chains, and "
     "run them longer"
 )
-_SLOW = "some features remember for longer than the longest batches. Run the chains longer"
+_SLOW = (
+    "the autocorrelation of some features is longer than the longest batches. Run the chains longer"
+)
 _FEW_FOR_DIRECTIONS = (
     "the coordinates are correlated, and the chains are worth fewer than "
     f"{FEWEST_INDEPENDENT_A_COORDINATE:.0f} independent rows for each of them. Run them longer"
@@ -138,6 +158,16 @@ _NO_METRIC = (
     f"location along a direction needs {FEWEST_ROWS_A_COORDINATE:.0f} rows for each coordinate "
     f"and at most {MOST_COORDINATES:,} coordinates. Where coordinates are correlated, faults may "
     "go unseen"
+)
+
+
+_MANY_PAIRS = (
+    f"there are more than {MOST_PAIRED_DIMENSIONS} coordinates. Spreads along directions of many "
+    "coordinates are left out, too. The trained witnesses look at pairs nevertheless"
+)
+_MANY_WAVES = (
+    f"there are more than {MOST_COORDINATES:,} coordinates. Fine structure of a coordinate may go "
+    "unseen"
 )
 
 
@@ -216,7 +246,7 @@ def families(sums: BatchSums, kept: NDArray[np.intp]) -> Iterator[Family]:
         trace = centred_spreads(sums, kept).sum(axis=1)
         yield Family(TRACE, (x,), columns(trace), of_all=True)
     if sums.judges_pairs:
-        for name, order in (("x", 1), ("G2", 1 + sums.basis.names.index("G2"))):
+        for name, order in PAIR_ORDERS.items():
             yield Family(f"{name} pairs", (name,), partial(_pairs, sums, order), of_pairs=True)
         magnitudes = partial(_pairs, sums, MAGNITUDES)
         yield Family("magnitude pairs", ("magnitude",), magnitudes, of_pairs=True)

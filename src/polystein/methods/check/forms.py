@@ -24,10 +24,10 @@ from polystein.inference.memory import Joining
 from polystein.inference.quadratic_forms import Factor, Whole, form_tail
 from polystein.inference.signflips import Law
 from polystein.methods.check.statistics import (
-    BASIS,
     FEWEST_BATCHES,
     FEWEST_FOR_TRACES,
     HOTELLING,
+    PAIR_ORDERS,
     SQUARE,
 )
 from polystein.methods.check.sums import BatchSums
@@ -144,7 +144,7 @@ def forms(sums: BatchSums, kept: NDArray[np.intp], *, metric: bool) -> Iterator[
         yield _hotelling(sums, kept)
     if not sums.judges_pairs:
         return
-    whole = next(sums.pairs(1 + BASIS.names.index("x")))
+    whole = next(sums.pairs(PAIR_ORDERS["x"]))
     if whole.shape[1] == sums.diagonal.shape[2]:
         yield _trace_of_square(sums, whole, kept)
 

@@ -1,4 +1,4 @@
-"""Rows that are kept of the first look at all rows, and what they tell: middles and bounds."""
+"""The first look of `check`: rows that are kept, and what they tell of the coordinates."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ MOST_ROWS = 1_021
 #: More are kept of very many: this many times the root of their number. They are those of the
 #: kernel net, which is then consistent against every alternative.
 ROWS_A_ROOT = 3.0
-#: Numbers of rows that are kept at the most, 32 MiB.
+#: At least this many rows are ranked, evenly spaced, and this many of each chain, if there are.
+FEWEST_RANKED, FEWEST_RANKED_OF_CHAIN = 1_000, 50
+#: Numbers of rows that are kept at the most, 32 MiB each time.
 MOST_NUMBERS_OF_ROWS = 2**22
 #: A coordinate's unit in the robust frame is the distance from its median that this part of the
 #: rows does not exceed: one standard deviation of a normal law.
@@ -36,37 +38,35 @@ _NORMAL_SCALE = 1.4826
 _SPREAD_QUANTILES = (0.5, 0.75, 0.9, 1.0)
 # Sums in units of a larger spread would have to be divided by a number that is not normal.
 _LARGEST_SPREAD = 1e300
-# No column is taken to vary less than so, in robust standard deviations.
+# No column is taken to vary less than this, in squared robust standard deviations.
 _LEAST_MARGINAL = 0.01
 # The robust unit is at least this part of the standard deviation: no draw is then farther than
 # 1e9 sqrt(n) units away.
 _LEAST_UNIT = 1e-9
 
 
-class ThinnedRows:
-    """About a thousand rows, evenly spread, and more of very many: an accumulator.
+class KeptRows:
+    """Some rows of all chains, with their scores and importance weights: an accumulator.
 
-    They tell how columns are bounded and where their middle is, and are those of the kernel net.
+    ``places`` says which rows, in order and counted over all chains.
     """
 
-    def __init__(self, layout: Layout) -> None:
-        self._layout, total = layout, layout.total
-        wanted = max(MOST_ROWS, int(ROWS_A_ROOT * total**0.5))
-        count = min(total, wanted, max(2, MOST_NUMBERS_OF_ROWS // (2 * layout.dimension)))
-        # Rows to keep, counted over all chains, and how many rows come before each chain.
-        self._places = np.arange(count) * total // count
+    def __init__(self, layout: Layout, places: NDArray[np.intp]) -> None:
+        self.layout, self._places = layout, places
+        # How many rows come before each chain.
         self._offsets = np.cumsum([0, *layout.lengths])
-        self._values = np.empty((count, 2 * layout.dimension))
+        #: Draws and beside them scores.
+        self.values = np.empty((places.size, 2 * layout.dimension))
         #: Importance weights, 1 without them.
-        self.weights = np.ones(count)
-        self._held = np.zeros(count, dtype=np.bool_)
+        self.weights = np.ones(places.size)
+        self._held = np.zeros(places.size, dtype=np.bool_)
 
-    def zero(self) -> ThinnedRows:
+    def zero(self) -> KeptRows:
         """An accumulator of the same kind without rows."""
-        return ThinnedRows(self._layout)
+        return KeptRows(self.layout, self._places)
 
     def update(self, block: Block) -> None:
-        """Take the rows of a block."""
+        """Take the rows of a block that are to be kept."""
         chain, start, low, high = np.array(block.chains).T
         start = self._offsets[chain] + start
         first = np.searchsorted(self._places, start)
@@ -77,25 +77,25 @@ class ThinnedRows:
             shift = np.repeat(ends - np.cumsum(counts), counts)
             wanted = np.arange(shift.size) + shift
         rows = self._places[wanted] - np.repeat(start - low, counts)
-        dimension = self._layout.dimension
-        self._values[wanted, :dimension] = block.draws.take(rows, axis=0)
-        self._values[wanted, dimension:] = block.scores.take(rows, axis=0)
+        dimension = self.layout.dimension
+        self.values[wanted, :dimension] = block.draws.take(rows, axis=0)
+        self.values[wanted, dimension:] = block.scores.take(rows, axis=0)
         if block.weights is not None:
             self.weights[wanted] = block.weights[rows]
         self._held[wanted] = True
 
-    def merge(self, other: ThinnedRows) -> ThinnedRows:
+    def merge(self, other: KeptRows) -> KeptRows:
         """Add another accumulator's rows."""
-        self._values[other._held] = other._values[other._held]
+        self.values[other._held] = other.values[other._held]
         self.weights[other._held] = other.weights[other._held]
         self._held |= other._held
         return self
 
     @property
     def draws_and_scores(self) -> tuple[FloatArray, FloatArray]:
-        """The kept rows of all chains."""
-        dimension = self._layout.dimension
-        return self._values[:, :dimension], self._values[:, dimension:]
+        """The draws of the kept rows, and their scores."""
+        dimension = self.layout.dimension
+        return self.values[:, :dimension], self.values[:, dimension:]
 
     @property
     def places(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -103,46 +103,89 @@ class ThinnedRows:
         chain = np.searchsorted(self._offsets, self._places, "right") - 1
         return chain, self._places - self._offsets[chain]
 
-    def robust_frame(self, standard: Frame) -> Frame:
-        """The median of every coordinate as its centre, the central 68 % as its unit."""
-        inorder = np.sort(self.draws_and_scores[0].T, axis=1)
-        centre = inorder[:, _rank(inorder, 0.5)]
-        unit = 2.0 * _distance(0.5 * inorder - 0.5 * centre[:, None], CENTRAL_PART)
-        assert standard.scale is not None
-        return Frame(centre, np.maximum(unit, _LEAST_UNIT * standard.scale))
+    def by_chain(self) -> list[FloatArray]:
+        """The values of each chain's rows."""
+        return np.split(self.values, np.searchsorted(self._places, self._offsets[1:-1]))
 
-    def bounds(self) -> Bounds:
-        """Median, spread and variance of every column of draws and scores."""
-        bound = BOUND if len(self._layout.lengths) < MANY_CHAINS else BOUND_OF_MANY
-        parts = []
-        for low in range(0, self._values.shape[1], _COLUMNS_AT_ONCE):
-            some = self._values[:, low : low + _COLUMNS_AT_ONCE]
-            columns = np.array((some if self._held.all() else some[self._held]).T, order="C")
-            centre, spread = _centre_and_spread(columns)
-            with np.errstate(over="ignore"):
-                columns -= centre[:, None]
-                columns /= spread[:, None]
-            np.clip(columns, -bound, bound, out=columns)
-            parts.append((centre, spread, self._late_variance(columns)))
-        centre, spread, late = (np.concatenate(part) for part in zip(*parts, strict=True))
-        return Bounds(centre, spread, bound, late)
 
-    def _late_variance(self, columns: FloatArray) -> FloatArray:
-        """Variance of the rows of the late halves, within chains unless there are many."""
-        places = self._places[self._held]
-        chain = np.searchsorted(self._offsets, places, "right") - 1
-        late = 2 * (places - self._offsets[chain]) >= np.array(self._layout.lengths)[chain]
-        chains = len(self._layout.lengths)
-        groups = np.equal.outer(np.arange(chains), chain) if chains < MANY_CHAINS else [True]
-        members = np.atleast_2d(late & groups).astype(np.float64)
-        counts = members.sum(axis=1)
-        means = columns @ members.T / np.maximum(counts, 1.0)
-        # Rows that are not late are in no group, and count for nothing.
-        deviations = columns - means @ members
-        deviations *= deviations
-        freedom = max(1.0, float(late.sum()) - np.count_nonzero(counts))
-        result: FloatArray = np.maximum(deviations @ late / freedom, _LEAST_MARGINAL)
-        return result
+def thinned_rows(layout: Layout) -> KeptRows:
+    """About a thousand rows, evenly spread over all, and more of very many.
+
+    They tell where the middle of every column is and how it is bounded, and are those of the
+    kernel net.
+    """
+    wanted = max(MOST_ROWS, int(ROWS_A_ROOT * layout.total**0.5))
+    count = min(layout.total, wanted, max(2, MOST_NUMBERS_OF_ROWS // (2 * layout.dimension)))
+    return KeptRows(layout, np.arange(count) * layout.total // count)
+
+
+def spaced_rows(layout: Layout) -> KeptRows:
+    """Every k-th row of each chain, at least a thousand if there are: those that are ranked.
+
+    Autocorrelation is that of equally spaced rows of a chain, which `thinned_rows` are not.
+    """
+    spaced = min(layout.total // FEWEST_RANKED, min(layout.lengths) // FEWEST_RANKED_OF_CHAIN)
+    step = max(1, spaced, -(-2 * layout.total * layout.dimension // MOST_NUMBERS_OF_ROWS))
+    firsts = np.cumsum([0, *layout.lengths[:-1]]).tolist()
+    own = [
+        first + np.arange(0, length, step)
+        for first, length in zip(firsts, layout.lengths, strict=True)
+    ]
+    return KeptRows(layout, np.concatenate(own))
+
+
+def robust_frame(kept: KeptRows, standard: Frame) -> Frame:
+    """The median of every coordinate as its centre, the central 68 % as its unit."""
+    inorder = np.sort(kept.draws_and_scores[0].T, axis=1)
+    centre = inorder[:, _rank(inorder, 0.5)]
+    unit = 2.0 * _distance(0.5 * inorder - 0.5 * centre[:, None], CENTRAL_PART)
+    assert standard.scale is not None
+    return Frame(centre, np.maximum(unit, _LEAST_UNIT * standard.scale))
+
+
+class Bounds(NamedTuple):
+    """Centre and spread of every column, draws before scores, and its variance once bounded.
+
+    Values are taken to be at most ``bound`` spreads from the centre.
+    """
+
+    centre: FloatArray
+    spread: FloatArray
+    bound: float
+    marginal: FloatArray
+
+
+def bounds_of(kept: KeptRows) -> Bounds:
+    """Median, spread and variance of every column of draws and scores."""
+    bound = BOUND if len(kept.layout.lengths) < MANY_CHAINS else BOUND_OF_MANY
+    parts = []
+    for low in range(0, kept.values.shape[1], _COLUMNS_AT_ONCE):
+        columns = np.array(kept.values[:, low : low + _COLUMNS_AT_ONCE].T, order="C")
+        centre, spread = _centre_and_spread(columns)
+        with np.errstate(over="ignore"):
+            columns -= centre[:, None]
+            columns /= spread[:, None]
+        np.clip(columns, -bound, bound, out=columns)
+        parts.append((centre, spread, _late_variance(columns, kept)))
+    centre, spread, late = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return Bounds(centre, spread, bound, late)
+
+
+def _late_variance(columns: FloatArray, kept: KeptRows) -> FloatArray:
+    """Variance of the rows of the late halves, within chains unless there are many."""
+    lengths, (chain, row) = kept.layout.lengths, kept.places
+    late = 2 * row >= np.array(lengths)[chain]
+    few = len(lengths) < MANY_CHAINS
+    groups = np.equal.outer(np.arange(len(lengths)), chain) if few else [True]
+    members = np.atleast_2d(late & groups).astype(np.float64)
+    counts = members.sum(axis=1)
+    means = columns @ members.T / np.maximum(counts, 1.0)
+    # Rows that are not late are in no group, and count for nothing.
+    deviations = columns - means @ members
+    deviations *= deviations
+    freedom = max(1.0, float(late.sum()) - np.count_nonzero(counts))
+    result: FloatArray = np.maximum(deviations @ late / freedom, _LEAST_MARGINAL)
+    return result
 
 
 def _centre_and_spread(columns: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -177,15 +220,3 @@ def _rank(inorder: FloatArray, part: float) -> int:
     """Which number in order is not exceeded by a part of them."""
     count: int = inorder.shape[1]
     return round(part * (count - 1))
-
-
-class Bounds(NamedTuple):
-    """Centre and spread of every column, draws before scores, and its variance once bounded.
-
-    Values are taken to be at most ``bound`` spreads from the centre.
-    """
-
-    centre: FloatArray
-    spread: FloatArray
-    bound: float
-    marginal: FloatArray

@@ -1,7 +1,7 @@
 """The arm of `check` under all others: a kernel Stein discrepancy of some rows.
 
-Its power is low and it has no blind spots: the other arms look at chosen functions, and a
-fault that none of them shows has to show here if there are enough rows. It takes 500 rows, evenly
+Its power is low and it is consistent: the other arms look at chosen functions, and a fault that
+none of them shows has to show here if there are enough rows. It takes 500 rows, evenly
 spaced over all chains, and three times the root of the number of rows if that is more.
 """
 
@@ -16,7 +16,7 @@ from polystein._lib.numerics import TINY
 from polystein.inference.quadratic_forms import Whole, form_memory, traces_of_products
 from polystein.inference.signflips import is_decided, random_signs
 from polystein.methods.check.forms import LEAST_DEFLATION
-from polystein.methods.check.look import ROWS_A_ROOT, ThinnedRows
+from polystein.methods.check.look import ROWS_A_ROOT, KeptRows
 from polystein.methods.check.statistics import FEWEST_FOR_NET, KERNEL, NET, OF_NET, SOME_ROWS
 from polystein.methods.check.sums import BatchSums
 from polystein.results.evidence import Abstention, Arm, Part
@@ -38,7 +38,7 @@ _LEAST_EIGENVALUE = 1e-8
 
 
 def net_arm(
-    thinned: ThinnedRows,
+    thinned: KeptRows,
     sums: BatchSums,
     rng: np.random.Generator,
     *,
@@ -92,11 +92,11 @@ _FEW = (
 )
 
 
-def kernel_products(thinned: ThinnedRows, sums: BatchSums, kept: NDArray[np.intp]) -> FloatArray:
+def kernel_products(thinned: KeptRows, sums: BatchSums, kept: NDArray[np.intp]) -> FloatArray:
     """Sums of the Stein kernel over pairs of batches, of evenly spaced rows in white coordinates.
 
-    Coordinates are whitened by the second moments M of the scores of all rows: x -> M^1/2 x and
-    s -> M^-1/2 s. The roots are symmetric. M exists where the draws have no variance.
+    Coordinates are whitened by the second moments M = A A' of the scores of all rows: x -> A'x and
+    s -> A^-1 s. M exists where the draws have no variance.
     """
     draws, scores = thinned.draws_and_scores
     wanted = max(FEWEST_ROWS, int(ROWS_A_ROOT * sums.source.layout.total**0.5))
@@ -115,7 +115,7 @@ def kernel_products(thinned: ThinnedRows, sums: BatchSums, kept: NDArray[np.intp
 
 
 def _roots(moments: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """M^1/2 and M^-1/2, by the symmetric root of the correlation matrix of the scores."""
+    """A with A A' = M, and A'^-1, by the symmetric root of the correlation matrix of the scores."""
     spread = np.sqrt(np.diagonal(moments))
     spread = np.where(spread > TINY, spread, 1.0)
     values, vectors = np.linalg.eigh(moments / spread[:, None] / spread)

@@ -18,7 +18,7 @@ _MANY_SUMS = 2**22
 # ... if the largest score of a block lies between these: their products with standardised draws
 # and their squares stay far from the limits of single precision.
 _LEAST_SCORE, _MOST_SCORE = 1e-12, 1e12
-# So many segments of a block are multiplied together, if their products are no more than these.
+# At least this many segments of a block are multiplied at once, if they have few products.
 _MANY_SEGMENTS, _FEW_PRODUCTS = 16, 2**16
 
 

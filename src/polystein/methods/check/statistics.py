@@ -24,11 +24,18 @@ FLIPS, TRAINED, AGREEMENT, NET = (
 ALL_ROWS, TEST_ROWS, SOME_ROWS = "all rows", "the test rows", "evenly spaced rows"
 #: What sign flips do not look at in many dimensions, and with few rows. A verdict is not held open
 #: for it: it says so instead.
-PAIRS, DIRECTIONS = "sign flips of pairs of coordinates", "sign flips of whole directions"
-GIVEN_UP = (PAIRS, DIRECTIONS, NET)
+PAIRS, DIRECTIONS, FINE = (
+    "sign flips of pairs of coordinates",
+    "sign flips of whole directions",
+    "sign flips of waves",
+)
+GIVEN_UP = (PAIRS, DIRECTIONS, FINE, NET)
 
 #: x sees location, spread and correlation best; four bounded functions see the shape.
 BASIS = LinearAndBounded(5)
+#: The functions whose pairs of coordinates are looked at, by their order: x for correlation, G2 for
+#: curved dependence.
+PAIR_ORDERS: Mapping[str, int] = {name: 1 + BASIS.names.index(name) for name in ("x", "G2")}
 #: The bounded functions fall off beyond two standard deviations; these do not.
 TAILS = SmoothTails()
 #: They do not see fine structure, either; these do.
@@ -57,8 +64,8 @@ class Statistic(NamedTuple):
 
     ``looks_at`` says in words what it sees, and ``features`` what is summed over batches, for
     coordinates l and m. ``share`` is its part of the level where coordinates are uncorrelated,
-    ``correlated`` where they are correlated. It needs ``batches`` batches, and chains
-    that are worth ``rows`` independent rows.
+    ``correlated`` where they are correlated. Statistics of sums over batches need ``batches``
+    batches, and chains that are worth ``rows`` independent rows. Those of a family need the same.
     """
 
     name: str
@@ -120,7 +127,7 @@ OF_AGREEMENT = (
     Statistic("start of a chain", "beginnings", "x_l and s_l, bounded", 0.0125, 0.0125),
     Statistic("frozen chains", "chains that do not move", "x_l", 0.0125, 0.0125),
 )
-#: The net under everything, of low power and without blind spots.
+#: The net under everything, of low power and consistent against every alternative.
 OF_NET = (Statistic(KERNEL, "any difference", "Stein kernel of pairs", 0.18, 0.18, FEWEST_FOR_NET),)
 #: The table.
 STATISTICS: Mapping[str, tuple[Statistic, ...]] = {

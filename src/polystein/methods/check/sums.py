@@ -79,7 +79,19 @@ class BatchSums:
             robust,
             stride,
         )
-        self._pairs = self._pass.pairs
+        self._pairs, sums, order = self._pass.pairs, self._pass.sums, basis.order
+        #: Sums over the batches of squared draws and squared scores, of shape (batches, 2, d).
+        self.squares = sums[:, :2]
+        #: Sums of the standardised draws.
+        self.draws = sums[:, 2]
+        #: Sums of s, and of s phi_i + phi_i' for each order; of shape (batches, 1 + Q, d).
+        self.diagonal = sums[:, 3 : 4 + order]
+        #: Sums of s phi + phi' for the functions of the tails; of shape (batches, 2, d).
+        self.tails = sums[:, 4 + order :]
+        #: Sums of s phi + phi' for the waves; of shape (batches, 14, d), or without entries.
+        self.waves = self._pass.waves
+        #: Sum over all rows of s s'; without entries if there are too many coordinates.
+        self.score_products = self._pass.score_products
 
     def take(self, *others: Accumulator) -> BatchSums:
         """Read all rows once, for these sums and for other accumulators."""
@@ -126,31 +138,6 @@ class BatchSums:
             return float(joining.count)
         return kish_size(float(joining.rows.sum()), float(joining.rows @ joining.rows))
 
-    @property
-    def diagonal(self) -> FloatArray:
-        """Sums of s, and of s phi_i + phi_i' for each order; of shape (batches, 1 + Q, d)."""
-        return self._pass.diagonal
-
-    @property
-    def tails(self) -> FloatArray:
-        """Sums of s phi + phi' for the functions of the tails; of shape (batches, 2, d)."""
-        return self._pass.tails
-
-    @property
-    def waves(self) -> FloatArray:
-        """Sums of s phi + phi' for the waves; of shape (batches, 14, d), or without entries."""
-        return self._pass.waves
-
-    @property
-    def score_products(self) -> FloatArray:
-        """Sum over all rows of s s'; without entries if there are too many coordinates."""
-        return self._pass.score_products
-
-    @property
-    def draws(self) -> FloatArray:
-        """Sums of the standardised draws."""
-        return self._pass.draws
-
     @cached_property
     def distant_means(self) -> FloatArray:
         """For each batch the mean of the draws far from it: outside the longest batch it joins.
@@ -163,11 +150,6 @@ class BatchSums:
         sums = self.draws.sum(axis=0) - longest.joined(self.draws)
         means = sums / np.maximum(outside, TINY)[:, None]
         return np.repeat(means, np.diff(longest.starts, append=self.count), axis=0)
-
-    @property
-    def squares(self) -> FloatArray:
-        """Sums over the batches of squared draws and squared scores, of shape (batches, 2, d)."""
-        return self._pass.squares
 
     @property
     def keeps_pairs(self) -> bool:
@@ -248,36 +230,16 @@ class BatchPass:
         self._dimension, self._jobs = dimension, jobs
         #: None where pairs are all that is summed: the rest has been summed before.
         self.deviations = deviations
-        # Squares of draws and of scores, draws, the diagonal with the score first, and the tails.
+        #: Squares of draws and of scores, draws, the diagonal with the score first, and the tails.
         tail_orders = 0 if tails is None else tails.order
         orders = 0 if deviations is None else 4 + basis.order + tail_orders
-        self._sums = np.zeros((batches.count, orders, dimension))
+        self.sums = np.zeros((batches.count, orders, dimension))
         own = 0 if dimension > MOST_COORDINATES or deviations is None else dimension
         self.score_products = np.zeros((own, own))
         has_waves = own > 0 and robust is not None
         self.waves = np.zeros((batches.count, WAVES.order if has_waves else 0, dimension))
         self.weights, self.squared_weights = np.zeros(batches.count), 0.0
         self.pairs = {job: PairSums(job, batches.count, dimension) for job in jobs}
-
-    @property
-    def squares(self) -> FloatArray:
-        """Sums over the batches of squared draws and squared scores, of shape (batches, 2, d)."""
-        return self._sums[:, :2]
-
-    @property
-    def draws(self) -> FloatArray:
-        """Sums of the standardised draws."""
-        return self._sums[:, 2]
-
-    @property
-    def diagonal(self) -> FloatArray:
-        """Sums of s, and of s phi_i + phi_i' for each order; of shape (batches, 1 + Q, d)."""
-        return self._sums[:, 3 : 4 + self._basis.order]
-
-    @property
-    def tails(self) -> FloatArray:
-        """Sums of s phi + phi' for the functions of the tails; of shape (batches, 2, d)."""
-        return self._sums[:, 4 + self._basis.order :]
 
     def zero(self) -> BatchPass:
         """An accumulator of the same kind without rows."""
@@ -316,12 +278,12 @@ class BatchPass:
         add_to_batches(self.weights, segments.number, totals.weights)
         if seen.weights is not None:
             self.squared_weights += float(seen.weights @ seen.weights)
-        sums = np.empty((segments.number.size, *self._sums.shape[1:]))
+        sums = np.empty((segments.number.size, *self.sums.shape[1:]))
         tails = () if self._tails is None else self._tails.terms(seen.draws)
         columns = chain(_plain_columns(seen), diagonal_entries(seen.scores, chain(terms, tails)))
         for place, column in enumerate(columns):
             totals.write(column, sums[:, place])
-        add_to_batches(self._sums, segments.number, sums)
+        add_to_batches(self.sums, segments.number, sums)
         if self.score_products.size:
             scores = seen.scores
             weighted = scores if seen.weights is None else scores * seen.weights[:, None]
@@ -348,10 +310,8 @@ class BatchPass:
 
     def _add_waves(self, seen: Block, segments: Segments) -> None:
         """Add the waves of rows in the robust frame."""
-        totals, sums = (
-            Totals(seen, segments),
-            np.empty((segments.number.size, *self.waves.shape[1:])),
-        )
+        totals = Totals(seen, segments)
+        sums = np.empty((segments.number.size, *self.waves.shape[1:]))
         entries = diagonal_entries(seen.scores, WAVES.terms(seen.draws))
         next(entries)  # the scores themselves
         for place, column in enumerate(entries):
@@ -362,7 +322,7 @@ class BatchPass:
         """Add another accumulator's rows."""
         if self.deviations is not None and other.deviations is not None:
             self.deviations.merge(other.deviations)
-        self._sums += other._sums
+        self.sums += other.sums
         self.waves += other.waves
         self.score_products += other.score_products
         self.weights += other.weights
@@ -373,7 +333,7 @@ class BatchPass:
 
 
 def _every(stride: int, block: Block, segments: Segments) -> tuple[Block, Segments]:
-    """Every so many rows of each chain in a block, and which of them belong to which batch."""
+    """Every k-th row of each chain in a block, and which of them belong to which batch."""
     rows = np.concatenate(
         [np.arange(low + -start % stride, high, stride) for _, start, low, high in block.chains]
     )

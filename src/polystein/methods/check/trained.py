@@ -2,7 +2,8 @@
 
 The largest z of the trained witnesses on the test rows, allowing for their correlation. Rows of
 chains keep their order: the first half of every chain trains, and between it and the test rows
-lies a gap of three memories. From 32 chains on, whole chains train and others test.
+lies a gap of three memories. Of many chains (`chains_are_batches`) whole chains train and others
+test.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from polystein.inference.pvalues import (
 from polystein.inference.signflips import tamed
 from polystein.inference.variance import IID, ColumnAccumulator
 from polystein.methods.check.batches import chains_are_batches
-from polystein.methods.check.chain_convergence import of_means
+from polystein.methods.check.chain_convergence import chain_convergence
 from polystein.methods.check.statistics import TEST_ROWS, TRAINED
 from polystein.methods.check.sums import BatchSums
 from polystein.methods.check.witnesses import (
@@ -74,7 +75,7 @@ class Training(NamedTuple):
         return max(1.0, self.rows / self.ess)
 
 
-#: Independent rows remember nothing.
+#: Independent rows have no autocorrelation.
 INDEPENDENT = Training(0.0, 1.0, math.inf)
 
 
@@ -92,7 +93,7 @@ def training_memory(rows: DividedRows, sums: BatchSums) -> Training:
     columns = np.concatenate(_scores_and_spreads(rows, sums, batches), axis=1)
     curves = np.split(variance_curves(tamed(columns), levels), 2, axis=1)
     memories = [speed.memory.rows for family in curves for speed in speeds(family, levels)]
-    slowest = of_means(sums, "scores", batches).ess.min()
+    slowest = chain_convergence(sums, batches).scores.ess.min()
     return Training(max(memories), float(sizes.sum()), float(slowest))
 
 
@@ -118,8 +119,13 @@ class Trained(NamedTuple):
     ess: float = math.nan
 
 
-def trained_arm(rows: DividedRows, sums: TrainingSums, training: Training) -> Trained:
-    """Train the witnesses and judge them on the test rows, unless these depend on training rows."""
+def trained_arm(
+    rows: DividedRows, sums: TrainingSums, training: Training, *, slow_scales: bool = False
+) -> Trained:
+    """Train the witnesses and judge them on the test rows, unless these depend on training rows.
+
+    With ``slow_scales`` they may, whatever the memory of scores and spreads is.
+    """
     partition = rows.partition
     if training.ess < LEAST_TRAINING_ESS:
         few = training.rows < LEAST_TRAINING_ESS
@@ -134,6 +140,8 @@ def trained_arm(rows: DividedRows, sums: TrainingSums, training: Training) -> Tr
         accumulator = batches_of_tests(partition, training.memory, whole=whole)
         if accumulator is None:
             return Trained(Abstention(TRAINED, _TOO_FEW), partition)
+    if slow_scales:
+        return Trained(Abstention(TRAINED, _SLOW_SCALE), partition)
     witnesses = fit_witnesses(rows.source, sums, rows.frame, training.time)
     return _judged(rows, partition, witnesses, accumulator)
 
@@ -141,6 +149,10 @@ def trained_arm(rows: DividedRows, sums: TrainingSums, training: Training) -> Tr
 _TOO_SLOW = (
     "a coordinate moves so slowly that later rows cannot be tested apart from earlier ones. Run "
     "the chains longer"
+)
+_SLOW_SCALE = (
+    "the scale of some coordinates moves so slowly that test rows may depend on training rows. Run "
+    "the sampler longer"
 )
 _TOO_FEW = (
     "the chains are too short to train on a part of them and to test another. Run them longer"
