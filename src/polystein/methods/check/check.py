@@ -127,8 +127,8 @@ def check(
     Notes
     -----
     The p-value is the smallest of the arms', each divided by its share of the level: 0.765 for sign
-    flips, 0.18 for the kernel net, 0.05 for the agreement of chains and 0.005 for trained
-    witnesses, or 0.815, 0.18 and 0.005 for independent rows. The p-value of the sign flips is a
+    flips, 0.005 for trained witnesses, 0.05 for the agreement of chains and 0.18 for the kernel
+    net, or 0.815, 0.005 and 0.18 for independent rows. The p-value of the sign flips is a
     multiple of 1/500. It is refined, to 1/20,000 at the most, where it is near 0.05, 0.01 or
     0.005.
 
