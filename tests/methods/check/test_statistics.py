@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 import polystein as ps
+from polystein.methods.check import flips, net
+from polystein.methods.check.check import USUAL_LEVELS
 from polystein.methods.check.forms import total_correlation
 from polystein.methods.check.statistics import (
     AGREEMENT,
@@ -14,6 +16,7 @@ from polystein.methods.check.statistics import (
     NET,
     OF_FLIPS,
     SHARES_OF_CHAINS,
+    SHARES_OF_ROWS,
     STATISTICS,
     TRAINED,
     flip_shares,
@@ -64,6 +67,15 @@ def test_statistics_of_a_family_have_the_same_minima() -> None:
     for one in OF_FLIPS:
         family = one.name.split(":")[0]
         assert minima.setdefault(family, (one.batches, one.rows)) == (one.batches, one.rows)
+
+
+@pytest.mark.parametrize("shares", [SHARES_OF_CHAINS, SHARES_OF_ROWS])
+def test_flips_are_enough_for_the_shares_of_their_arms(shares: dict[str, float]) -> None:
+    """The smallest p-value that flips can give rejects at every level that people use."""
+    assert sum(shares.values()) == pytest.approx(1.0, abs=1e-12)
+    for arm, module in ((FLIPS, flips), (NET, net)):
+        assert max(USUAL_LEVELS) * shares[arm] > 1.0 / module.FIRST_PATTERNS
+        assert 1.0 / module.FURTHER_PATTERNS[-1] < min(USUAL_LEVELS) * shares[arm]
 
 
 def test_the_table_has_the_shares_written_out() -> None:
