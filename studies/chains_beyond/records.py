@@ -19,7 +19,7 @@ from studies.chains_beyond import GROUP
 from studies.chains_beyond.lines import Array, Drawn, all_lines
 
 #: A word of each arm's name, by which it is known in the tables.
-ARMS = {"flips": "flip", "trained": "train", "agreement": "agree"}
+ARMS = {"flips": "flip", "trained": "train", "agreement": "agree", "net": "net"}
 CHILD = Path(__file__).with_name("earlier_check.py")
 
 

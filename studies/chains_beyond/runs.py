@@ -101,9 +101,10 @@ def verdict_marks(rows: Sequence[Row]) -> str:
 
 
 def abstention_marks(rows: Sequence[Row]) -> str:
-    """One digit for each replicate: 1 for the flips, 2 for the trained, 4 for the agreement."""
+    """A hexadecimal digit for each: 1 for flips, 2 for trained, 4 for agreement, 8 for the net."""
     bits = {key: 1 << position for position, key in enumerate(ARMS)}
-    return "".join(str(sum(bits[key] for key in json.loads(str(row["abstained"])))) for row in rows)
+    absent = [json.loads(str(row["abstained"])) for row in rows]
+    return "".join(f"{sum(bits[key] for key in one):x}" for one in absent)
 
 
 def summary(line: Line, rows: Sequence[Row], commit: str) -> Row:
@@ -115,7 +116,7 @@ def summary(line: Line, rows: Sequence[Row], commit: str) -> Row:
         **{word.replace(" ", "_"): verdicts.count(mark) for word, mark in MARKS.items()},
         **{f"p_{level:g}": at_most(rows, level) for level in (LEVEL, 0.01, 0.001)},
         **{
-            f"{key}_abstained": sum(int(digit) >> position & 1 for digit in absent)
+            f"{key}_abstained": sum(int(digit, 16) >> position & 1 for digit in absent)
             for position, key in enumerate(ARMS)
         },
         **arm_counts(rows),
