@@ -295,6 +295,7 @@ ENTRIES: dict[str, Calls] = {
     "TargetComparison.from_dict": entry(
         "TargetComparison.from_dict", _stored("comparison"), ("values",)
     ),
+    "TargetComparison.schema": entry("TargetComparison.schema", receiver=_compared),
     "TargetComparison.to_dict": entry("TargetComparison.to_dict", receiver=_compared),
     "TargetComparison.to_dataframe": entry("TargetComparison.to_dataframe", receiver=_compared),
     "Refinement.schema": entry("Refinement.schema", receiver=_refinement),

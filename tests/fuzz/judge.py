@@ -246,7 +246,7 @@ def examine(answer: Any, call: Call) -> list[str]:
     if isinstance(answer, ps.TargetComparison):
         plain = json.loads(json.dumps(answer.to_dict(), allow_nan=False))
         again = ps.TargetComparison.from_dict(plain)
-        _ = str(answer), repr(answer)
+        _ = str(answer), repr(answer), answer._repr_html_()
         return [] if again == answer else ["another comparison after to_dict and from_dict"]
     if isinstance(answer, ps.EffectTable | ps.ExpectationTable):
         return _faults_of_table(answer)

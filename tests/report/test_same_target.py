@@ -44,3 +44,12 @@ def test_many_differences_stay_on_one_screen() -> None:
     assert len(text.splitlines()) <= 24
     assert max(map(len, text.splitlines())) <= 88
     assert "more in `differences`" in text
+
+
+def test_a_notebook_shows_the_same_words() -> None:
+    edited = target("normal", prior_sd=3.0)
+    page = ps.same_target(target("normal"), edited, draws=DRAWS)._repr_html_()
+    assert '<p class="verdict rejected">The targets differ.</p>' in page
+    assert '<th scope="row">Prior scale</th><td><code>mu</code>: a normal term about 0' in page
+    right = ps.same_target(target("normal"), target("normal"), draws=DRAWS)._repr_html_()
+    assert '<p class="verdict not-rejected">The targets are the same up to a constant' in right

@@ -32,8 +32,17 @@ def test_stan_counts_from_one_and_the_first_index_fastest() -> None:
 
 
 def test_more_than_nine_indices_are_numbers() -> None:
-    names = [f"x[{place}]" for place in (10, 2, 0)]
-    assert places_of(names) == {"x": [2, 1, 0]}
+    names = [f"x[{place}]" for place in reversed(range(11))]
+    assert places_of(names) == {"x": list(reversed(range(11)))}
+
+
+def test_numbers_that_do_not_count_are_labels() -> None:
+    """The years of one model are positions in the other."""
+    assert places_of(("x[2001]", "x[1999]")) == {"x": [0, 1]}
+    found = parameter_map(
+        flat(("x[2001]", "x[1999]", "y[7]", "y[9]")), flat(("y[0]", "y[1]", "x[0]", "x[1]")), ROWS
+    )
+    assert found.order.tolist() == [2, 3, 0, 1]
 
 
 def test_labels_are_matched_by_what_they_say() -> None:
@@ -70,7 +79,7 @@ def test_a_simplex_is_carried_with_its_jacobian() -> None:
     mapping = parameter_map(simplex(stick, True), simplex(ratios, False), ROWS)
     assert mapping.words == (
         "coordinates come in another order",
-        "`w` have other transforms, which are mapped numerically",
+        "`w` is mapped numerically, since the transforms differ",
     )
     carried = mapping.carry(ROWS)
 

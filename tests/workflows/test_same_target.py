@@ -310,3 +310,12 @@ def test_a_shift_of_a_real_parameter_is_no_jacobian() -> None:
     assert "A shift by 1 of a normal prior with sd 1 looks the same" in row.text
     (row,) = ps.same_target(with_transform(first), with_transform(second), draws=draws)
     assert row.pattern == "prior location"
+
+
+def test_round_scores_are_not_taken_for_single_precision() -> None:
+    """The scores of a Laplace prior are -1 and 1."""
+    draws = np.random.default_rng(0).standard_normal((50, 2))
+    found = ps.same_target(lambda x: -np.sign(x), lambda x: -1.000001 * np.sign(x), draws=draws)
+    assert [row.pattern for row in found] == ["factor", "factor"]
+    assert "1.000001 times" in found.differences[0].text
+    assert found.precision == "double"

@@ -121,7 +121,11 @@ def scaled(function: Any) -> Target:
     ("arguments", "options", "message"),
     [
         ((score, score), {}, "`draws` must be given"),
-        ((3, score), {"draws": DRAWS}, "`a` must be a Sample, a target, a score function"),
+        (
+            (3, score),
+            {"draws": DRAWS},
+            "`a` must be a Sample of a fit.*got a int",
+        ),
         ((score, DRAWS), {"draws": DRAWS}, "`b` must be a Sample"),
         ((score, (None, None)), {"draws": DRAWS}, "`b` must be a Sample"),
         ((score, int), {"draws": DRAWS}, "`b` must be a Sample"),
@@ -143,8 +147,8 @@ def scaled(function: Any) -> Target:
         (
             (score, spoilt),
             {"draws": DRAWS},
-            r"`b` must have finite scores at the draws; got nan for `x\[1\]` at draw \d+, and "
-            r"non-finite ones at \d+ of 60 draws: \d+, ",
+            r"`b` must have finite scores at the draws, below 1e\+150; got nan for `x\[1\]` at "
+            r"draw \d+, and such ones at \d+ of 60 draws: \d+, ",
         ),
         ((score, lambda x: x[:, :1]), {"draws": DRAWS}, "`b` cannot be evaluated.*of shape"),
         ((lambda x: 1 / 0, score), {"draws": DRAWS}, "`a` cannot be evaluated.*ZeroDivision"),
@@ -157,7 +161,23 @@ def scaled(function: Any) -> Target:
             {"draws": DRAWS},
             "`mu` has values at the draws that the transform of the other target does not reach",
         ),
+        (
+            (lambda x: -1e200 * x, score),
+            {"draws": DRAWS},
+            r"`a` must have finite scores at the draws, below 1e\+150; got -",
+        ),
+        (("fit.nc", score), {"draws": DRAWS}, "`a` must be a Sample of a fit.*ps.from_file"),
         ((score, score), {"draws": DRAWS, "rename": 3}, "`rename` must be a mapping"),
+        (
+            (target("normal"), score),
+            {"draws": DRAWS, "rename": {"s": "sigma"}},
+            "`rename` must name parameters of `b`, which has no names; got 's'",
+        ),
+        (
+            (score, target("normal")),
+            {"draws": DRAWS, "rename": {"mu": "log_sigma"}},
+            "`rename` must give each parameter of `b` a name of its own; 'log_sigma' is the name",
+        ),
         (
             (score, target("normal")),
             {"draws": DRAWS, "rename": {"tau": "sigma"}},
@@ -174,3 +194,39 @@ def test_errors(arguments: Any, options: dict[str, Any], message: str) -> None:
     with pytest.raises(ps.InputError) as caught:
         ps.same_target(*arguments, **options)
     assert re.search(message, str(caught.value)), str(caught.value)
+
+
+def test_draws_with_labels_in_another_order() -> None:
+    """A label goes to the coordinate that has it, wherever it stands."""
+    seen = []
+
+    def density(x: Array) -> Array:
+        seen.append(x.copy())
+        return normal(x)
+
+    own = Target.of_functions(2, density, score, ("x[a]", "x[b]"))
+    given = ps.Sample(DRAWS[:, ::-1], DRAWS, names=["x[b]", "x[a]"])
+    assert ps.same_target(own, own, draws=given).same
+    np.testing.assert_array_equal(seen[0], DRAWS)
+
+
+def test_what_a_transform_derives_can_be_renamed() -> None:
+    def of_theta(names: tuple[str, str], own: str) -> Target:
+        return replace(
+            target("normal"),
+            names=names,
+            transform=lambda x: {names[0]: x[:, 0], own: x[:, 0] + x[:, 1]},
+        )
+
+    first, second = of_theta(("mu", "z"), "theta"), of_theta(("mu", "u"), "th")
+    found = ps.same_target(first, second, draws=DRAWS, rename={"th": "theta"})
+    assert found.same
+    assert found.mapping[0].startswith("another parametrisation")
+
+
+def test_tiny_draws_of_stored_scores_are_told_apart() -> None:
+    draws = 1e-10 * DRAWS
+    stored = ps.Sample(draws, -1e20 * draws)
+    assert ps.same_target(stored, lambda x: -1e20 * x).same
+    with pytest.raises(ps.InputError, match="scores at its own draws alone"):
+        ps.same_target(stored, lambda x: -1e20 * x, draws=draws[::-1])

@@ -19,9 +19,29 @@ _PRECISIONS = {
 
 def render_comparison(result: TargetComparison) -> str:
     """Return at most 24 lines of at most 88 columns: the answer, what differs, how it was found."""
-    head = "The targets are the same up to a constant, at the draws that were compared."
-    if not result.same:
-        head = "The targets differ."
+    found, end = comparison_facts(result)
+    lines, below = [comparison_headline(result)], [line for one in end for line in _wrapped(*one)]
+    for place, one in enumerate(found):
+        own = _wrapped(*one)
+        if len(lines) + len(own) + len(below) + 2 > HEIGHT:
+            left = len(found) - place
+            lines.append(f"  ... and {left} more in `differences`")
+            break
+        lines += own
+    return "\n".join([*lines, *below])
+
+
+def comparison_headline(result: TargetComparison) -> str:
+    """The answer in one sentence."""
+    if result.same:
+        return "The targets are the same up to a constant, at the draws that were compared."
+    return "The targets differ."
+
+
+def comparison_facts(
+    result: TargetComparison,
+) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+    """Labels and words: of what differs, and of how it was compared."""
     by_text: dict[tuple[str, str], list[str]] = {}
     for row in result.differences:
         by_text.setdefault((row.pattern, row.text), []).append(row.parameter)
@@ -32,20 +52,12 @@ def render_comparison(result: TargetComparison) -> str:
         of = first_of(shown, _MOST_NAMES)
         found.append((pattern.capitalize(), f"{of}: {text}" if of else text))
     end = [("Mapped", words) for words in result.mapping]
-    if result.same and result.constant is not None:
+    if result.constant is not None:
         end.append(("Constant", f"log-density of b less that of a: {result.constant:.6g}"))
     what = "log-densities and scores" if result.constant is not None else "scores"
     compared = f"{what} at {result.draws} draws, d = {result.dimension}"
     end.append(("Compared", f"{compared}, to {_PRECISIONS[result.precision]}"))
-    lines, below = [head], [line for one in end for line in _wrapped(*one)]
-    for place, one in enumerate(found):
-        own = _wrapped(*one)
-        if len(lines) + len(own) + len(below) + 2 > HEIGHT:
-            left = len(found) - place
-            lines.append(f"  ... and {left} more in `differences`")
-            break
-        lines += own
-    return "\n".join([*lines, *below])
+    return found, end
 
 
 def _wrapped(label: str, words: str) -> list[str]:

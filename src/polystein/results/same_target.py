@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple, NoReturn, TypeAlias
 from polystein._lib.imports import imported
 from polystein._lib.records import listed, require_types, stored
 from polystein.errors import InputError
+from polystein.results.schemas import schema_of
 
 SCHEMA_VERSION = 1
 #: What a difference looks like.
@@ -21,6 +22,7 @@ Pattern: TypeAlias = Literal[
     "prior",
     "observations",
     "parametrisation",
+    "support",
     "noise",
     "log-density",
 ]
@@ -34,15 +36,16 @@ class TargetDifference(NamedTuple):
     Attributes
     ----------
     parameter : str
-        The coordinate, by its name in `a` or, if the draws are those of `b`, in `b`. Empty if only
-        log-densities differ.
+        The coordinate, by its name in `a` or, if the draws are those of `b`, in `b`. Empty if a
+        difference was found from log-densities alone.
     pattern : str
         ``"sign"``, ``"factor"``, ``"jacobian"``, ``"prior location"``, ``"prior scale"``,
-        ``"prior"`` (of another form), ``"observations"``, ``"parametrisation"``, ``"noise"`` or
-        ``"log-density"``.
+        ``"prior"`` (of another form), ``"observations"``, ``"parametrisation"``, ``"support"``,
+        ``"noise"`` or ``"log-density"``.
     size : float
         Root mean square of the difference of the scores, in units of 1 / sd of the parameter. For
-        log-densities it is the sd of their difference.
+        log-densities it is the sd of their difference, and for the support the share of the draws
+        that are outside.
     text : str
         What the difference is, in words.
     """
@@ -72,7 +75,8 @@ class TargetComparison:
         What the scores were compared to: ``"double"`` or ``"single"`` precision, or
         ``"differences"`` of a log-density where there are no gradients.
     rounding : float
-        The largest difference that counts as rounding, relative to the terms of the scores.
+        The largest difference that counts as rounding: relative to the terms of the scores, or in
+        units of 1 / sd if that is less.
     mapping : tuple of str
         How coordinates of one target were mapped to the other, where it is not one to one.
     draws : int
@@ -119,6 +123,11 @@ class TargetComparison:
             "dimension": self.dimension,
         }
 
+    @staticmethod
+    def schema() -> dict[str, Any]:
+        """The JSON schema of what `to_dict` gives."""
+        return schema_of("comparison")
+
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> TargetComparison:
         """The comparison that `to_dict` was called on."""
@@ -152,3 +161,8 @@ class TargetComparison:
         from polystein.report.same_target import render_comparison
 
         return render_comparison(self)
+
+    def _repr_html_(self) -> str:
+        from polystein.report.html import comparison_fragment
+
+        return comparison_fragment(self)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polystein._lib.notes import first_of
+from polystein._lib.numerics import is_single
 from polystein.data.selection import parameter, variable
 from polystein.data.target import Target
 from polystein.errors import InputError
@@ -30,6 +31,8 @@ from polystein.workflows.transforms import (
 
 #: Parameters of two transforms are the same to this part of their size, for single precision.
 _SINGLE = 1e-5
+#: In single precision steps of numerical derivatives are this many times as long.
+_STRETCHED = 16.0
 #: More coordinates than this are not differentiated numerically: it takes 16 g^2 evaluations.
 _MOST_NUMERICAL = 24
 #: Rows that a dependence on other coordinates is looked for at.
@@ -63,12 +66,22 @@ class Carried(NamedTuple):
 
 
 class _Numerical(NamedTuple):
-    """Coordinates that are found, and differentiated, numerically: two functions of full rows."""
+    """Coordinates that are found, and differentiated, numerically: two functions of full rows.
+
+    ``single`` says whether one of them computes in single precision.
+    """
 
     own: Callable[[FloatArray], FloatArray]
     other: Callable[[FloatArray], FloatArray]
     columns: list[int]
     other_columns: list[int]
+    single: bool
+
+    @property
+    def steps(self) -> tuple[float, float]:
+        """Steps of first derivatives, and of the gradient of a log-determinant."""
+        stretched = _STRETCHED if self.single else 1.0
+        return stretched * STEP, stretched * OUTER_STEP
 
 
 @dataclass(frozen=True)
@@ -125,9 +138,10 @@ class ParameterMap:
             )
         columns, others = numerical.columns, numerical.other_columns
         wanted = numerical.own(rows)
-        moved, left = solved(numerical.other, moved, others, wanted)
-        arrived = left.max(axis=1) <= max(ARRIVED, _rounding(wanted))
-        step, outer = refined * STEP, refined * OUTER_STEP
+        close = _SINGLE if numerical.single else ARRIVED
+        moved, left = solved(numerical.other, moved, others, wanted, close)
+        arrived = left.max(axis=1) <= close
+        step, outer = (refined * one for one in numerical.steps)
         first, second = (
             np.nan_to_num(jacobian(function, points, places, step))
             for function, points, places in (
@@ -155,11 +169,6 @@ class ParameterMap:
             return found
 
         return Carried(moved, reached, condition, volume, mine, theirs, pull)
-
-
-def _rounding(values: FloatArray) -> float:
-    """What single precision leaves over, if the values are in it."""
-    return _SINGLE if np.array_equal(values, values.astype(np.float32)) else 0.0
 
 
 def unmapped(name: str, why: str) -> InputError:
@@ -192,7 +201,7 @@ def parameter_map(own: Target, other: Target, rows: FloatArray) -> ParameterMap:
         return _all_at_once(own, other, values, rows, lonely[0])
     order = np.empty(d, dtype=np.intp)
     for name, columns in mine.items():
-        order[columns] = _paired(own.names, columns, other.names, theirs[name])
+        order[columns] = paired(own.names, columns, other.names, theirs[name])
     permuted = np.empty(rows.shape)
     permuted[:, order] = rows
     other_values = _by_parameter(own_parameters(other, permuted))
@@ -218,14 +227,16 @@ def parameter_map(own: Target, other: Target, rows: FloatArray) -> ParameterMap:
             continue
         formulas |= dict(zip(columns, fits, strict=True))
         kinds = f"{fits[0][0].family} and {fits[0][1].family}"
-        words.append(f"`{name}` has other transforms ({kinds}), which formulas map")
+        words.append(f"`{name}` is mapped by formulas, from its transforms {kinds}")
     if not numerical:
         return ParameterMap(order, formulas, None, tuple(families), tuple(words))
     columns = [column for name in numerical for column in mine[name]]
-    found = _numerically(own, other, columns, [int(order[c]) for c in columns], numerical)
+    others = [int(order[column]) for column in columns]
+    found = _numerically(own, other, columns, others, numerical, (rows, permuted))
     if _depends_on_others(found, rows, permuted):
         return _all_at_once(own, other, values, rows, numerical[0])
-    words.append(f"{_quoted(numerical)} have other transforms, which are mapped numerically")
+    what = "is" if len(numerical) == 1 else "are"
+    words.append(f"{_quoted(numerical)} {what} mapped numerically, since the transforms differ")
     return ParameterMap(order, formulas, found, tuple(families), tuple(words))
 
 
@@ -243,7 +254,8 @@ def _all_at_once(
     if not shared:
         why = "is in one of them alone, and there are no transforms that give it for both"
         raise unmapped(suspect, why)
-    found = _numerically(own, other, list(range(d)), list(range(d)), shared)
+    every = list(range(d))
+    found = _numerically(own, other, every, every, shared, (rows, rows))
     some = rows[:_LOOKED_AT]
     slopes = jacobian(found.own, some, found.columns, STEP)
     if np.linalg.matrix_rank(slopes, rtol=_SINGULAR).min() < d:
@@ -253,8 +265,14 @@ def _all_at_once(
 
 
 def _numerically(
-    own: Target, other: Target, columns: list[int], others: list[int], names: Sequence[str]
+    own: Target,
+    other: Target,
+    columns: list[int],
+    others: list[int],
+    names: Sequence[str],
+    points: tuple[FloatArray, FloatArray],
 ) -> _Numerical:
+    """The parameters of these names as functions of rows; at points their precision is seen."""
     if len(columns) > _MOST_NUMERICAL:
         why = (
             "has another transform in each, without a formula, and numerical derivatives take at "
@@ -270,7 +288,12 @@ def _numerically(
 
         return parameters
 
-    return _Numerical(of(own), of(other), columns, others)
+    functions = of(own), of(other)
+    single = any(
+        is_single(function(one[:_LOOKED_AT]))
+        for function, one in zip(functions, points, strict=True)
+    )
+    return _Numerical(*functions, columns, others, single)
 
 
 def _depends_on_others(found: _Numerical, rows: FloatArray, permuted: FloatArray) -> bool:
@@ -296,6 +319,7 @@ def places_of(names: Sequence[str]) -> dict[str, list[int]]:
     """The places of each parameter's coordinates, in the row-major order of their indices.
 
     Stan counts indices from 1 and the first one fastest; others count from 0 and the last one.
+    Numbers that do not count, as years, are labels: their coordinates stay in their order.
     """
     found: dict[str, list[int]] = {}
     for place, name in enumerate(names):
@@ -307,12 +331,15 @@ def places_of(names: Sequence[str]) -> dict[str, list[int]]:
             for place, one in zip(places, indices, strict=True)
             if one is not None
         }
-        if len(numbers) == len(places):
+        if len(numbers) == len(places) and all(
+            max(axis) - min(axis) < len(set(axis)) and min(axis) in (0, 1)
+            for axis in zip(*numbers.values(), strict=False)
+        ):
             places.sort(key=numbers.__getitem__)
     return found
 
 
-def _paired(
+def paired(
     names: Sequence[str], places: list[int], other_names: Sequence[str], others: list[int]
 ) -> list[int]:
     """The counterparts of the places: with the same labels if there are, else in the same order."""

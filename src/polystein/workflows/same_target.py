@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from polystein._lib.arrays import is_array
-from polystein._lib.notes import first_of, shown_name
-from polystein.data.foreign import adapted, type_name
-from polystein.data.sample import Sample, validated_array
-from polystein.data.selection import parameter, variable
-from polystein.data.source import Source, checked_names, complete, is_source
+from polystein._lib.notes import first_of
+from polystein._lib.numerics import is_single
+from polystein.data.source import Source
 from polystein.data.target import Target
 from polystein.errors import InputError
 from polystein.refinement.rows import evenly, rows_at
 from polystein.results.same_target import Precision, TargetComparison, TargetDifference
 from polystein.types import Array, FloatArray, ScoreFunction
-from polystein.workflows.parameters import parameter_map, places_of, unmapped
+from polystein.workflows.parameters import ParameterMap, parameter_map, unmapped
 from polystein.workflows.reparametrised import Compared
 from polystein.workflows.score_patterns import named_differences
-from polystein.workflows.two_targets import DOUBLE, SINGLE, TERMS, Evaluator, Side, Values
+from polystein.workflows.target_inputs import in_order, read_model, renamed, shared_draws, side_of
+from polystein.workflows.two_targets import DOUBLE, SINGLE, TERMS, Evaluator, Values
 
 #: Fewer different draws cannot tell a form with two constants from others.
 _FEWEST = 20
@@ -40,7 +38,10 @@ _ROUGH = 0.3
 #: A rough difference is rounding, of single precision or of long sums, if it is at most this part
 #: of the terms of a score.
 _ROUGHEST = 1e-3
-
+#: A rough difference of scores below this, in units of 1 / sd, is rounding whatever their terms.
+_NOTHING = 1e-9
+#: Squares of larger numbers overflow.
+_LARGEST = 1e150
 #: Below this part of the terms, which single precision explains, most draws have to be smooth.
 _FAINT = 1e-6
 _SMALL = "It is so small that data stored in single precision would explain it"
@@ -101,12 +102,12 @@ def same_target(
     >>> found.differences[0].parameter
     'x[1]'
     """
-    models = {"a": _model(a, "a"), "b": _model(b, "b")}
-    source, owner = _shared_draws(models, draws)
+    models = {"a": read_model(a, "a"), "b": read_model(b, "b")}
+    source, owner = shared_draws(models, draws)
     places = evenly(np.arange(source.layout.total), min(source.layout.total, _MOST))
     rows, d = rows_at(source, places)[0], source.layout.dimension
-    sides = {name: _side(model, name, d, places) for name, model in models.items()}
-    sides["b"] = sides["b"]._replace(target=_renamed(sides["b"].target, rename))
+    sides = {name: side_of(model, name, d, places) for name, model in models.items()}
+    sides["b"] = sides["b"]._replace(target=renamed(sides["b"].target, rename))
     own, other = sides[owner], sides["b" if owner == "a" else "a"]
     if own.target.dimension != d:
         raise InputError(
@@ -114,7 +115,7 @@ def same_target(
         )
     if (different := len(np.unique(rows, axis=0))) < _FEWEST:
         raise InputError(f"`draws` must hold at least {_FEWEST} different rows; got {different}")
-    rows = _in_order(rows, source.names, own)
+    rows = in_order(rows, source.names, own)
     mapping = parameter_map(own.target, other.target, rows)
     if mapping.numerical is not None:
         fewer = evenly(np.arange(len(rows)), min(len(rows), _MOST_NUMERICAL))
@@ -130,27 +131,60 @@ def same_target(
             "not by a search"
         )
         raise unmapped(name, why)
+    found = _of_bounds(mapping, here.carried.reached, names, (own.name, other.name))
     if not reached.all():
+        words = (
+            f"{(~reached).sum()} of {len(rows)} draws are left out, whose parameters the transform "
+            f"of {other.name} does not reach, or not by a search"
+        )
         rows, places = rows[reached], places[reached]
+        mapping = replace(mapping, words=(*mapping.words, words))
         at = Evaluator(own.some(reached), other.some(reached), mapping, swapped=owner == "b")
         here = at(rows)
-    for name, scores in (("a", here.a), ("b", here.b)):
-        _require_finite(scores, name, names, places)
+    _require_finite(here, names, places)
     with np.errstate(all="ignore"):
-        return _judged(at, rows, here, names)
+        return _judged(at, rows, here, names, found)
+
+
+def _of_bounds(
+    mapping: ParameterMap,
+    reached: NDArray[np.bool_],
+    names: tuple[str, ...],
+    sides: tuple[str, str],
+) -> tuple[TargetDifference, ...]:
+    """Parameters that have other bounds in each target, at least as far as formulas tell."""
+    found = []
+    for column, (one, two) in mapping.formulas.items():
+        if one.has_bounds_of(two):
+            continue
+        (low, high), (other_low, other_high) = one.bounds, two.bounds
+        outside = int((~reached[:, column]).sum())
+        text = (
+            f"the parameter is between {low:.6g} and {high:.6g} in {sides[0]}, and between "
+            f"{other_low:.6g} and {other_high:.6g} in {sides[1]}; {outside} of {len(reached)} "
+            f"draws are outside of {sides[1]}"
+        )
+        size = outside / len(reached)
+        found.append(TargetDifference(names[column], "support", size, text))
+    return tuple(found)
 
 
 def _judged(
-    at: Evaluator, rows: FloatArray, here: Values, names: tuple[str, ...]
+    at: Evaluator,
+    rows: FloatArray,
+    here: Values,
+    names: tuple[str, ...],
+    found: tuple[TargetDifference, ...],
 ) -> TargetComparison:
-    """Tell differences from rounding, and name them."""
+    """Tell differences from rounding, and name them, after those that were found already."""
     spread = np.where(np.std(rows, axis=0) > 0.0, np.std(rows, axis=0), 1.0)
     # Neighbours lie in fixed directions: nothing here is random.
     signs = np.where(np.arange(rows.size).reshape(rows.shape) * 7 % 5 < 2, 1.0, -1.0)
     step = np.maximum(_NEARBY * spread, 1e3 * (SINGLE if here.single else DOUBLE) * np.abs(rows))
     there = at(rows + signs * step) if at.repeatable else None
     # Draws in single precision may give scores in it that are exact: neighbours are in double.
-    single = here.single if there is None else there.single
+    # Stored scores may be those of draws that had more digits than are stored.
+    single = here.single or is_single(rows) if there is None else there.single
     unit = SINGLE if single else DOUBLE
     # The rounding of a draw moves the score by its derivative: what a step does says how far.
     reach = (np.abs(rows) + spread) / step
@@ -161,7 +195,7 @@ def _judged(
         moved = 2.0 * np.fmin(np.abs(there.a - here.a), np.abs(there.b - here.b))
         terms = terms + np.where(np.isfinite(moved), moved, 0.0) * reach
     else:  # a score of the size 1 / sd has a derivative of 1 / sd^2
-        terms = terms * (1.0 + _NEARBY * reach)
+        terms = terms * (1.0 + _NEARBY * reach) + 1.0 / spread
     terms = terms + np.sqrt(np.mean(terms**2, axis=0))
     score_errors, density_errors = at.errors(rows, spread, here)
     tolerance = TERMS * unit * terms + score_errors
@@ -169,7 +203,8 @@ def _judged(
         tolerance = tolerance + _TRUNCATION * terms
     gap = here.b - here.a
     beyond = (np.abs(gap) > tolerance).any(axis=0)
-    relative = np.sqrt(np.mean(gap**2, axis=0) / np.mean(terms**2, axis=0).clip(1e-300))
+    sizes = spread * np.sqrt(np.mean(gap**2, axis=0))
+    relative = sizes / (spread * np.sqrt(np.mean(terms**2, axis=0))).clip(1e-300)
     rough = np.zeros(len(names), dtype=np.bool_)
     if there is not None:
         rough = _roughness(gap, there.b - there.a) > _ROUGH
@@ -178,27 +213,31 @@ def _judged(
             kept = np.abs(gap[:, column]) > tolerance[:, column]
             each = [one[kept, column][None] for one in (gap, there.b - there.a)]
             rough[column] = np.median(_roughness(*each)) > _ROUGH
+        # Terms of a score that is 0 cancel: rounding is all that there is of it.
+        beyond &= ~(rough & (sizes < _NOTHING))
     noise = rough & beyond & (relative > _ROUGHEST)
     touched = np.flatnonzero(beyond & ~rough).tolist()
     compared = Compared(rows, here.a, here.b, tolerance, names, at.mapping.families, here.jacobians)
     again = at.scores if at.repeatable else None
-    found = named_differences(
-        compared, touched, again, parametrisations=at.mapping.numerical is None
-    )
     # Smooth, and still no larger than what data in single precision would do.
     small = {names[column] for column in touched if relative[column] < 4.0 * SINGLE}
-    found = tuple(
+    found += tuple(
         row._replace(text=f"{row.text}. {_SMALL}") if row.parameter in small else row
-        for row in found
+        for row in named_differences(
+            compared, touched, again, parametrisations=at.mapping.numerical is None
+        )
     )
-    for column in np.flatnonzero(noise).tolist():
-        size = float(spread[column] * np.sqrt(np.mean(gap[:, column] ** 2)))
-        text = "the scores jump between neighbouring draws: random ones, or too few digits"
-        found += (TargetDifference(names[column], "noise", size, text),)
+    text = "the scores jump between neighbouring draws: random ones, or too few digits"
+    found += tuple(
+        TargetDifference(names[column], "noise", float(sizes[column]), text)
+        for column in np.flatnonzero(noise).tolist()
+    )
     constant = None
-    if not found and here.densities is not None:
-        found, constant = _of_densities(here, there, rows, unit, density_errors)
-    agreed = relative[~(beyond & ~rough)]
+    if here.densities is not None:
+        found += _density_of_zero(*here.densities)
+        if not found:
+            found, constant = _of_densities(here, there, rows, unit, density_errors)
+    agreed = np.fmin(relative, sizes)[~(beyond & ~rough)]
     precision: Precision = "single" if single or (rough & beyond & ~noise).any() else "double"
     if at.by_differences:
         precision = "differences"
@@ -223,6 +262,20 @@ def _roughness(here: FloatArray, there: FloatArray) -> FloatArray:
     return found
 
 
+def _density_of_zero(one: FloatArray, two: FloatArray) -> tuple[TargetDifference, ...]:
+    """Draws at which one density is 0 and the other one is not."""
+    zero = np.isneginf(one), np.isneginf(two)
+    text = "the log-density of {} is -inf at {} of {} draws, and that of {} is finite there"
+    return tuple(
+        TargetDifference("", "support", count / len(one), text.format(name, count, len(one), other))
+        for name, other, count in (
+            ("a", "b", int((zero[0] & ~zero[1]).sum())),
+            ("b", "a", int((zero[1] & ~zero[0]).sum())),
+        )
+        if count
+    )
+
+
 def _of_densities(
     here: Values,
     there: Values | None,
@@ -232,16 +285,19 @@ def _of_densities(
 ) -> tuple[tuple[TargetDifference, ...], float | None]:
     """Whether the log-densities differ by a constant, where the scores agree."""
     assert here.densities is not None
-    one, two = here.densities
+    inside = np.isfinite(here.densities[0])
+    if not inside.any():
+        return (), None
+    one, two = (values[inside] for values in here.densities)
     gap = two - one
     constant = float(np.median(gap))
     # A log-density is a sum of terms as well, and draws are rounded.
-    terms = np.abs(one) + np.abs(two) + np.abs(rows * here.a).sum(axis=1)
-    tolerance = 4.0 * TERMS * unit * (terms + terms.max()) + errors
+    terms = np.abs(one) + np.abs(two) + np.abs(rows * here.a).sum(axis=1)[inside]
+    tolerance = 4.0 * TERMS * unit * (terms + terms.max()) + errors[inside]
     if (np.abs(gap - constant) <= tolerance).all():
         return (), constant
     if there is not None and there.densities is not None:
-        nearby = there.densities[1] - there.densities[0] - constant
+        nearby = (there.densities[1] - there.densities[0])[inside] - constant
         largest = np.abs(gap - constant).max()
         rough = _roughness((gap - constant)[:, None], nearby[:, None])[0] > _ROUGH
         if rough and largest <= _ROUGHEST * terms.max():
@@ -253,135 +309,26 @@ def _of_densities(
     return (TargetDifference("", "log-density", float(np.std(gap)), text),), None
 
 
-def _model(value: object, name: str) -> Target | Source | tuple[Any, Any]:
-    """What was given for a target, or an error that says what may be."""
-    if isinstance(value, Target):
-        return value
-    if type(value) is tuple and len(value) == 2:
-        known = [one is None or (callable(one) and not is_array(one)) for one in value]
-        if all(known) and value != (None, None):
-            return value
-    elif is_source(value):
-        return complete(value)  # type: ignore[arg-type]
-    elif callable(value) and not is_array(value) and not isinstance(value, type):
-        return None, value
-    elif not isinstance(value, type) and (found := adapted(value, None, None)) is not None:
-        source: Source = found
-        return source
-    raise InputError(
-        f"`{name}` must be a Sample, a target, a score function of (n, d) draws, or a pair "
-        f"(log_density, scores) of functions; got a {type_name(value)}"
-    )
-
-
-def _shared_draws(models: Mapping[str, Any], draws: object) -> tuple[Source, str]:
-    """The draws to compare at, and whose coordinates they have."""
-    if draws is None:
-        for name, model in models.items():
-            if is_source(model):
-                return model, name
+def _require_finite(here: Values, names: tuple[str, ...], places: NDArray[np.intp]) -> None:
+    """Raise an error if scores are infinite, NaN or too large, or a log-density is no number."""
+    for name, scores in (("a", here.a), ("b", here.b)):
+        bad = ~(np.abs(scores) < _LARGEST)
+        if not bad.any():
+            continue
+        rows = np.flatnonzero(bad.any(axis=1))
+        column = int(np.argmax(bad[rows[0]]))
+        listed = first_of([str(place) for place in places[rows]], 6)
         raise InputError(
-            "`draws` must be given, an array or a Sample, unless `a` or `b` is a Sample; got None"
+            f"`{name}` must have finite scores at the draws, below {_LARGEST:g}; got "
+            f"{scores[rows[0], column]:g} for `{names[column]}` at draw {places[rows[0]]}, and "
+            f"such ones at {len(rows)} of {len(scores)} draws: {listed}. Are the draws on the "
+            "unconstrained scale? A density that is 0 at draws of the other target is another "
+            "target"
         )
-    if is_source(draws):
-        source = complete(draws)  # type: ignore[arg-type]
-        own = [name for name, model in models.items() if draws is getattr(model, "source", model)]
-        return source, own[0] if own else "a"
-    array = validated_array(draws, "draws")
-    return Sample(array, np.broadcast_to(0.0, array.shape)), "a"  # scores that nothing reads
-
-
-def _side(model: Any, name: str, dimension: int, places: NDArray[np.intp]) -> Side:
-    """A target, with the scores of a sample that keeps none."""
-    if isinstance(model, Target):
-        if model.density is None and model.density_and_score is None:
-            raise InputError(f"`{name}` must know its score or log-density; it has neither")
-        return Side(name, model, None)
-    if isinstance(model, tuple):
-        density, score = model
-        if density is None:
-            target = Target(dimension, None, lambda rows: (np.zeros(len(rows)), score(rows)))
-        else:
-            target = Target.of_functions(dimension, density, score)
-        return Side(name, target, None)
-    target = model.facts.target or Target(model.layout.dimension, None)
-    target = replace(target, names=target.names or model.names)
-    if target.has_score:
-        return Side(name, target, None)
-    if places[-1] >= model.layout.total:
-        raise InputError(
-            f"`{name}` must be a sample that keeps its target, or hold the draws that are "
-            "compared; its scores are those of other draws"
-        )
-    return Side(name, target, rows_at(model, places))
-
-
-def _renamed(target: Target, rename: object) -> Target:
-    """The target with names of its parameters changed."""
-    if rename is None:
-        return target
-    if not isinstance(rename, Mapping) or not all(
-        isinstance(one, str) for pair in rename.items() for one in pair
-    ):
-        raise InputError(
-            f"`rename` must be a mapping from names in `b` to names in `a`; got {rename!r}"
-        )
-    new = {shown_name(old): shown_name(name) for old, name in rename.items()}
-    known = {parameter(name) for name in target.names or ()}
-    if unknown := [name for name in new if name not in known]:
-        raise InputError(
-            f"`rename` must name parameters of `b`, {sorted(known)}; got {unknown[0]!r}"
-        )
-
-    if target.names is None:
-        return target
-
-    def changed(label: str) -> str:
-        short = parameter(label)
-        return new.get(short, short) + label[len(variable(label)) :] if short in new else label
-
-    names = checked_names(tuple(map(changed, target.names)), target.dimension)
-    before = target.transform
-    if before is None:
-        return replace(target, names=names)
-    transform: Callable[[FloatArray], Mapping[str, Array]] = before
-    return replace(
-        target,
-        names=names,
-        transform=lambda rows: {changed(key): value for key, value in transform(rows).items()},
-    )
-
-
-def _in_order(rows: FloatArray, names: tuple[str, ...] | None, own: Side) -> FloatArray:
-    """The draws with their coordinates in the order of the target, if both have names."""
-    wanted = own.target.names
-    if names is None or wanted is None or names == wanted or own.kept is not None:
-        return rows
-    mine, theirs = places_of(names), places_of(wanted)
-    for name, places in theirs.items():
-        if len(mine.get(name, ())) != len(places):
+    for name, densities in zip("ab", here.densities or (), strict=False):
+        if (bad := np.isnan(densities) | np.isposinf(densities)).any():
+            first = int(np.argmax(bad))
             raise InputError(
-                f"`draws` must have the coordinates of `{own.name}`; got none, or another number, "
-                f"for `{name}`"
+                f"`{name}` must have log-densities at the draws that are finite, or -inf where the "
+                f"density is 0; got {densities[first]} at draw {places[first]}"
             )
-    ordered = np.empty(rows.shape)
-    for name, places in theirs.items():
-        ordered[:, places] = rows[:, mine[name]]
-    return ordered
-
-
-def _require_finite(
-    scores: FloatArray, name: str, names: tuple[str, ...], places: NDArray[np.intp]
-) -> None:
-    bad = ~np.isfinite(scores)
-    if not bad.any():
-        return
-    rows = np.flatnonzero(bad.any(axis=1))
-    column = int(np.argmax(bad[rows[0]]))
-    listed = first_of([str(place) for place in places[rows]], 6)
-    raise InputError(
-        f"`{name}` must have finite scores at the draws; got {scores[rows[0], column]} for "
-        f"`{names[column]}` at draw {places[rows[0]]}, and non-finite ones at {len(rows)} of "
-        f"{len(scores)} draws: {listed}. Are the draws on the unconstrained scale? A density that "
-        "is 0 at draws of the other target is another target"
-    )

@@ -19,6 +19,8 @@ from polystein.workflows.reparametrised import Compared, Scores, reparametrisati
 
 #: Whole numbers and ratios are called so to this relative error, or to that of the rounding.
 _WHOLE = 1e-6
+#: Constants are called 1, as those of Jacobians are, to this error at least.
+_CONSTANT = 1e-4
 #: A form explains a difference if it leaves at most this part of its root mean square.
 _EXPLAINED = 1e-2
 #: Parameters whose dependence on others is looked at, which takes an evaluation for each.
@@ -145,7 +147,7 @@ def _neat(value: float) -> float:
         float(round(value)),
         1.0 / round(1.0 / value) if abs(value) < 1.0 and value else 0,
     ):
-        if short and abs(value - short) <= _WHOLE * abs(short):
+        if short not in (0.0, 1.0) and abs(value - short) <= _WHOLE * abs(short):
             return float(short)
     return value
 
@@ -155,7 +157,7 @@ def _of_ratio(ratio: float, *, whole: bool) -> Finding:
     if ratio == -1.0:
         return "sign", f"{what} of b {is_or_are} minus what a has"
     return "factor", (
-        f"{what} of b {is_or_are} {ratio:.6g} times what a has: a power of the density "
+        f"{what} of b {is_or_are} {ratio:.9g} times what a has: a power of the density "
         "(tempering), or every term counted that often"
     )
 
@@ -170,8 +172,8 @@ def _alone(compared: Compared, column: int) -> Finding | None:
     ones = np.ones(len(x))
     constant = float(gap.mean())
     if _fits(compared, column, gap - constant):
-        return _constant(constant, family)
-    best: tuple[float, str, float, float] | None = None
+        return _constant(constant, family, _error(gap - constant))
+    best: tuple[float, str, float, float, float] | None = None
     for form, function in _FORMS.items():
         with np.errstate(all="ignore"):
             fit = _fitted([ones, function(x)], gap)
@@ -179,24 +181,29 @@ def _alone(compared: Compared, column: int) -> Finding | None:
             continue
         left = float(np.sqrt(np.mean(fit[1] ** 2)))
         if best is None or left < 0.3 * best[0]:
-            best = left, form, float(fit[0][0]), float(fit[0][1])
+            best = left, form, float(fit[0][0]), float(fit[0][1]), _error(fit[1])
     if best is None:
         return None
-    _, form, level, slope = best
+    _, form, level, slope, error = best
     if form == "normal":
         return _normal(level, slope)
     if form == "logit":
-        return _logit(level, slope, family)
+        return _logit(level, slope, family, error)
     more = "more" if slope > 0.0 else "less"
     text = f"b has {abs(slope):.6g} {more} of {_PRIORS[form]}"
     if abs(level) > _WHOLE * abs(slope) * float(np.abs(_FORMS[form](x)).max()):
-        jacobian = ": the Jacobian of a log transform" if _is(abs(level), 1.0) else ""
+        jacobian = ": the Jacobian of a log transform" if _is(abs(level), 1.0, error) else ""
         text += f", and a constant {level:+.6g}{jacobian}"
     return "prior scale", text
 
 
-def _is(value: float, expected: float) -> bool:
-    return abs(value - expected) <= 1e-4 * abs(expected)
+def _error(left: FloatArray) -> float:
+    """How far constants of a fit may be off: in single precision what is left need not cancel."""
+    return _CONSTANT + 4.0 * float(np.sqrt(np.mean(left**2)))
+
+
+def _is(value: float, expected: float, error: float) -> bool:
+    return abs(value - expected) <= error * max(abs(expected), 1.0)
 
 
 def _shown(value: float) -> str:
@@ -208,8 +215,8 @@ def _whose(value: float) -> str:
     return "b has it and a has not" if value > 0.0 else "a has it and b has not"
 
 
-def _constant(value: float, family: str) -> Finding:
-    if _is(abs(value), 1.0) and family in ("", "exp"):
+def _constant(value: float, family: str, error: float) -> Finding:
+    if _is(abs(value), 1.0, error) and family in ("", "exp"):
         shift = "" if family else ". A shift by 1 of a normal prior with sd 1 looks the same"
         return "jacobian", (
             f"the difference is {round(value):+d}, the Jacobian of a log transform: "
@@ -231,14 +238,15 @@ def _normal(level: float, slope: float) -> Finding:
     )
 
 
-def _logit(level: float, slope: float, family: str) -> Finding:
+def _logit(level: float, slope: float, family: str, error: float) -> Finding:
     first, second = level, -slope - level
-    if _is(abs(level), 1.0) and _is(slope, -2.0 * level) and family in ("", "logit"):
+    whole = _is(abs(level), 1.0, error)
+    if whole and _is(slope, -2.0 * level, error) and family in ("", "logit"):
         return "jacobian", (
             f"the difference is {level:+.0f} (1 - 2 p), the Jacobian of a logit transform: "
             f"{_whose(level)}"
         )
-    if _is(abs(level), 1.0) and _is(slope, -level) and family == "softplus":
+    if whole and _is(slope, -level, error) and family == "softplus":
         return "jacobian", (
             f"the difference is the Jacobian of a softplus transform: {_whose(level)}"
         )

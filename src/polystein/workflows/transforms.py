@@ -25,12 +25,13 @@ MOST_ITERATIONS, ARRIVED = 100, 1e-9
 
 
 class Family(NamedTuple):
-    """A function g, its inverse, log g', and the derivative of log g'."""
+    """A function g, its inverse, log g', the derivative of log g', and the bounds of g."""
 
     value: Callable[[FloatArray], FloatArray]
     inverse: Callable[[FloatArray], FloatArray]
     log_slope: Callable[[FloatArray], FloatArray]
     slope_of_log_slope: Callable[[FloatArray], FloatArray]
+    bounds: tuple[float, float]
 
 
 def _softplus(x: FloatArray) -> FloatArray:
@@ -38,16 +39,21 @@ def _softplus(x: FloatArray) -> FloatArray:
 
 
 FAMILIES: dict[str, Family] = {
-    "identity": Family(lambda x: x, lambda y: y, np.zeros_like, np.zeros_like),
-    "exp": Family(np.exp, np.log, lambda x: x, np.ones_like),
+    "identity": Family(lambda x: x, lambda y: y, np.zeros_like, np.zeros_like, (-np.inf, np.inf)),
+    "exp": Family(np.exp, np.log, lambda x: x, np.ones_like, (0.0, np.inf)),
     "logit": Family(
-        expit, logit, lambda x: -_softplus(x) - _softplus(-x), lambda x: 1.0 - 2.0 * expit(x)
+        expit,
+        logit,
+        lambda x: -_softplus(x) - _softplus(-x),
+        lambda x: 1.0 - 2.0 * expit(x),
+        (0.0, 1.0),
     ),
     "softplus": Family(
         _softplus,
         lambda y: y + np.log(-np.expm1(-y)),
         lambda x: -_softplus(-x),
         lambda x: expit(-x),
+        (0.0, np.inf),
     ),
 }
 
@@ -58,6 +64,17 @@ class Formula(NamedTuple):
     family: str
     shift: float = 0.0
     factor: float = 1.0
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The lowest and the highest value of the parameter."""
+        ends = [self.shift + self.factor * end for end in FAMILIES[self.family].bounds]
+        return min(ends), max(ends)
+
+    def has_bounds_of(self, other: Formula) -> bool:
+        """Whether the bounds of both are the same to the rounding that formulas are fitted to."""
+        close = _FIT * (abs(self.factor) + abs(other.factor))
+        return bool(np.isclose(self.bounds, other.bounds, rtol=_FIT, atol=close).all())
 
 
 def recognised(coordinate: FloatArray, parameter: FloatArray) -> Formula | None:
@@ -145,17 +162,21 @@ def log_volume_slopes(
 
 
 def solved(
-    function: Parameters, start: FloatArray, columns: list[int], wanted: FloatArray
+    function: Parameters,
+    start: FloatArray,
+    columns: list[int],
+    wanted: FloatArray,
+    close: float = ARRIVED,
 ) -> tuple[FloatArray, FloatArray]:
     """Rows whose parameters are the wanted ones, and what is left, in units of each one's size.
 
-    Only the given columns are changed. Rows that do not arrive begin again at 0, and then at the
-    nearest row that has arrived.
+    Only the given columns are changed. Rows for which more than ``close`` is left begin again at
+    0, and then at the nearest row that has arrived.
     """
     scale = np.maximum(np.abs(wanted).max(axis=0), 1e-300)
     rows, left = _descended(function, start, columns, wanted, scale)
     for from_zero in (True, False, False):
-        away = left.max(axis=1) > ARRIVED
+        away = left.max(axis=1) > close
         if not away.any() or (away.all() and not from_zero):
             break
         begin = rows[away]

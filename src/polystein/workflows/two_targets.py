@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from polystein._lib.numerics import is_single
 from polystein.data.target import Target, scores_by_differences
 from polystein.errors import InputError
 from polystein.types import FloatArray
 from polystein.workflows.parameters import Carried, ParameterMap
-from polystein.workflows.transforms import OUTER_STEP, STEP
 
 #: Half a unit in the last place, for numbers in double and in single precision.
 DOUBLE, SINGLE = 2.0**-53, 2.0**-24
@@ -21,6 +21,9 @@ DOUBLE, SINGLE = 2.0**-53, 2.0**-24
 TERMS = 64.0
 #: Step of differences of a log-density, in sds, which its rounding is divided by.
 _STEP = 1e-4
+#: Draws are those of stored scores if they agree to this part of their size: by a map, or in
+#: single precision, they are rounded.
+_SAME_DRAWS = 1e-6
 
 
 class Side(NamedTuple):
@@ -56,7 +59,11 @@ class Side(NamedTuple):
             densities = self.target.log_density(rows) if self.knows_density else None
             if self.kept is None:
                 return densities, scores_by_differences(self.target, rows)
-            if rows.shape != self.kept[0].shape or not np.allclose(rows, self.kept[0], rtol=1e-6):
+            own = self.kept[0]
+            if (
+                rows.shape != own.shape
+                or (np.abs(rows - own).max(axis=0) > _SAME_DRAWS * np.abs(own).max(axis=0)).any()
+            ):
                 raise InputError(
                     "it holds scores at its own draws alone, and these are others. Leave `draws` "
                     "out, or pass a sample that keeps its target, or a function"
@@ -97,7 +104,7 @@ class Evaluator:
             carried = self.mapping.carry(rows)
             density, scores = self.own.values(rows)
             other_density, other_scores = self.other.values(carried.rows)
-            single = _is_single(scores) or _is_single(other_scores)
+            single = is_single(scores) or is_single(other_scores)
             other_scores = carried.scores(other_scores)
             if other_density is not None:
                 other_density = other_density + carried.log_jacobian
@@ -116,15 +123,18 @@ class Evaluator:
     ) -> tuple[FloatArray, FloatArray]:
         """Errors of the map and of derivatives: of scores (n, d) and of log-densities (n,)."""
         # Coordinates are off by this many sds, and scores by that part of their size or so.
-        off = TERMS * DOUBLE * here.carried.condition
+        numerical = self.mapping.numerical
+        unit = SINGLE if numerical is not None and numerical.single else DOUBLE
+        off = TERMS * unit * here.carried.condition
         sizes = spread * np.abs(here.a)
-        scores = off[:, None] * (1.0 + sizes + sizes.max(axis=0)) / spread**2
+        scores = off[:, None] * (1.0 + sizes + sizes.max(axis=0)) / spread / spread
         densities = off * (1.0 + sizes.sum(axis=1)) / spread.min()
-        if self.mapping.numerical is not None:
+        if numerical is not None:
             # Rounding is divided by the steps. The error of a stencil of five points grows by 16
             # with a step of twice the length.
-            rounding = 8.0 * DOUBLE * here.carried.condition / STEP
-            scores, densities = scores + rounding[:, None] / OUTER_STEP, densities + rounding
+            step, outer = numerical.steps
+            rounding = 8.0 * unit * here.carried.condition / step
+            scores, densities = scores + rounding[:, None] / outer, densities + rounding
             with np.errstate(all="ignore"):
                 fine, coarse = here.carried, self.mapping.carry(rows, refined=2.0)
                 given = self.other.values(fine.rows)[1]
@@ -137,12 +147,6 @@ class Evaluator:
                 largest = float(np.abs(side.target.log_density(points)).max())
                 scores = scores + TERMS * DOUBLE * largest / (_STEP * spread)
         return scores, densities
-
-
-def _is_single(scores: FloatArray) -> bool:
-    """Whether all numbers are ones of single precision."""
-    known = scores[np.isfinite(scores) & (scores != 0.0)]
-    return bool(len(known)) and bool((known.astype(np.float32) == known).all())
 
 
 @contextmanager
