@@ -166,6 +166,7 @@ def scaled(function: Any) -> Target:
             {"draws": DRAWS},
             r"`a` must have finite scores at the draws, below 1e\+150; got -",
         ),
+        ((score, score), {"draws": 1e160 * DRAWS}, r"`draws` must be below 1e\+150; got 2"),
         (("fit.nc", score), {"draws": DRAWS}, "`a` must be a Sample of a fit.*ps.from_file"),
         ((score, score), {"draws": DRAWS, "rename": 3}, "`rename` must be a mapping"),
         (

@@ -30,10 +30,10 @@ _MOST, _MOST_NUMERICAL = 400, 40
 #: Relative error of central differences of a log-density with steps of 1e-4 sd.
 _TRUNCATION = 1e-6
 #: Neighbours of the draws, in sds. A smooth difference hardly changes over such a distance, and
-#: rounding is another one.
+#: rounding changes altogether.
 _NEARBY = 1e-3
-#: From this change between neighbours on, relative to that of independent numbers, a difference is
-#: rounding or other noise.
+#: A difference that changes by more than this between neighbours, relative to independent numbers,
+#: is rounding or other noise.
 _ROUGH = 0.3
 #: A rough difference is rounding, of single precision or of long sums, if it is at most this part
 #: of the terms of a score.
@@ -113,6 +113,8 @@ def same_target(
         raise InputError(
             f"`draws` must have the {own.target.dimension} coordinates of `{owner}`; got {d}"
         )
+    if (largest := float(np.abs(rows).max())) >= _LARGEST:
+        raise InputError(f"`draws` must be below {_LARGEST:g}; got {largest:g}. Rescale them")
     if (different := len(np.unique(rows, axis=0))) < _FEWEST:
         raise InputError(f"`draws` must hold at least {_FEWEST} different rows; got {different}")
     rows = in_order(rows, source.names, own)
@@ -196,7 +198,8 @@ def _judged(
         terms = terms + np.where(np.isfinite(moved), moved, 0.0) * reach
     else:  # a score of the size 1 / sd has a derivative of 1 / sd^2
         terms = terms * (1.0 + _NEARBY * reach) + 1.0 / spread
-    terms = terms + np.sqrt(np.mean(terms**2, axis=0))
+    # A score may be near 0 by chance. A few draws far out must not hide what differs elsewhere.
+    terms = terms + np.median(terms, axis=0)
     score_errors, density_errors = at.errors(rows, spread, here)
     tolerance = TERMS * unit * terms + score_errors
     if at.by_differences:
@@ -204,7 +207,7 @@ def _judged(
     gap = here.b - here.a
     beyond = (np.abs(gap) > tolerance).any(axis=0)
     sizes = spread * np.sqrt(np.mean(gap**2, axis=0))
-    relative = sizes / (spread * np.sqrt(np.mean(terms**2, axis=0))).clip(1e-300)
+    relative = np.sqrt(np.mean((gap / terms.clip(1e-300)) ** 2, axis=0))
     rough = np.zeros(len(names), dtype=np.bool_)
     if there is not None:
         rough = _roughness(gap, there.b - there.a) > _ROUGH
