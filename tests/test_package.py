@@ -32,6 +32,7 @@ LAZY = {
     ("results.effects", "report"),
     ("results.refinement", "report"),
     ("results.many", "report"),
+    ("results.same_target", "report"),
     ("results.summary", "report"),
     # The door takes objects of other libraries, whose adapters are imported when one is met.
     ("data.foreign", "adapters"),

@@ -51,6 +51,7 @@ from polystein.results.effects import EffectTable, ExpectationTable
 from polystein.results.many import CheckTable
 from polystein.results.refinement import Refinement
 from polystein.results.result import GofResult
+from polystein.results.same_target import TargetComparison
 from polystein.rivals import (
     GaussianKernel,
     IMQKernel,
@@ -67,6 +68,7 @@ from polystein.stein.moments import SteinMoments
 from polystein.weights.rules import ClosedForm, CrossEntropy, SoftThreshold, Uniform
 from polystein.workflows.many import check_many
 from polystein.workflows.monitor import Monitor
+from polystein.workflows.same_target import same_target
 
 __all__ = [
     "IID",
@@ -99,6 +101,7 @@ __all__ = [
     "ScoreWarning",
     "SoftThreshold",
     "SteinMoments",
+    "TargetComparison",
     "Uniform",
     "__version__",
     "check",
@@ -137,6 +140,7 @@ __all__ = [
     "psd_test",
     "refine",
     "rfsd_test",
+    "same_target",
     "theory",
     "to_arviz",
 ]

@@ -5,7 +5,15 @@ import math
 import numpy as np
 import pytest
 
-from polystein._lib.numerics import EPSILON, ROUNDING, TINY, finite, is_constant, kish_size
+from polystein._lib.numerics import (
+    EPSILON,
+    ROUNDING,
+    TINY,
+    finite,
+    is_constant,
+    is_single,
+    kish_size,
+)
 from polystein.errors import ScaleError
 
 
@@ -49,3 +57,14 @@ def test_sizes_by_hand() -> None:
     # Weights 1, 2, 3: 36/14. One row that has all the weight is one row.
     assert kish_size(6.0, 14.0) == pytest.approx(18.0 / 7.0, rel=1e-15)
     assert kish_size(0.5, 0.25) == 1.0
+
+
+def test_numbers_of_single_precision() -> None:
+    numbers = np.random.default_rng(0).standard_normal(100)
+    single = numbers.astype(np.float32).astype(np.float64)
+    assert not is_single(numbers)
+    assert is_single(single)
+    assert is_single(np.append(single, [np.nan, np.inf, 0.0, 2.0]))
+    assert not is_single(np.append(single, 0.1))
+    for none in (np.sign(numbers), np.zeros(3), np.empty(0), np.round(64.0 * numbers), [1e300]):
+        assert not is_single(np.asarray(none))

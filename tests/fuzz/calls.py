@@ -49,8 +49,9 @@ def _values(name: str, option: str) -> Values:
     return values
 
 
-#: The default of `rng` is to be random, and calls are repeated; those of the others take long.
-_ALWAYS_GIVEN = ("rng", "n_bootstrap", "n_correction", "transitions", "starts")
+#: The default of `rng` is to be random, and calls are repeated. Two functions need `draws`. The
+#: defaults of the others take long.
+_ALWAYS_GIVEN = ("rng", "n_bootstrap", "n_correction", "transitions", "starts", "draws")
 
 
 @st.composite
@@ -131,6 +132,21 @@ _REFINED = (
     "rows((80, 1), spoilt=nan)",
     *_ROWS,
 )
+_TARGETS = (
+    "minus",
+    "(half_square, minus)",
+    "(half_square, None)",
+    "lambda x: -2.0 * x",
+    "lambda x: 1.0 - x",
+    "faulty['NaN']",
+    "faulty['wrong shape']",
+    "faulty['zero']",
+    "faulty['single precision']",
+    f"ps.Sample(rows((80, 2)), minus, {_TARGET})",
+    "ps.Sample(rows((2, 40, 2)), minus, names=['a', 'b'])",
+    f"ps.Sample(rows((80, 2), scale=1e150), minus, {_TARGET})",
+    "ps.Sample(rows((80, 2)), minus, facts={'log_density': stops})",
+)
 _FITS = (
     "{'a': (rows((2, 40, 2)), minus), 'b\\n': (rows((40, 2)), rows((40, 2), factor=-1.0))}",
     "{'a': lambda: (rows((40, 2)), minus), 'b': minus, '\\x1b[31m': 'no such file'}",
@@ -190,6 +206,10 @@ _table = _receiver("ps.EffectTable.from_dict(stored('effects'))", "ps.EffectTabl
 _refinement = _receiver("refinement()", "ps.Refinement.from_dict(stored('refinement'))")
 _expected = _receiver("ps.expectations(rows((40, 2)), minus)", "ps.ExpectationTable(())")
 _checks = _receiver("ps.check_many({'a': (rows((2, 40, 1)), minus), 'b': 3})")
+_compared = _receiver(
+    "ps.same_target(minus, lambda x: -2.0 * x, draws=rows((40, 2)))",
+    "ps.TargetComparison.from_dict(stored('comparison'))",
+)
 _sample = _receiver(
     "ps.Sample(rows((40, 2)), minus, names=['a', 'b'])", "ps.Sample(rows((2, 40, 1)), minus)"
 )
@@ -268,6 +288,16 @@ ENTRIES: dict[str, Calls] = {
     "Refinement": entry("Refinement", covered=tuple(ps.Refinement.__dataclass_fields__)),
     "Refinement.from_dict": entry("Refinement.from_dict", _stored("refinement"), ("values",)),
     "Refinement.to_dict": entry("Refinement.to_dict", receiver=_refinement),
+    "same_target": entry("same_target", _texts((*_TARGETS * 9, *JUNK), (*_TARGETS * 9, *JUNK))),
+    "TargetComparison": entry(
+        "TargetComparison", covered=tuple(ps.TargetComparison.__dataclass_fields__)
+    ),
+    "TargetComparison.from_dict": entry(
+        "TargetComparison.from_dict", _stored("comparison"), ("values",)
+    ),
+    "TargetComparison.schema": entry("TargetComparison.schema", receiver=_compared),
+    "TargetComparison.to_dict": entry("TargetComparison.to_dict", receiver=_compared),
+    "TargetComparison.to_dataframe": entry("TargetComparison.to_dataframe", receiver=_compared),
     "Refinement.schema": entry("Refinement.schema", receiver=_refinement),
     "Refinement.to_html": entry("Refinement.to_html", receiver=_refinement),
     "Refinement.verdict_at": entry("Refinement.verdict_at", receiver=_refinement),

@@ -255,6 +255,23 @@ VALUES: dict[str, Values] = {
         ("None", "half_square"),
         ("stops", "faulty['wrong shape']", "faulty['NaN']", "faulty['text']", "minus"),
     ),
+    "same_target.draws": Values(
+        ("rows((40, 2))", "rows((2, 40, 2))", "None"),
+        (
+            "rows((40, 1))",
+            "rows((40, 2), spoilt=nan)",
+            "rows((40, 2), scale=1e150)",
+            "rows((40, 2), scale=1e-200)",
+            "rows((40, 2), law='zeros')",
+            "rows((40, 2), law='all magnitudes')",
+            "rows((40, 2), dtype='f4')",
+            "rows((10, 2))",
+            "rows((40,))",
+            "'draws'",
+            "3",
+        ),
+    ),
+    "rename": Values(("None", "{}"), ("{'a': 'b'}", "{1: 2}", "'ab'", "{'a': 'b', 'b': 'b'}")),
     "refine.scores": Values(
         ("None", "minus"), ("stops", "faulty['wrong shape']", "faulty['NaN']", "half_square")
     ),

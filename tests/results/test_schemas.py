@@ -6,7 +6,7 @@ import re
 import warnings
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -19,11 +19,14 @@ from polystein.results.coded import ACTIONS, REASONS
 from polystein.results.many import MANY_SCHEMA_VERSION
 from polystein.results.refinement import SCHEMA_VERSION as REFINEMENT_VERSION
 from polystein.results.result import SCHEMA_VERSION
+from polystein.results.same_target import SCHEMA_VERSION as COMPARISON_VERSION
+from polystein.results.same_target import Pattern
 from tests.results.real import TESTS, chains, normal_score, real, rows, slow_chains
 
 pytestmark = pytest.mark.filterwarnings("ignore::polystein.PolysteinWarning")
 
 SOURCE = Path(ps.__file__).parent
+KINDS = (ps.GofResult, ps.CheckTable, ps.Refinement, ps.TargetComparison)
 
 
 def require(kind: Any, values: Any) -> None:
@@ -31,7 +34,7 @@ def require(kind: Any, values: Any) -> None:
     Draft202012Validator(kind.schema()).validate(json.loads(json.dumps(values, allow_nan=False)))
 
 
-@pytest.mark.parametrize("kind", [ps.GofResult, ps.CheckTable, ps.Refinement])
+@pytest.mark.parametrize("kind", KINDS)
 def test_the_schema_is_one(kind: Any) -> None:
     Draft202012Validator.check_schema(kind.schema())
 
@@ -95,6 +98,37 @@ def test_refinements_fit() -> None:
         require(ps.Refinement, one.to_dict())
 
 
+def compared(scale: float) -> ps.TargetComparison:
+    return ps.same_target(normal_score, lambda x: -x / scale, draws=rows(1.0))
+
+
+def test_comparisons_fit() -> None:
+    for one in (compared(1.0), compared(2.0)):
+        require(ps.TargetComparison, one.to_dict())
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("schema_version", COMPARISON_VERSION + 1),
+        ("same", True),
+        ("differences", []),
+        ("precision", "triple"),
+        ("a key that nobody knows", 1),
+    ],
+)
+def test_what_is_no_comparison_is_refused(key: str, value: Any) -> None:
+    values = compared(2.0).to_dict()
+    require(ps.TargetComparison, values)
+    with pytest.raises(ValidationError):
+        require(ps.TargetComparison, {**values, key: value})
+
+
+def test_patterns_are_those_of_the_code() -> None:
+    row = ps.TargetComparison.schema()["$defs"]["comparison"]["properties"]["differences"]
+    assert row["items"]["properties"]["pattern"]["enum"] == list(get_args(Pattern))
+
+
 def test_many_checks_fit() -> None:
     def fails() -> ps.Sample:
         raise OSError("gone")
@@ -153,21 +187,23 @@ def test_versions_are_those_of_the_code() -> None:
     parts = ps.GofResult.schema()["$defs"]
     versions = {
         kind: parts[kind]["properties"]["schema_version"]["const"]
-        for kind in ("result", "checks", "refinement")
+        for kind in ("result", "checks", "refinement", "comparison")
     }
     assert versions == {
         "result": SCHEMA_VERSION,
         "checks": MANY_SCHEMA_VERSION,
         "refinement": REFINEMENT_VERSION,
+        "comparison": COMPARISON_VERSION,
     }
 
 
 def test_each_schema_has_a_name_of_its_own() -> None:
-    schemas = [kind.schema() for kind in (ps.GofResult, ps.CheckTable, ps.Refinement)]
+    schemas = [kind.schema() for kind in KINDS]
     assert [one["$id"] for one in schemas] == [
         f"urn:polystein:schema:result:{SCHEMA_VERSION}",
         f"urn:polystein:schema:checks:{MANY_SCHEMA_VERSION}",
         f"urn:polystein:schema:refinement:{REFINEMENT_VERSION}",
+        f"urn:polystein:schema:comparison:{COMPARISON_VERSION}",
     ]
     known = Registry().with_resources(
         [(one["$id"], Resource.from_contents(one)) for one in schemas]

@@ -60,3 +60,16 @@ def summed_products(
 def kish_size(total: float, total_of_squares: float) -> float:
     """Kish's effective number of rows, (sum w)^2 / sum w^2, from the two sums."""
     return total**2 / total_of_squares
+
+
+def is_single(values: FloatArray) -> bool:
+    """Whether numbers have the digits of single precision, and are no round numbers.
+
+    Infinity, NaN and 0 do not count. Numbers of at most 16 bits, such as the scores -1 and 1 of a
+    Laplace prior, are of any precision; they must not be most of them.
+    """
+    known = values[np.isfinite(values) & (values != 0.0)]
+    with np.errstate(over="ignore"):
+        exact = known.astype(np.float32) == known
+    digits = np.ldexp(np.frexp(known)[0], 16)
+    return bool(len(known) and exact.all() and np.mean(digits != np.round(digits)) > 0.5)

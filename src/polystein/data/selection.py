@@ -108,10 +108,14 @@ def variable(name: str) -> str:
     return _INDICES.sub("", name)
 
 
+def parameter(name: str) -> str:
+    """The model's variable that a coordinate belongs to: ``tau`` for PyMC's ``tau_log__[0]``."""
+    return _TRANSFORM.sub("", variable(name))
+
+
 def spellings(name: str) -> set[str]:
     """What a coordinate may be called: in full, by its variable, without PyMC's transform."""
-    base = variable(name)
-    short = _TRANSFORM.sub("", base)
+    base, short = variable(name), parameter(name)
     return {name, base, short, short + name[len(base) :]}
 
 

@@ -47,27 +47,27 @@ def chosen_rows(source: Source, most: int) -> ChosenRows:
     if n < _FEWEST_ROWS:
         raise InputError(f"`draws` must have at least {_FEWEST_ROWS} rows to refine; got {n}")
     count = min(max(_FEWEST_PILOTS, _PILOTS_FOR_EACH * d), _MOST_PILOTS, n // 3)
-    kept = _evenly(np.arange(n), min(n, most + 4 * _MOST_PILOTS))
+    kept = evenly(np.arange(n), min(n, most + 4 * _MOST_PILOTS))
     wanted = max(count, len(kept) - most)
-    runs = _evenly(np.arange(len(kept) // _RUN), -(-wanted // _RUN))
+    runs = evenly(np.arange(len(kept) // _RUN), -(-wanted // _RUN))
     seen = (_RUN * runs[:, None] + np.arange(_RUN)).ravel()
     starts = np.setdiff1d(np.arange(len(kept)), seen)
     borders = np.cumsum(source.layout.lengths)
     chain = np.searchsorted(borders, kept, side="right")
-    rows = _rows_at(source, kept[seen])
+    rows = rows_at(source, kept[seen])[0]
     length = _batch_length(rows, seen, chain[seen])
     batches = _first_of_batches(starts, chain, length)
-    pilots = _evenly(np.arange(len(seen)), count)
-    return ChosenRows(_rows_at(source, kept[starts]), rows[pilots], batches)
+    pilots = evenly(np.arange(len(seen)), count)
+    return ChosenRows(rows_at(source, kept[starts])[0], rows[pilots], batches)
 
 
-def _evenly(places: NDArray[np.intp], count: int) -> NDArray[np.intp]:
+def evenly(places: NDArray[np.intp], count: int) -> NDArray[np.intp]:
     """Some of the places, evenly spaced."""
     return places[((np.arange(count) + 0.5) * len(places) / count).astype(np.intp)]
 
 
-def _rows_at(source: Source, places: NDArray[np.intp]) -> FloatArray:
-    """The draws at places that count through all chains."""
+def rows_at(source: Source, places: NDArray[np.intp]) -> tuple[FloatArray, FloatArray]:
+    """The draws and scores at places that count through all chains."""
 
     def of_chains() -> Iterator[Rows]:
         low = 0
@@ -78,7 +78,8 @@ def _rows_at(source: Source, places: NDArray[np.intp]) -> FloatArray:
             if mask.any():
                 yield Rows(chain, 0, length, mask)
 
-    return np.array(gathered(source, of_chains())[0])
+    draws, scores, _ = gathered(source, of_chains())
+    return np.array(draws), np.array(scores)
 
 
 def _batch_length(rows: FloatArray, times: NDArray[np.intp], chains: NDArray[np.intp]) -> float:

@@ -9,11 +9,13 @@ from html import escape
 from polystein.report.effects import MOST_ROWS, expectation_cells, shown_name
 from polystein.report.forest import no_size, size_words
 from polystein.report.refinement import refinement_facts
+from polystein.report.same_target import comparison_facts, comparison_headline
 from polystein.report.summary import HEAD, shown_rows, summary_cells
 from polystein.report.text import asked, headline, p_number, percent, report_facts
 from polystein.results.effects import EffectTable, ExpectationTable
 from polystein.results.refinement import Refinement
 from polystein.results.result import DEFAULT_LEVEL, GofResult
+from polystein.results.same_target import TargetComparison
 from polystein.results.summary import SummaryTable
 
 #: A notebook has room for more sentences on what is wrong than a screen, and for longer names.
@@ -66,6 +68,14 @@ def fragment(result: GofResult, alpha: float = DEFAULT_LEVEL) -> str:
 def refinement_fragment(refined: Refinement, alpha: float = DEFAULT_LEVEL) -> str:
     """What the printed refinement says."""
     return _framed(_verdict(refined, alpha), _pairs(refinement_facts(refined, alpha)))
+
+
+def comparison_fragment(compared: TargetComparison) -> str:
+    """What the printed comparison of two targets says."""
+    name = "not-rejected" if compared.same else "rejected"  # for the colour
+    head = f'<p class="verdict {name}">{escape(comparison_headline(compared))}</p>'
+    found, end = comparison_facts(compared)
+    return _framed(head, _pairs([*found[:MOST_SENTENCES], *end]))
 
 
 def effects_fragment(table: EffectTable) -> str:
