@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polystein._lib.notes import Notes, first_of
 from polystein._lib.threads import one_blas_thread
+from polystein.data.columns import with_coordinates
 from polystein.data.guard.chains import refuse_absurd_chains, rows_or_chains
 from polystein.data.guard.interleaved import interleaved_warning
 from polystein.data.guard.rows import ScreenedRows
@@ -70,6 +71,8 @@ def check(
     /,
     *,
     model: object = None,
+    var_names: str | Sequence[str] | None = None,
+    coords: Mapping[str, Any] | None = None,
     iid: bool = False,
     tolerance: float | None = None,
     n_jobs: int | None = None,
@@ -96,9 +99,13 @@ def check(
         BlackJAX.
     model : pymc.Model or bambi.Model, optional
         The model whose draws are given as ArviZ data, as in ``check(idata, model=model)``.
+    var_names, coords
+        Which coordinates to test, as for `Sample.select`; all by default. Their scores are still
+        those of the whole target.
     iid : bool
-        Whether the rows of (n, d) draws are independent. They are then split at random.
-        Do not set it for shuffled or thinned chains.
+        Whether the rows of (n, d) draws, or of one chain, are independent. They are then split at
+        random. Draws of variational fits are known to be. Do not set it for shuffled or thinned
+        chains.
     tolerance : float, optional
         How far off the draws may be: every mean by this many sds of the target, every
         sd by this part. ``result.tolerance`` then says whether they are "within" it, "beyond" it,
@@ -163,7 +170,9 @@ def check(
     True
     """
     bound = checked_tolerance(tolerance)
-    source = rows_or_chains(as_source(draws, scores, model), iid)
+    source = with_coordinates(as_source(draws, scores, model), var_names, coords)
+    source = rows_or_chains(source, iid)
+    iid = not source.layout.time_ordered
     refuse_absurd_chains(source)
     notes, split = Notes(source.facts.warnings), _split(source, iid)
     screened, thinned = ScreenedRows(source.layout), ThinnedRows(source.layout)
