@@ -112,6 +112,18 @@ def coordinate_labels(
     return [f"{name}[{', '.join(map(str, place))}]" for place in itertools.product(*axes)]
 
 
+def axis_labels(axes: Sequence[tuple[str, Sequence[Any]]], count: int = 1) -> list[dict[str, Any]]:
+    """For each coordinate, in the order of `coordinate_labels`, its labels by the names of axes.
+
+    Without named axes there are `count` coordinates without labels.
+    """
+    if not axes:
+        return [{} for _ in range(count)]
+    names = [name for name, _ in axes]
+    places = itertools.product(*(labels for _, labels in axes))
+    return [dict(zip(names, place, strict=True)) for place in places]
+
+
 def unseen_warnings(discrete: Sequence[str]) -> tuple[str, ...]:
     """Warn that discrete variables are not tested; returns the messages for `Facts.warnings`.
 
