@@ -179,3 +179,8 @@ def labels_of(array: Any) -> list[list[Any]]:
         array.coords[dim].values.tolist() if dim in array.coords else list(range(array.sizes[dim]))
         for dim in array.dims[2:]
     ]
+
+
+def axes_of(array: Any) -> list[tuple[str, list[Any]]]:
+    """The names of an xarray variable's axes beyond (chain, draw), each with its labels."""
+    return list(zip(map(str, array.dims[2:]), labels_of(array), strict=True))

@@ -24,9 +24,9 @@ from polystein.adapters.groups import (
     UNCONSTRAINED,
     ArvizData,
     Groups,
+    axes_of,
     complete_chains,
     is_arviz_data,
-    labels_of,
     opened,
 )
 from polystein.adapters.pymc_fits import (
@@ -327,7 +327,7 @@ def _names(
     for name, array in values.items():
         shape, stored = array.shape[2:], own.get(variables[name])
         if stored is not None:
-            axes = list(zip(map(str, stored.dims[2:]), labels_of(stored), strict=True))
+            axes = axes_of(stored)
         else:
             dims = model.named_vars_to_dims.get(variables[name]) or ()
             axes = [(dim, list(model.coords.get(dim) or ())) for dim in dims]
