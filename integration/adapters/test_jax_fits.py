@@ -56,10 +56,10 @@ def test_guides(guide: Any) -> None:
         else:
             parameters = {"auto_loc": jnp.asarray(MEANS), "auto_scale": factor * SDS}
             result = result._replace(params=parameters)
-        sample = ps.from_numpyro(svi, result, SDS, n_draws=3000, rng=1)
+        sample = ps.from_numpyro(svi, result, SDS, n_draws=2048, rng=1)
         assert sample.names == ("s", "x[0]", "x[1]")
         draws = np.asarray(sample.draws)
-        assert draws.shape == (3000, 3)
+        assert draws.shape == (2048, 3)
         np.testing.assert_allclose(sample.scores, -(draws - MEANS) / SDS**2, atol=1e-8)
         found = ps.check(sample, rng=0)
         assert found.settings["iid"]
@@ -74,8 +74,8 @@ def test_guides(guide: Any) -> None:
 def test_laplace_approximations() -> None:
     svi, _ = fitted(AutoLaplaceApproximation)
     right = {"auto_loc": jnp.asarray(MEANS)}
-    assert not ps.check(ps.from_numpyro(svi, right, SDS), rng=0).rejected(0.01)
-    wrong = ps.from_numpyro(svi, {"auto_loc": jnp.asarray(MEANS + 0.2)}, SDS)
+    assert not ps.check(ps.from_numpyro(svi, right, SDS, n_draws=2048), rng=0).rejected(0.01)
+    wrong = ps.from_numpyro(svi, {"auto_loc": jnp.asarray(MEANS + 0.2)}, SDS, n_draws=2048)
     assert ps.check(wrong, rng=0).rejected(0.01)
     squares = [(np.asarray(wrong.draws) - mean) ** 2 / SDS**2 for mean in (MEANS, MEANS + 0.2)]
     ratios = 0.5 * np.sum(squares[1] - squares[0], axis=1)
@@ -130,7 +130,7 @@ def test_pathfinder() -> None:
     key = jax.random.PRNGKey(2)
     start = {"x": jnp.zeros(3)}
     state, _ = blackjax.vi.pathfinder.approximate(key, logdensity, start)
-    draws, log_q = pair = blackjax.vi.pathfinder.sample(key, state, 4000)
+    draws, log_q = pair = blackjax.vi.pathfinder.sample(key, state, 2048)
     right = ps.from_blackjax(pair, logdensity=logdensity)
     assert right.names == ("x[0]", "x[1]", "x[2]")
     log_p = -0.5 * np.sum(((np.asarray(draws["x"]) - MEANS) / SDS) ** 2, axis=1)
@@ -144,3 +144,5 @@ def test_pathfinder() -> None:
     assert found.evidence.estimates["pareto_k"] == pytest.approx(expected, rel=1e-5)
     with pytest.raises(ps.InputError, match="`logdensity` must be given with draws of Pathfinder"):
         ps.from_blackjax(pair)
+    with pytest.raises(ps.InputError, match="got a state of Pathfinder"):
+        ps.check(state)

@@ -173,7 +173,14 @@ def test_k_hat_is_that_of_the_formula(n: int, scale: float) -> None:
 
 
 @pytest.mark.parametrize(
-    "ratios", [np.zeros(100), np.arange(4.0), np.array([0.0] * 99 + [np.inf]), np.full(50, np.nan)]
+    "ratios",
+    [
+        np.zeros(100),
+        np.arange(4.0),
+        np.array([0.0] * 99 + [np.inf]),
+        np.full(50, np.nan),
+        np.where(np.arange(100) % 10, 0.0, -(2.0**-53)),
+    ],
 )
 def test_k_hat_is_infinite_where_no_tail_can_be_fitted(ratios: Any) -> None:
     assert psis_index(ratios) == np.inf

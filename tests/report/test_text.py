@@ -1,7 +1,6 @@
 """The text of a result: its words, its order and its size."""
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +10,6 @@ from hypothesis import strategies as st
 import polystein as ps
 from polystein.report.text import (
     chains_words,
-    fit_words,
     found_words,
     headline,
     meaning,
@@ -123,22 +121,6 @@ def test_divergences_are_told() -> None:
     result = inconclusive_result(diagnostics=diagnostics(divergences=12))
     assert chains_words(result).endswith("; 12 of 4000 draws diverged (0.3 %)")
     assert chains_words(z_result()) == ""
-
-
-@pytest.mark.parametrize(
-    ("pareto_k", "words"),
-    [
-        (0.312, "Pareto k-hat 0.31: importance weights p/q are reliable (at most 0.7)"),
-        (0.91, "Pareto k-hat 0.91: importance weights p/q fail (more than 0.7)"),
-    ],
-)
-def test_k_hat_is_told_where_it_is_known(pareto_k: float, words: str) -> None:
-    result = check_result()
-    assert fit_words(result) == ""
-    known = replace(result.evidence, estimates={"pareto_k": pareto_k})
-    result = replace(result, evidence=known)
-    assert fit_words(result) == words
-    assert lines_from(render(result), "Fit") == [f"Fit        {words}"]
 
 
 def test_what_is_not_rejected_is_not_called_right() -> None:

@@ -78,6 +78,11 @@ def from_blackjax(
         if not states or not hasattr(states[0], "_fields"):
             raise InputError(f"`states` must be states of BlackJAX; got a {type_name(states)}")
         states = jax().tree_util.tree_map(lambda *parts: jax().numpy.stack(parts), *states)
+    if type_name(states).endswith(".PathfinderState"):
+        raise InputError(
+            "`states` must be draws; got a state of Pathfinder. Pass `ps.from_blackjax("
+            "pathfinder.sample(key, state, 4000), logdensity=logdensity)`."
+        )
     if not hasattr(states, "logdensity_grad"):
         raise InputError(
             f"`states` must carry `logdensity_grad`; got a {type_name(states)}, whose sampler uses "

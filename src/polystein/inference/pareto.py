@@ -130,7 +130,10 @@ def psis_index(log_ratios: FloatArray) -> float:
     tail = np.sort(shifted[shifted > threshold])
     if tail.size < _FEWEST_RATIOS:
         return math.inf
-    index = _fitted_index(np.exp(tail) - math.exp(threshold))
+    with np.errstate(divide="ignore", invalid="ignore"):  # ratios may differ by rounding alone
+        index = _fitted_index(np.exp(tail) - math.exp(threshold))
+    if math.isnan(index):
+        return math.inf
     return (tail.size * index + _PRIOR_RATIOS * LARGEST_INDEX) / (tail.size + _PRIOR_RATIOS)
 
 
