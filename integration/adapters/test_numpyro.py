@@ -6,7 +6,7 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
-from numpyro.infer import MCMC, NUTS, DiscreteHMCGibbs
+from numpyro.infer import HMCECS, MCMC, NUTS
 
 import polystein as ps
 from integration.adapters.numpyro_models import INFLATED, MODELS, NAMES
@@ -105,7 +105,7 @@ def test_what_cannot_be_used_is_named() -> None:
     model, _, _ = MODELS["regression"]
     with pytest.raises(ps.InputError, match="must have been run"):
         ps.check(MCMC(NUTS(model), num_warmup=1, num_samples=1))
-    gibbs = MCMC(DiscreteHMCGibbs(NUTS(model)), num_warmup=1, num_samples=1)
-    gibbs._last_state = object()
-    with pytest.raises(ps.InputError, match="discrete ones have no score"):
-        ps.from_numpyro(gibbs)
+    parts = MCMC(HMCECS(NUTS(model)), num_warmup=1, num_samples=1)
+    parts._last_state = object()
+    with pytest.raises(ps.InputError, match=r"must sample by the whole data; got .*HMCECS"):
+        ps.from_numpyro(parts)

@@ -256,17 +256,6 @@ def test_mean_field_variational_inference_is_rejected() -> None:
     assert ps.check(data, model=model, rng=0, iid=False).rejected()
 
 
-def test_discrete_variables_are_named() -> None:
-    with pm.Model() as model:
-        pm.Poisson("count", 3.0)
-        pm.Normal("x", 0.0, 1.0)
-    data = arviz.from_dict({"posterior": {"x": np.zeros((2, 50))}}) if MAJOR >= 6 else (
-        arviz.from_dict({"x": np.zeros((2, 50))})
-    )  # fmt: skip
-    with pytest.raises(ps.InputError, match="discrete ones have no score; got count"):
-        ps.from_pymc(model, data)
-
-
 def test_missing_gradients_say_what_to_pass() -> None:
     _, (own, _), _ = runs("regression")
     advice = r"With PyMC 6: .*nuts=\{" if MAJOR >= 6 else "With PyMC 5: .*nuts_sampler_kwargs"

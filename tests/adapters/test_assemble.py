@@ -6,14 +6,20 @@ import numpy as np
 import pytest
 
 from polystein.adapters.assemble import (
+    assemble,
+    axis_labels,
     coordinate_labels,
+    facts_of_fit,
     flat_draws,
     single_precision_warnings,
     stan_names,
     stan_parts,
+    unseen_warnings,
 )
 from polystein.adapters.nutpie import nutpie_parts
-from polystein.errors import ScoreWarning
+from polystein.data.selection import Selection
+from polystein.errors import PolysteinWarning, ScoreWarning
+from polystein.inference.pareto import psis_index
 
 
 def test_indices_and_labels() -> None:
@@ -52,3 +58,32 @@ def test_double_precision_is_not(dtype: object) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert single_precision_warnings(dtype, "gradients", "Convert them.") == ()
+
+
+def test_labels_by_axis_come_in_the_order_of_names() -> None:
+    axes = [("i", ["a", "b"]), ("j", [0, 1])]
+    found = axis_labels(axes)
+    assert [f"z[{one['i']}, {one['j']}]" for one in found] == coordinate_labels(
+        "z", (2, 2), [["a", "b"], [0, 1]]
+    )
+    assert axis_labels([], 2) == [{}, {}]
+
+
+def test_draws_of_a_fit_are_independent_rows() -> None:
+    draws = np.random.default_rng(0).standard_normal((2, 500, 3))
+    ratios = 0.3 * draws[..., 0] ** 2
+    sample = assemble(draws, -draws, None, Selection(), known=facts_of_fit(ratios))
+    assert sample.draws.shape == (1000, 3)
+    assert sample.facts.independent
+    assert sample.facts.pareto_k == psis_index(ratios.reshape(-1))
+    assert facts_of_fit(np.zeros(100)).pareto_k is None
+    assert facts_of_fit().pareto_k is None
+
+
+def test_discrete_variables_are_said_not_to_be_seen() -> None:
+    assert unseen_warnings([]) == ()
+    with pytest.warns(PolysteinWarning, match="k is discrete and has no score.*does not see it"):
+        (words,) = unseen_warnings(["k"])
+    assert words.endswith("given its draws.")
+    with pytest.warns(PolysteinWarning, match="k, m are discrete and have no score.*see them"):
+        unseen_warnings(["k", "m"])

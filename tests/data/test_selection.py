@@ -32,6 +32,52 @@ def test_names_and_patterns(wanted: str | list[str] | None, expected: list[int])
     assert Selection(wanted).columns(NAMES) == expected
 
 
+LABELS = [{}, {}, {"i": 0}, {"i": 1}, {"i": 1, "j": "b"}, {}]
+
+
+@pytest.mark.parametrize(
+    ("coords", "expected"),
+    [
+        ({}, [0, 1, 2, 3, 4, 5]),
+        ({"i": 1}, [0, 1, 3, 4, 5]),
+        ({"i": [0, 1]}, [0, 1, 2, 3, 4, 5]),
+        ({"i": np.array([0]), "j": "b"}, [0, 1, 2, 5]),
+        ({"j": ("b",)}, [0, 1, 2, 3, 4, 5]),
+    ],
+)
+def test_labels_of_axes(coords: dict[str, object], expected: list[int]) -> None:
+    """Variables without the axis are kept, as by xarray."""
+    assert Selection(coords=coords).columns(NAMES, LABELS) == expected
+
+
+def test_names_and_labels_together() -> None:
+    assert Selection("theta*", coords={"i": 1}).columns(NAMES, LABELS) == [3, 4]
+
+
+@pytest.mark.parametrize(
+    ("coords", "labels", "message"),
+    [
+        ({"k": 0}, LABELS, "got 'k', but there are i, j"),
+        ({"i": 0}, None, "got 'i', but these draws have none"),
+        ({"i": [0, 7]}, LABELS, "labels of the axis 'i', one or a list; got 7, but there are 0, 1"),
+        ({"i": []}, LABELS, r"got \[\], but there are 0, 1"),
+        ({"i": slice(1)}, LABELS, r"got slice\(None, 1, None\)"),
+    ],
+)
+def test_labels_that_are_not_there(
+    coords: dict[str, object], labels: list[dict[str, object]] | None, message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        Selection(coords=coords).columns(NAMES, labels)
+
+
+def test_labels_must_be_a_mapping_and_leave_something() -> None:
+    with pytest.raises(InputError, match="`coords` must be a mapping"):
+        Selection(coords=["i"])  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="`coords` must leave a coordinate"):
+        Selection("theta[0]", coords={"i": 1}).columns(NAMES, LABELS)
+
+
 @pytest.mark.parametrize(
     ("wanted", "message"),
     [

@@ -250,7 +250,7 @@ _SWITCHES = (
     *("'--json'", "'--alpha=0.5'", "'--alpha=nan'", "'--seed=-1'", "'--thin=3'", "'--thin=0'"),
     *("'--drop-first=10'", "'--var-names=a'", "'--var-names=['", "'--iid'", "'--tolerance=0.1'"),
     *("'--order=3'", "'--order=0'", "'--method=psd'", "'--jobs=0'", "'--unknown'", "'--html='"),
-    *("'--many'", "'--store=kept'", "'--adjust=holm'"),
+    *("'--model=m:f'", "'--model='", "'--many'", "'--store=kept'", "'--adjust=holm'"),
 )
 
 ENTRIES: dict[str, Calls] = {

@@ -246,6 +246,8 @@ VALUES: dict[str, Values] = {
     "beta": Values(("-0.5", "-0.1"), (*_REAL_EDGES, "-1e-320", "-1.0", "-1e308")),
     "names": Values(_NAMES, _NAME_EDGES),
     "var_names": Values(_PICKED, _PICKED_EDGES),
+    "coords": Values(("None", "{}"), ("{'axis': 0}", "{1: [2]}", "[('axis', 0)]", "'axis'")),
+    "n_draws": _count("1", "50"),
     "thin": _count("1", "2"),
     "drop_first": Values(("0", "5"), (*_COUNT_EDGES, "100")),
     "functions": Values(_FUNCTIONS, _FUNCTION_EDGES),

@@ -13,7 +13,9 @@ from polystein.inference.pareto import (
     LargestValues,
     heavy_tail_index,
     pareto_index,
+    psis_index,
 )
+from tests.reference.psis import k_hat
 
 
 def generalised_pareto(rng: np.random.Generator, index: float, size: int) -> Any:
@@ -159,3 +161,26 @@ def test_light_columns_with_zeros_are_not_heavy() -> None:
         column = np.zeros(4000)
         column[:300] = np.random.default_rng(seed).standard_normal(300) ** 3
         assert heavy_tail_index(column) == heavy_tail_index(column[:300])
+
+
+@pytest.mark.parametrize("n", [26, 100, 1001, 4000])
+@pytest.mark.parametrize("scale", [-0.3, 0.05, 0.4, 2.0])
+def test_k_hat_is_that_of_the_formula(n: int, scale: float) -> None:
+    ratios = scale * np.random.default_rng(n).standard_normal(n) ** 2 - 800.0
+    assert psis_index(ratios) == pytest.approx(k_hat(ratios), rel=1e-9)
+    far = np.where(np.arange(n) % 7, ratios, -np.inf)  # rows outside the support
+    assert psis_index(far) == pytest.approx(k_hat(far), rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    "ratios",
+    [
+        np.zeros(100),
+        np.arange(4.0),
+        np.array([0.0] * 99 + [np.inf]),
+        np.full(50, np.nan),
+        np.where(np.arange(100) % 10, 0.0, -(2.0**-53)),
+    ],
+)
+def test_k_hat_is_infinite_where_no_tail_can_be_fitted(ratios: Any) -> None:
+    assert psis_index(ratios) == np.inf

@@ -9,12 +9,13 @@ from typing import Any, Protocol
 import numpy as np
 
 from polystein._lib.imports import imported
-from polystein.adapters.assemble import assemble, coordinate_labels, flat_draws
+from polystein.adapters.assemble import assemble, axis_labels, coordinate_labels, flat_draws
 from polystein.adapters.groups import (
     POSTERIOR,
     STATISTICS,
     ArvizData,
     Groups,
+    axes_of,
     labels_of,
     opened,
 )
@@ -23,6 +24,7 @@ from polystein.data.foreign import type_name
 from polystein.data.guard.pairing import require_same_labels, require_same_names
 from polystein.data.sample import Sample
 from polystein.data.selection import Selection, variable
+from polystein.data.source import Facts
 from polystein.errors import InputError
 from polystein.types import Array, ScoreFunction
 
@@ -83,6 +85,7 @@ def from_arviz(
             names,
             selection if isinstance(scores, str) else Selection(),
             statistics=groups.statistics(selection),
+            known=Facts(labels=_labels(chosen)),
         )
 
 
@@ -116,6 +119,11 @@ def _names(variables: Mapping[str, Any]) -> list[str]:
         for name, array in variables.items()
         for label in coordinate_labels(name, array.shape[2:], labels_of(array))
     ]
+
+
+def _labels(variables: Mapping[str, Any]) -> tuple[dict[str, Any], ...]:
+    """The labels of all coordinates by the names of axes."""
+    return tuple(own for array in variables.values() for own in axis_labels(axes_of(array)))
 
 
 def _scores(

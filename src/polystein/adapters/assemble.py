@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from polystein._lib.arguments import require_progress
 from polystein._lib.arrays import to_numpy
-from polystein._lib.notes import warn_caller
+from polystein._lib.notes import first_of, warn_caller
 from polystein.data.foreign import type_name
 from polystein.data.sample import Sample, validated_array
 from polystein.data.sampler_statistics import known_statistics
 from polystein.data.selection import Selection
 from polystein.data.source import Facts
 from polystein.data.target import Target
-from polystein.errors import InputError, ScoreWarning
+from polystein.errors import InputError, PolysteinWarning, ScoreWarning
+from polystein.inference.pareto import psis_index
 from polystein.types import Array, FloatArray, Progress
 
 #: Most draws whose log-densities and gradients a library computes at a time.
@@ -69,7 +72,7 @@ def batched(
 
 
 def pointwise(
-    function: Callable[[FloatArray], Any], rows: FloatArray, progress: Progress | None = None
+    function: Callable[[Any], Any], rows: Sequence[Any] | Array, progress: Progress | None = None
 ) -> list[Any]:
     """Apply a function of one point to every row, with about 100 calls of `progress`."""
     require_progress(progress)
@@ -109,6 +112,45 @@ def coordinate_labels(
     return [f"{name}[{', '.join(map(str, place))}]" for place in itertools.product(*axes)]
 
 
+def axis_labels(axes: Sequence[tuple[str, Sequence[Any]]], count: int = 1) -> list[dict[str, Any]]:
+    """For each coordinate, in the order of `coordinate_labels`, its labels by the names of axes.
+
+    Without named axes there are `count` coordinates without labels.
+    """
+    if not axes:
+        return [{} for _ in range(count)]
+    names = [name for name, _ in axes]
+    places = itertools.product(*(labels for _, labels in axes))
+    return [dict(zip(names, place, strict=True)) for place in places]
+
+
+def unseen_warnings(discrete: Sequence[str]) -> tuple[str, ...]:
+    """Warn that discrete variables are not tested; returns the messages for `Facts.warnings`.
+
+    Given their values, the scores of the continuous variables satisfy Stein's identity.
+    """
+    if not discrete:
+        return ()
+    one = len(discrete) == 1
+    warning = PolysteinWarning(
+        f"{first_of(list(discrete), 5)} {'is' if one else 'are'} discrete and "
+        f"{'has' if one else 'have'} no score: the test does not see "
+        f"{'it' if one else 'them'}. The continuous variables are tested given "
+        f"{'its' if one else 'their'} draws."
+    )
+    warn_caller(warning)
+    return (str(warning),)
+
+
+def facts_of_fit(log_ratios: FloatArray | None = None) -> Facts:
+    """Facts about independent draws of a fitted density q.
+
+    `log_ratios` are log p - log q at the draws, up to a constant, where q is known.
+    """
+    pareto_k = math.inf if log_ratios is None else psis_index(log_ratios.reshape(-1))
+    return Facts(independent=True, pareto_k=pareto_k if math.isfinite(pareto_k) else None)
+
+
 def flat_draws(variables: Iterable[Array]) -> Array:
     """Arrays of shape (chain, draw, ...), each flattened, next to each other: (chain, draw, d)."""
     return np.concatenate([one.reshape(*one.shape[:2], -1) for one in variables], axis=2)
@@ -141,15 +183,22 @@ def assemble(
     statistics: Mapping[str, Array] | None = None,
     target: Target | None = None,
     warnings: Sequence[str] = (),
+    known: Facts | None = None,
+    log_weights: FloatArray | None = None,
 ) -> Sample:
     """The sample of draws whose rows are chosen already; coordinates are chosen here.
 
-    `statistics` are those of the chosen rows under any of the names that samplers use.
+    `statistics` are those of the chosen rows under any of the names that samplers use. `known` are
+    further facts. Rows that these call independent lose the axis of chains.
     """
-    facts = Facts(
+    facts = replace(
+        known or Facts(),
         sampler_statistics=known_statistics(statistics or {}),
         target=target,
         warnings=tuple(warnings),
     )
-    sample = Sample(draws, scores, names=names, facts=facts)
+    if facts.independent and not callable(scores):
+        draws, scores = (array.reshape(-1, array.shape[-1]) for array in (draws, scores))
+        facts = replace(facts, sampler_statistics={})
+    sample = Sample(draws, scores, names=names, log_weights=log_weights, facts=facts)
     return sample if selection.var_names is None else sample.select(var_names=selection.var_names)

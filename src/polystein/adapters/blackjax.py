@@ -8,9 +8,15 @@ from typing import Any
 import numpy as np
 
 from polystein._lib.arrays import to_numpy
-from polystein.adapters.assemble import assemble, single_precision_warnings
+from polystein.adapters.assemble import (
+    assemble,
+    batched,
+    facts_of_fit,
+    single_precision_warnings,
+)
 from polystein.adapters.jax import (
     X64,
+    differentiated,
     flat_rows,
     jax,
     jax_target,
@@ -41,12 +47,13 @@ def from_blackjax(
     ----------
     states : a state of HMC, NUTS, MALA, Barker, GHMC, MCLMC, ... or a list of them
         With ``position`` and ``logdensity_grad``, whose first axis counts draws, or whose first
-        two count chains and draws.
+        two count chains and draws. Or the pair of draws and log q that `pathfinder.sample` gives,
+        with `logdensity`.
     info : a sampler's info, optional
         From the same steps, for divergences and energies.
     logdensity : callable, optional
         The log-density that the sampler was given. The sample then has a ``target``, which
-        `refine` needs.
+        `refine` needs. Pathfinder's draws carry no gradients, and need it.
     chain_axis : int, optional
         0 if states have the axes (chain, draw, ...), 1 if they have (draw, chain, ...), as a
         vectorised step in one loop gives them. It must be given if the shape does not tell.
@@ -61,12 +68,21 @@ def from_blackjax(
     Examples
     --------
     ``_, (states, info) = jax.lax.scan(step, state, keys)`` and then ``ps.check(states)``, or
-    ``ps.check(ps.from_blackjax(states, info))``.
+    ``ps.check(ps.from_blackjax(states, info))``. For Pathfinder,
+    ``ps.check(ps.from_blackjax(pathfinder.sample(key, state, 4000), logdensity=logdensity))``.
     """
+    if _is_of_pathfinder(states):
+        draws, log_q = states
+        return _independent(draws, log_q, logdensity, Selection(var_names, thin, drop_first))
     if isinstance(states, list | tuple) and not hasattr(states, "_fields"):
         if not states or not hasattr(states[0], "_fields"):
             raise InputError(f"`states` must be states of BlackJAX; got a {type_name(states)}")
         states = jax().tree_util.tree_map(lambda *parts: jax().numpy.stack(parts), *states)
+    if type_name(states).endswith(".PathfinderState"):
+        raise InputError(
+            "`states` must be draws; got a state of Pathfinder. Pass `ps.from_blackjax("
+            "pathfinder.sample(key, state, 4000), logdensity=logdensity)`."
+        )
     if not hasattr(states, "logdensity_grad"):
         raise InputError(
             f"`states` must carry `logdensity_grad`; got a {type_name(states)}, whose sampler uses "
@@ -106,6 +122,31 @@ def from_blackjax(
             if values is not None and len(np.shape(values)) == axes
         },
         warnings=single_precision_warnings(draws.dtype, "BlackJAX's draws and gradients", X64),
+    )
+
+
+def _is_of_pathfinder(value: Any) -> bool:
+    """Whether this is a pair of draws and log q, one number for each draw."""
+    if not isinstance(value, tuple) or hasattr(value, "_fields") or len(value) != 2:
+        return False
+    return not hasattr(value[0], "_fields") and len(getattr(value[1], "shape", ())) == 1
+
+
+def _independent(
+    draws: Any, log_q: Array, logdensity: Callable[[Any], Any] | None, selection: Selection
+) -> Sample:
+    """The sample of independent draws of a fitted density, with gradients of the target."""
+    if logdensity is None:
+        raise InputError(
+            "`logdensity` must be given with draws of Pathfinder, which carry no gradients; got "
+            "None. Pass the function that `pathfinder.approximate` was given."
+        )
+    rows = selection.draws(flat_rows(draws, 1))
+    function = of_one_point(logdensity, unflatten(draws, 1), rows)
+    densities = batched(jax().jit(jax().vmap(function)), rows)
+    ratios = densities - to_numpy(selection.rows(log_q[None])[0])
+    return differentiated(
+        function, rows, tree_names(draws, 1), selection, known=facts_of_fit(ratios)
     )
 
 

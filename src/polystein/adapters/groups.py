@@ -64,6 +64,10 @@ class Groups:
             )
         return found
 
+    def dataset(self, group: str) -> Any:
+        """A group with all of its variables, whatever their axes; None if it is absent."""
+        return self._groups.get(group)
+
     def attributes(self, group: str) -> Mapping[str, Any]:
         """What is noted about a group, such as the sampler's name."""
         found: Mapping[str, Any] = self._groups[group].attrs if group in self._groups else {}
@@ -88,6 +92,12 @@ class Groups:
         marked = np.zeros(1) if values is None else np.asarray(values, dtype=bool).any(axis=0)
         last = int(np.flatnonzero(marked).max(initial=-1)) + 1
         return Selection(selection.var_names, selection.thin, selection.drop_first + last)
+
+
+def is_arviz_data(value: object) -> bool:
+    """Whether this is ArviZ data, or the path of a file."""
+    named = type_name(value).endswith(("InferenceData", "DataTree"))
+    return named or isinstance(value, str | os.PathLike)
 
 
 @contextmanager
@@ -169,3 +179,8 @@ def labels_of(array: Any) -> list[list[Any]]:
         array.coords[dim].values.tolist() if dim in array.coords else list(range(array.sizes[dim]))
         for dim in array.dims[2:]
     ]
+
+
+def axes_of(array: Any) -> list[tuple[str, list[Any]]]:
+    """The names of an xarray variable's axes beyond (chain, draw), each with its labels."""
+    return list(zip(map(str, array.dims[2:]), labels_of(array), strict=True))

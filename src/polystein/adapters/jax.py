@@ -18,6 +18,7 @@ from polystein.adapters.assemble import (
 )
 from polystein.data.sample import Sample
 from polystein.data.selection import Selection
+from polystein.data.source import Facts
 from polystein.data.target import Target
 from polystein.errors import InputError
 from polystein.types import Array, FloatArray, Progress
@@ -95,10 +96,11 @@ def differentiated(
     scores: FloatArray | None = None,
     statistics: Mapping[str, Array] | None = None,
     transform: Callable[[FloatArray], Mapping[str, Array]] | None = None,
+    known: Facts | None = None,
 ) -> Sample:
     """The sample of draws that are flat and kept, with gradients of a flat log-density.
 
-    `scores` are taken as they are if they are known already.
+    `scores` are taken as they are if they are known already, and `known` are further facts.
     """
     flat = rows.reshape(-1, rows.shape[-1])
     if scores is None:
@@ -112,6 +114,7 @@ def differentiated(
         statistics=statistics,
         target=jax_target(logdensity, rows, names, transform),
         warnings=single_precision_warnings(rows.dtype, "JAX's draws and gradients", X64),
+        known=known,
     )
 
 

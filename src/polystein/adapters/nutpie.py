@@ -16,18 +16,22 @@ from polystein.adapters.groups import (
     UNCONSTRAINED,
     ArvizData,
     Groups,
+    axes_of,
     complete_chains,
     labels_of,
     opened,
 )
 from polystein.data.sample import Sample
 from polystein.data.selection import Selection, spellings
+from polystein.data.source import Facts
 from polystein.errors import InputError
 from polystein.types import Array
 
 GRADIENT, DRAW, LABELS = "gradient", "unconstrained_draw", "unconstrained_parameter"
 #: Its names of coordinates: a variable, an underscore, and indices with dots between them.
 _LABEL = re.compile(r"(?P<name>.+)_(?P<indices>\d+(?:\.\d+)*)")
+#: How PyMC's names of values end that are transformed one by one.
+_OF_SINGLE_VALUES = ("_log__", "_logodds__", "_interval__")
 #: What to pass to the sampler, by library and version: each takes other arguments.
 _HOW_TO_STORE = {
     "pymc 6": (
@@ -117,7 +121,12 @@ def stored_gradients(groups: Groups, selection: Selection) -> Sample:
     scores = selection.rows(complete_chains(gradient.values, "the stored gradients"))
     draws = _unconstrained(groups, stored, labels, selection)
     return assemble(
-        draws, scores, _names(labels, groups), selection, statistics=groups.statistics(selection)
+        draws,
+        scores,
+        _names(labels, groups),
+        selection,
+        statistics=groups.statistics(selection),
+        known=Facts(labels=_labels(labels, groups)),
     )
 
 
@@ -169,6 +178,23 @@ def nutpie_parts(label: str, variables: Iterable[str]) -> tuple[str, tuple[int, 
     if label in variables or found is None:
         return label, ()
     return found["name"], tuple(int(index) for index in found["indices"].split("."))
+
+
+def _labels(labels: list[str], groups: Groups) -> tuple[dict[str, Any], ...]:
+    """The labels of every coordinate by the names of its variable's axes.
+
+    Transforms of single values keep the axes.
+    """
+    own, found = groups.variables(POSTERIOR), []
+    for label in labels:
+        name, indices = nutpie_parts(label, own)
+        known = {name, *(name.removesuffix(end) for end in _OF_SINGLE_VALUES)}
+        variable = next((own[one] for one in known if one in own), None)
+        axes = [] if variable is None else axes_of(variable)
+        axes = axes if len(axes) == len(indices) else []
+        places = zip(axes, indices, strict=False)
+        found.append({axis: along[index] for (axis, along), index in places})
+    return tuple(found)
 
 
 def _names(labels: list[str], groups: Groups) -> list[str]:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from polystein._lib.arguments import integer, require_progress
+from polystein._lib.arguments import integer
 from polystein._lib.imports import imported
 from polystein.adapters.assemble import (
     assemble,
+    axis_labels,
     coordinate_labels,
+    facts_of_fit,
     flat_draws,
-    pointwise,
-    single_precision_warnings,
+    unseen_warnings,
 )
 from polystein.adapters.bambi import is_bambi, made_by_bambi, pymc_model, sampled_intercepts
 from polystein.adapters.groups import (
@@ -23,30 +24,42 @@ from polystein.adapters.groups import (
     UNCONSTRAINED,
     ArvizData,
     Groups,
+    axes_of,
     complete_chains,
-    labels_of,
+    is_arviz_data,
     opened,
+)
+from polystein.adapters.pymc_fits import (
+    approximate_draws,
+    are_independent,
+    is_approximation,
+    stored_log_q,
+    stored_pareto_k,
+    without_repeats,
+)
+from polystein.adapters.pymc_gradients import (
+    LogDensityGradient,
+    log_density_gradient,
+    scores_at,
 )
 from polystein.data.foreign import type_name
 from polystein.data.sample import Sample
 from polystein.data.selection import Selection
+from polystein.data.source import Facts
 from polystein.data.target import Target
 from polystein.errors import InputError
-from polystein.types import Array, FloatArray, Progress
-
-#: A point's log-density and gradient, as PyMC compiles them.
-LogDensityGradient = Callable[[FloatArray], tuple[Any, Any]]
-#: In a process that computes gradients: the function that was sent to it.
-_LOADED: list[LogDensityGradient] = []
+from polystein.types import RNG, Array, FloatArray, Progress
 
 
 def from_pymc(
     model: Any,
-    idata: ArvizData,
+    idata: ArvizData = None,
     *,
     var_names: str | Sequence[str] | None = None,
     thin: int = 1,
     drop_first: int = 0,
+    n_draws: int = 4000,
+    rng: RNG = 0,
     cores: int = 1,
     progress: Progress | None = None,
 ) -> Sample:
@@ -54,15 +67,19 @@ def from_pymc(
 
     Parameters
     ----------
-    model : pymc.Model or bambi.Model
-        The model that was sampled.
+    model : pymc.Model, bambi.Model or an approximation
+        The model that was sampled. An approximation of `pm.fit` keeps its model, and draws are
+        taken of it.
     idata : InferenceData, DataTree or path
         What `pm.sample` returned, or the file that it was saved to. Unconstrained values are
         taken from ``posterior`` or ``unconstrained_posterior`` if they were stored
         (``idata_kwargs={"include_transformed": True}``). Otherwise the constrained draws are
-        transformed.
+        transformed. Draws of variational fits, also those of `pymc_extras.fit_laplace` and
+        `fit_pathfinder`, become independent rows. The data may also come first.
     var_names, thin, drop_first
         As for `Sample.select`. A variable may be named without its transform.
+    n_draws, rng
+        How many draws are taken of an approximation, and their seed.
     cores : int
         Processes that compute gradients. It pays if one gradient takes milliseconds. A script
         must then have an ``if __name__ == "__main__"`` guard.
@@ -73,37 +90,81 @@ def from_pymc(
     -------
     Sample
         With the model as its ``target``, and the sampler's statistics among its facts.
-        Draws of the warm-up are not included.
+        Draws of the warm-up are not included. Discrete variables have no score: the others are
+        judged given their draws, which is warned about, and there is no ``target`` then.
 
     Examples
     --------
-    ``ps.check(ps.from_pymc(model, idata))``, or ``ps.check(idata, model=model)``.
+    ``ps.check(ps.from_pymc(model, idata))``, or ``ps.check(idata, model=model)``. After
+    ``approximation = pm.fit(model=model)``, ``ps.check(approximation)``.
     """
-    plain = plain_model(model)
-    discrete = [value.name for value in plain.discrete_value_vars]
-    if discrete:
-        raise InputError(
-            "`model` must have continuous free variables only: discrete ones have no score; got "
-            f"{', '.join(discrete)}. Marginalise them out of the model."
-        )
+    if is_arviz_data(model):
+        model, idata = idata, model
     selection = Selection(var_names, thin, drop_first)
-    with opened(idata) as groups:
-        selection = groups.without_warm_up(selection)
-        values = unconstrained_values(plain, _as_sampled(model, groups), groups, selection)
-        names = _names(plain, values, groups)
-        statistics = groups.statistics(selection)
-    draws = np.ascontiguousarray(flat_draws(values.values()), dtype=np.float64)
+    discrete: dict[str, Array] = {}
+    statistics: dict[str, Array] = {}
+    weights, log_q, pareto_k = None, None, None
+    if is_approximation(model):
+        if idata is not None:
+            raise InputError(
+                "`idata` must not be given with an approximation, of which draws are taken; got a "
+                f"{type_name(idata)}. Pass its model: `ps.from_pymc(approximation.model, idata)`."
+            )
+        plain, independent = model.model, True
+        drawn, log_q = approximate_draws(model, integer(n_draws, "n_draws", least=1), rng)
+        values = {name: selection.rows(array) for name, array in drawn.items()}
+        log_q = None if log_q is None else selection.rows(log_q[None])[0]
+        names, labels = _names(plain, values, {})
+        draws = _joined(values)
+    else:
+        plain = plain_model(model)
+        with opened(idata) as groups:
+            selection = groups.without_warm_up(selection)
+            own = _as_sampled(model, groups)
+            values = unconstrained_values(plain, own, groups, selection)
+            discrete = _discrete_values(plain, own, selection)
+            names, labels = _names(plain, values, groups.variables(POSTERIOR))
+            statistics, draws = groups.statistics(selection), _joined(values)
+            independent = not discrete and are_independent(groups, len(draws))
+            if independent:
+                draws, weights = without_repeats(draws.reshape(-1, draws.shape[-1]))
+                log_q, pareto_k = stored_log_q(groups, draws), stored_pareto_k(groups)
     function = log_density_gradient(plain)
-    scores, notes = _scores(function, draws, integer(cores, "cores", least=1), progress)
+    cores = integer(cores, "cores", least=1)
+    densities, scores, notes = scores_at(function, draws, discrete, cores, progress)
+    known = Facts()
+    if independent:
+        known = facts_of_fit(None if log_q is None else densities - log_q)
+        known = known if pareto_k is None else replace(known, pareto_k=pareto_k)
     return assemble(
         draws,
         scores,
         names,
         selection,
         statistics=statistics,
-        target=_target(plain, function, names, values),
-        warnings=notes,
+        target=None if discrete else _target(plain, function, names, values),
+        warnings=(*notes, *unseen_warnings(list(discrete))),
+        known=replace(known, labels=labels),
+        log_weights=weights,
     )
+
+
+def _joined(values: Mapping[str, Array]) -> FloatArray:
+    """The value variables side by side, (chain, draw, d)."""
+    if not values:
+        raise InputError("`model` must have continuous free variables: discrete ones have no score")
+    return np.ascontiguousarray(flat_draws(values.values()), dtype=np.float64)
+
+
+def _discrete_values(model: Any, own: dict[str, Any], selection: Selection) -> dict[str, Array]:
+    """The draws of discrete variables, each of shape (chain * draw, ...)."""
+    found = {}
+    for value in model.discrete_value_vars:
+        if value.name not in own:
+            raise _lacking([value.name])
+        kept = selection.rows(complete_chains(own[value.name].values, f"draws of {value.name}"))
+        found[value.name] = kept.reshape(-1, *kept.shape[2:]).astype(value.dtype)
+    return found
 
 
 def _target(
@@ -157,14 +218,6 @@ def _as_sampled(model: Any, groups: Groups) -> dict[str, Any]:
     return own
 
 
-def log_density_gradient(model: Any) -> LogDensityGradient:
-    """PyMC's compiled function of one point, ready to be called."""
-    function = model.logp_dlogp_function(ravel_inputs=True)
-    function.set_extra_values({})  # PyMC 5 refuses to be called before
-    found: LogDensityGradient = function
-    return found
-
-
 def unconstrained_values(
     model: Any, own: dict[str, Any], groups: Groups, selection: Selection
 ) -> dict[str, Array]:
@@ -189,6 +242,14 @@ def unconstrained_values(
     return {name: found[name] for name in variables}
 
 
+def _lacking(absent: list[str]) -> InputError:
+    return InputError(
+        "`idata` must hold draws of every free variable of the model; its posterior lacks "
+        f"{', '.join(absent)}. Is this the model that was sampled? Bambi drops offsets unless it "
+        "is told `omit_offsets=False`."
+    )
+
+
 def _forward(
     model: Any, own: dict[str, Any], missing: list[str], selection: Selection
 ) -> dict[str, Array]:
@@ -199,11 +260,7 @@ def _forward(
     free = {variable.name: variable for variable in model.free_RVs}
     absent = [name for name in free if name not in own]
     if absent:
-        raise InputError(
-            "`idata` must hold draws of every free variable of the model; its posterior lacks "
-            f"{', '.join(absent)}. Is this the model that was sampled? Bambi drops offsets unless "
-            "it is told `omit_offsets=False`."
-        )
+        raise _lacking(absent)
     replace = imported("pytensor.graph.replace", "pymc").clone_replace
     inputs = {variable: variable.type() for variable in free.values()}
     outputs = []
@@ -226,59 +283,6 @@ def _forward(
         )
         for number, name in enumerate(missing)
     }
-
-
-def _scores(
-    function: LogDensityGradient, draws: FloatArray, cores: int, progress: Progress | None
-) -> tuple[FloatArray, tuple[str, ...]]:
-    """The gradients at all draws, and warnings about them."""
-    rows = draws.reshape(-1, draws.shape[-1])
-    first = function(rows[0])[1]
-    if np.shape(first) != rows[0].shape:
-        raise InputError(
-            "`idata` must hold draws of this model; got values of dimension "
-            f"{rows.shape[1]} where the model has {np.size(first)}"
-        )
-    remedy = 'Set `pytensor.config.floatX = "float64"` before the model is made.'
-    notes = single_precision_warnings(np.asarray(first).dtype, "PyMC's gradients", remedy)
-    if cores > 1:
-        gradients = _in_processes(function, rows, cores, progress)
-    else:
-        gradients = _gradients(function, rows, progress)
-    return gradients.reshape(draws.shape), notes
-
-
-def _gradients(
-    function: LogDensityGradient, rows: FloatArray, progress: Progress | None = None
-) -> FloatArray:
-    found = pointwise(lambda row: np.asarray(function(row)[1]), rows, progress)
-    return np.asarray(found, dtype=np.float64)
-
-
-def _in_processes(
-    function: LogDensityGradient, rows: FloatArray, cores: int, progress: Progress | None
-) -> FloatArray:
-    """Gradients of parts of the rows, computed in processes that load the function once."""
-    require_progress(progress)
-    pickled = imported("cloudpickle", "pymc").dumps(function)
-    # Progress is told after each of eight parts for each process.
-    parts = np.array_split(rows, min(len(rows), 8 * cores))
-    found: list[FloatArray] = []
-    with ProcessPoolExecutor(cores, initializer=_load, initargs=(pickled,)) as pool:
-        for part in pool.map(_gradients_of_loaded, parts):
-            found.append(part)
-            if progress is not None:
-                progress(sum(map(len, found)), len(rows))
-    return np.concatenate(found)
-
-
-def _load(pickled: bytes) -> None:
-    """In a process of its own: keep the function for all parts to come."""
-    _LOADED.append(imported("cloudpickle", "pymc").loads(pickled))
-
-
-def _gradients_of_loaded(rows: FloatArray) -> FloatArray:
-    return _gradients(_LOADED[-1], rows)
 
 
 class _Constrained:
@@ -309,13 +313,26 @@ class _Constrained:
         return point
 
 
-def _names(model: Any, values: Mapping[str, Array], groups: Groups) -> list[str]:
-    """Value variables by name; an axis that the transform leaves alone keeps its labels."""
-    own, names = groups.variables(POSTERIOR), []
+def _names(
+    model: Any, values: Mapping[str, Array], own: Mapping[str, Any]
+) -> tuple[list[str], tuple[dict[str, Any], ...]]:
+    """Names of all coordinates, and their labels by the names of axes.
+
+    Value variables keep their names. An axis that the transform leaves alone keeps its labels:
+    those of the posterior, or else those of the model.
+    """
+    names: list[str] = []
+    labels: list[dict[str, Any]] = []
     variables = {value.name: model.values_to_rvs[value].name for value in model.value_vars}
     for name, array in values.items():
-        shape = array.shape[2:]
-        stored = own.get(variables[name])
-        same = stored is not None and stored.shape[2:] == shape
-        names += coordinate_labels(name, shape, labels_of(stored) if same else None)
-    return names
+        shape, stored = array.shape[2:], own.get(variables[name])
+        if stored is not None:
+            axes = axes_of(stored)
+        else:
+            dims = model.named_vars_to_dims.get(variables[name]) or ()
+            axes = [(dim, list(model.coords.get(dim) or ())) for dim in dims]
+        same = tuple(len(along) for _, along in axes) == shape
+        axes = axes if same else []
+        names += coordinate_labels(name, shape, [along for _, along in axes] if axes else None)
+        labels += axis_labels(axes, int(np.prod(shape, dtype=int)))
+    return names, tuple(labels)

@@ -103,6 +103,9 @@ Target = Annotated[
     str | None,
     typer.Option(help="Score function, module:function, from (n, d) draws to (n, d) scores."),
 ]
+Model = Annotated[
+    str | None, typer.Option(help="PyMC model of ArviZ draws, module:function that returns it.")
+]
 Cache = Annotated[
     Path | None,
     typer.Option(help="Folder for scores of --target, which are then evaluated once for a draw."),
@@ -201,6 +204,7 @@ def run_check(
     scores_from: ScoresFrom = None,
     cmdstan: CmdStan = None,
     target: Target = None,
+    model: Model = None,
     cache: Cache = None,
     jobs: Jobs = 1,
     var_names: VarNames = None,
@@ -244,7 +248,7 @@ def run_check(
         _check_level_and_seed(alpha, seed)
         checked_tolerance(tolerance, "--tolerance")
         names = tuple(var_names or ())
-        further = (scores_from, cmdstan, target, names, thin, drop_first, cache)
+        further = (scores_from, cmdstan, target, names, thin, drop_first, cache, model)
         if many or more:
             files = [file for file in (draws, scores, *(more or ())) if file is not None]
             fits = fits_of([Input(file, None, *further) for file in files], many)

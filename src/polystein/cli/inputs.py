@@ -16,6 +16,7 @@ from typing import Any
 from polystein._lib.imports import imported
 from polystein.adapters.cmdstan import from_cmdstan
 from polystein.adapters.file import from_file
+from polystein.adapters.pymc import from_pymc
 from polystein.data.source import Source
 from polystein.errors import InputError
 from polystein.scale.door import from_store
@@ -37,6 +38,7 @@ class Input:
     thin: int = 1
     drop_first: int = 0
     cache: Path | None = None
+    model: str | None = None
 
     def load(self) -> Source:
         """Read everything, or open what is to be read in blocks."""
@@ -50,6 +52,8 @@ class Input:
             return from_cmdstan(self.cmdstan, **selection)
         if self.draws is None:
             raise InputError("DRAWS must be given: a file, or `--cmdstan` with CmdStan's files")
+        if self.model is not None:
+            return from_pymc(model_of(self.model), self.draws, **selection)
         if self._stays_in_file(self.draws):
             return from_store(self.draws, self._scores(), cache=self.cache)
         if self.cache is not None:
@@ -59,9 +63,10 @@ class Input:
     def files(self) -> list[Path]:
         """The files and folders that are read, as far as they exist."""
         named = [self.draws, self.scores, self.scores_from]
-        if self.target is not None:
-            module = self.target.partition(":")[0].removesuffix(".py")
-            named.append(f"{module.replace('.', '/')}.py")
+        for code in (self.target, self.model):
+            if code is not None:
+                module = code.partition(":")[0].removesuffix(".py")
+                named.append(f"{module.replace('.', '/')}.py")
         if self.cmdstan is not None:
             named += [self.cmdstan, *glob.glob(self.cmdstan)]
         return [Path(one) for one in named if one is not None and os.path.exists(one)]
@@ -84,6 +89,7 @@ class Input:
             "SCORES": self.scores,
             "--scores-from": self.scores_from,
             "--target": self.target,
+            "--model": self.model,
             "--cmdstan": self.cmdstan,
         }
         named = [name for name, value in given.items() if value is not None]
@@ -117,38 +123,59 @@ def _holds_draws(path: Path) -> bool:
         return False
 
 
+def model_of(model: str) -> Any:
+    """The PyMC model of ``module:function``, or of a name that holds a model or an approximation.
+
+    A function is called without arguments.
+    """
+    expected = "a PyMC model, or a function that returns one"
+    found = _named(model, "--model", expected)
+    if not callable(found) or hasattr(found, "logp_dlogp_function"):
+        return found
+    with _own_code("--model", model, "function", expected):
+        return found()
+
+
 def score_function(target: str, gives: str = "scores") -> Callable[[Any], Any]:
     """The function ``module:function`` of the user, found also in the current directory.
 
     ``gives`` says what it is expected to return.
     """
-    module, colon, name = target.partition(":")
-    if not (colon and module and name):
-        raise InputError(f"`--target` must be module:function; got {target!r}")
-    if "" not in sys.path:
-        sys.path.insert(0, "")
-    with _own_code(target, "module", gives):
-        try:
-            found: Any = importlib.import_module(module.removesuffix(".py"))
-        except ModuleNotFoundError as error:
-            raise InputError(f"`--target` must name a module that exists; {error}") from error
-        for part in name.split("."):
-            found = getattr(found, part, None)
+    expected = f"a function of (n, d) draws that returns their {gives}"
+    found = _named(target, "--target", expected)
     if not callable(found):
         raise InputError(
-            f"`--target` must name a function of (n, d) draws that returns their {gives}; got "
-            f"{target!r}, which is {'missing' if found is None else type(found).__name__}"
+            f"`--target` must name {expected}; got {target!r}, which is {type(found).__name__}"
         )
 
     def score(draws: Any) -> Any:
-        with _own_code(target, f"{gives.removesuffix('s')} function", gives):
+        with _own_code("--target", target, f"{gives.removesuffix('s')} function", expected):
             return found(draws)
 
     return score
 
 
+def _named(code: str, option: str, expected: str) -> Any:
+    """What ``module:name`` of the user holds, found also in the current directory."""
+    module, colon, name = code.partition(":")
+    if not (colon and module and name):
+        raise InputError(f"`{option}` must be module:function; got {code!r}")
+    if "" not in sys.path:
+        sys.path.insert(0, "")
+    with _own_code(option, code, "module", expected):
+        try:
+            found: Any = importlib.import_module(module.removesuffix(".py"))
+        except ModuleNotFoundError as error:
+            raise InputError(f"`{option}` must name a module that exists; {error}") from error
+        for part in name.split("."):
+            found = getattr(found, part, None)
+    if found is None:
+        raise InputError(f"`{option}` must name {expected}; got {code!r}, which is missing")
+    return found
+
+
 @contextmanager
-def _own_code(target: str, part: str, gives: str) -> Iterator[None]:
+def _own_code(option: str, code: str, part: str, expected: str) -> Iterator[None]:
     """Turn errors of the user's code into errors of the input; not Ctrl-C or lack of memory."""
     try:
         yield
@@ -156,11 +183,11 @@ def _own_code(target: str, part: str, gives: str) -> Iterator[None]:
         raise
     except SystemExit as stop:
         raise InputError(
-            f"`--target` must not end the program; the {part} of {target} called "
+            f"`{option}` must not end the program; the {part} of {code} called "
             f"sys.exit({'' if stop.code is None else repr(stop.code)})"
         ) from stop
     except Exception as error:
         raise InputError(
-            f"`--target` must be a function of (n, d) draws that returns their {gives}; the {part} "
-            f"of {target} raised {type(error).__name__}: {error}"
+            f"`{option}` must be {expected}; the {part} of {code} raised "
+            f"{type(error).__name__}: {error}"
         ) from error

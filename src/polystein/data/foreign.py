@@ -23,6 +23,8 @@ FROM_PYMC = "polystein.adapters.pymc:from_pymc"
 ADAPTERS = {
     "arviz.data.inference_data.InferenceData": FROM_ARVIZ,
     "xarray.core.datatree.DataTree": FROM_ARVIZ,
+    "pymc.variational.approximations.": FROM_PYMC,
+    "pymc.variational.opvi.Approximation": FROM_PYMC,
     "numpyro.infer.mcmc.MCMC": "polystein.adapters.numpyro:from_numpyro",
     "blackjax.": "polystein.adapters.blackjax:from_blackjax",
     "cmdstanpy.stanfit.mcmc.CmdStanMCMC": "polystein.adapters.cmdstan:from_cmdstan",
@@ -45,8 +47,11 @@ REMEDIES = {
     "pymc.backends": (
         "Pass an InferenceData or a DataTree (`return_inferencedata=True`) with `model=model`"
     ),
-    "pymc.variational.": ("Pass draws of it: `ps.check(approximation.sample(4000), model=model)`"),
     "nutpie.sample.": "Pass the trace: `ps.check(sampler.wait())`",
+    "pymc.variational.": "Pass what `pm.fit` returned, an approximation",
+    "numpyro.infer.svi.": (
+        "Pass `ps.from_numpyro(svi, svi_result, *args)` with the arguments of the model"
+    ),
     "numpyro.infer.": "Pass the MCMC after `run`, or `ps.from_jax(logdensity, draws)`",
     "xarray.core.dataset.Dataset": (
         "Pass one of its variables with its scores, or the whole InferenceData or DataTree that "

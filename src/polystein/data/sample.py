@@ -162,6 +162,7 @@ class Sample(Source):
         var_names: str | Sequence[str] | None = None,
         thin: int = 1,
         drop_first: int = 0,
+        coords: Mapping[str, Any] | None = None,
     ) -> Sample:
         """Some of the coordinates and rows, as a sample of their own.
 
@@ -174,6 +175,10 @@ class Sample(Source):
             Keep every `thin`-th draw of each chain.
         drop_first : int
             Leave out this many draws at the start of each chain.
+        coords : mapping, optional
+            Labels, one or a list, by the names of axes, as in ``{"school": ["A", "B"]}``. Of
+            variables with such an axis the other coordinates are left out. Draws of PyMC, nutpie
+            and ArviZ have names of axes.
 
         Notes
         -----
@@ -191,7 +196,7 @@ class Sample(Source):
         >>> sample.select(var_names="theta", thin=5)
         Sample(4 chains of 100 draws, d=2)
         """
-        return Sample(**selected_parts(self, Selection(var_names, thin, drop_first)))
+        return Sample(**selected_parts(self, Selection(var_names, thin, drop_first, coords)))
 
     @property
     def target(self) -> Target | None:

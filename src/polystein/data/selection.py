@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,7 +13,7 @@ import numpy as np
 from polystein._lib.arguments import integer
 from polystein._lib.arrays import to_numpy
 from polystein._lib.notes import first_of, shown_name
-from polystein.data.source import coordinate_names
+from polystein.data.source import Facts, coordinate_names
 from polystein.errors import InputError
 from polystein.types import Array
 
@@ -29,13 +29,15 @@ class Selection:
 
     ``var_names`` are names of variables (``"theta"``), of single coordinates (``"theta[0]"``)
     or patterns in which ``*`` and ``?`` stand for other characters. A ``~`` before a name leaves
-    it out. The first ``drop_first`` draws of every chain are left out, and every ``thin``-th of
-    the others is kept.
+    it out. ``coords`` are labels, one or a list, by the names of axes: of variables that have such
+    an axis, coordinates with other labels are left out. The first ``drop_first`` draws of every
+    chain are left out, and every ``thin``-th of the others is kept.
     """
 
     var_names: str | Sequence[str] | None = None
     thin: int = 1
     drop_first: int = 0
+    coords: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
         integer(self.thin, "thin", least=1)
@@ -47,6 +49,11 @@ class Selection:
             listed = False
         if not listed:
             raise InputError(f"`var_names` must be a name or a list of names; got {names!r}")
+        if self.coords is not None and not isinstance(self.coords, Mapping):
+            raise InputError(
+                "`coords` must be a mapping from names of axes to labels, as in "
+                f"{{'school': ['A', 'B']}}; got {self.coords!r}"
+            )
 
     @property
     def stride(self) -> slice:
@@ -65,8 +72,29 @@ class Selection:
         """The kept draws of an array of shape (n, d) or (chain, draw, d), in its own shape."""
         return self.rows(array) if array.ndim == 3 else self.rows(array[None])[0]
 
-    def columns(self, names: Sequence[str]) -> list[int]:
-        """The places of the kept coordinates, in the order in which they are."""
+    @property
+    def keeps_coordinates(self) -> bool:
+        """Whether all coordinates are kept."""
+        return self.var_names is None and not self.coords
+
+    def columns(
+        self, names: Sequence[str], labels: Sequence[Mapping[str, Any]] | None = None
+    ) -> list[int]:
+        """The places of the kept coordinates, in the order in which they are.
+
+        ``labels`` are those of each coordinate by the names of axes, where these are known.
+        """
+        places = self._named(names)
+        for axis, wanted in (self.coords or {}).items():
+            chosen = _chosen_labels(axis, wanted, labels)
+            assert labels is not None
+            places = [place for place in places if labels[place].get(axis, chosen[0]) in chosen]
+        if not places:
+            raise InputError(f"`coords` must leave a coordinate; got {self.coords!r}")
+        return places
+
+    def _named(self, names: Sequence[str]) -> list[int]:
+        """The places of the coordinates that ``var_names`` keep."""
         if self.var_names is None:
             return list(range(len(names)))
         wanted = [self.var_names] if isinstance(self.var_names, str) else list(self.var_names)
@@ -80,15 +108,41 @@ class Selection:
         return found
 
 
+def _chosen_labels(axis: str, wanted: Any, labels: Sequence[Mapping[str, Any]] | None) -> list[Any]:
+    """The labels that are asked for along an axis, each of which some coordinate must have."""
+    known: dict[str, list[Any]] = {}
+    for own in labels or ():
+        for name, label in own.items():
+            if label not in known.setdefault(name, []):
+                known[name].append(label)
+    if axis not in known:
+        there = f"there are {first_of(list(known), 12)}" if known else "these draws have none"
+        raise InputError(
+            f"`coords` must name axes of the variables; got {axis!r}, but {there}. Coordinates are "
+            "chosen by `var_names`, too, as in 'theta[0]'."
+        )
+    plain = wanted.tolist() if hasattr(wanted, "tolist") else wanted
+    chosen = list(plain) if isinstance(plain, list | tuple | range | set) else [plain]
+    missing = [label for label in chosen if label not in known[axis]]
+    if missing or not chosen:
+        raise InputError(
+            f"`coords` must hold labels of the axis {axis!r}, one or a list; got "
+            f"{(missing or [wanted])[0]!r}, but there are "
+            f"{first_of(list(map(repr, known[axis])), 12)}"
+        )
+    return chosen
+
+
 def selected_parts(sample: Any, selection: Selection) -> dict[str, Any]:
     """What a `Sample` of the kept coordinates and rows is made of."""
     names, facts = coordinate_names(sample), sample.facts
-    columns, shortest = selection.columns(names), min(sample.layout.lengths)
+    columns = selection.columns(names, facts.labels)
+    shortest = min(sample.layout.lengths)
     if shortest <= selection.drop_first:
         raise InputError(f"`drop_first` must leave draws; got {selection.drop_first} of {shortest}")
     rows = (slice(None),) * (len(sample.draws.shape) - 2) + (selection.stride,)
     if len(columns) < len(names):
-        facts = replace(facts, target=None)
+        facts = facts_of_columns(facts, columns)
     statistics = {
         name: np.atleast_2d(to_numpy(values))[:, selection.stride]
         for name, values in facts.sampler_statistics.items()
@@ -101,6 +155,13 @@ def selected_parts(sample: Any, selection: Selection) -> dict[str, Any]:
         "log_weights": None if weights is None else weights[rows] + sample.log_scale,
         "facts": replace(facts, sampler_statistics=statistics),
     }
+
+
+def facts_of_columns(facts: Facts, columns: Sequence[int]) -> Facts:
+    """What is still known where only these coordinates are kept: the target needs all of them."""
+    labels = facts.labels
+    kept = None if labels is None else tuple(labels[column] for column in columns)
+    return replace(facts, target=None, labels=kept)
 
 
 def variable(name: str) -> str:

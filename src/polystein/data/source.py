@@ -150,6 +150,12 @@ class Facts:
     target: Target | None = None
     #: Messages of warnings that were emitted when the draws came in.
     warnings: tuple[str, ...] = ()
+    #: Whether the rows are known to be independent draws, as those of a variational fit are.
+    independent: bool = False
+    #: Pareto k-hat of the importance ratios p/q at draws from a known density q.
+    pareto_k: float | None = None
+    #: For each coordinate, its labels by the names of its axes, where they have names.
+    labels: tuple[Mapping[str, Any], ...] | None = None
 
     @property
     def log_density(self) -> Callable[[Array], Array] | None:
@@ -267,13 +273,13 @@ def complete(source: Source) -> Source:
     return source if derived and source.validated else CheckedSource(source)
 
 
-def in_time_order(source: Source) -> Source:
-    """The same rows, taken as chains in time order."""
-    if source.layout.time_ordered:
+def in_time_order(source: Source, ordered: bool = True) -> Source:
+    """The same rows, taken as chains in time order, or as independent rows."""
+    if source.layout.time_ordered == ordered:
         return source
-    ordered = copy(source)
-    ordered.layout = source.layout._replace(time_ordered=True)
-    return ordered
+    taken = copy(source)
+    taken.layout = source.layout._replace(time_ordered=ordered)
+    return taken
 
 
 class SourceOfAnother(Source):

@@ -16,6 +16,8 @@ LARGEST_INDEX = 0.5
 SUSPICIOUS_PART = 0.1
 # The fit has two parameters; with fewer exceedances its error is as large as the index.
 _FEWEST_EXCEEDANCES = 10
+# ArviZ fits five ratios or more, and weighs its prior of k, with mean 1/2, as ten of them.
+_FEWEST_RATIOS, _PRIOR_RATIOS = 5, 10
 
 
 def heavy_tail_index(column: FloatArray) -> float | None:
@@ -101,6 +103,38 @@ def pareto_index(values: FloatArray) -> tuple[float, float]:
     (1 + k)/sqrt(m) for m exceedances.
     """
     return _tail_fit(values, exceedance_count(values.size))
+
+
+def psis_index(log_ratios: FloatArray) -> float:
+    """Pareto k-hat of importance ratios, given by their logarithms, as ArviZ computes it.
+
+    The law of `pareto_index` is fitted to the largest ceil(min(n/5, 3 sqrt(n))) ratios, and the
+    index is drawn towards 1/2 as if by ten further ratios (Vehtari, Simpson, Gelman, Yao and
+    Gabry, 2024, Pareto smoothed importance sampling, JMLR 25(72)). Above 0.7 importance sampling
+    fails: the density that the draws come from is far from the target. The index is inf if there
+    are too few ratios for a fit, or if one of them is infinite or NaN.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> x = np.random.default_rng(0).standard_normal(4000)
+    >>> bool(psis_index(-0.05 * x**2) < 0.0), bool(psis_index(0.45 * x**2) > 0.7)
+    (True, True)
+    """
+    size = log_ratios.size
+    if size < _FEWEST_RATIOS or not math.isfinite(log_ratios.max()):
+        return math.inf
+    shifted = log_ratios - log_ratios.max()
+    place = size - math.ceil(min(size / 5.0, 3.0 * math.sqrt(size))) - 1
+    threshold = max(float(np.partition(shifted, place)[place]), math.log(TINY))
+    tail = np.sort(shifted[shifted > threshold])
+    if tail.size < _FEWEST_RATIOS:
+        return math.inf
+    with np.errstate(divide="ignore", invalid="ignore"):  # ratios may differ by rounding alone
+        index = _fitted_index(np.exp(tail) - math.exp(threshold))
+    if math.isnan(index):
+        return math.inf
+    return (tail.size * index + _PRIOR_RATIOS * LARGEST_INDEX) / (tail.size + _PRIOR_RATIOS)
 
 
 def _tail_fit(values: FloatArray, count: int) -> tuple[float, float]:

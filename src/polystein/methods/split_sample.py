@@ -137,7 +137,9 @@ def split_rows(
         require_time_along_chains(source)
     seed, dimension = seed_sequence(rng), source.layout.dimension
     for number, child in enumerate([seed] if repeats == 1 else seed.spawn(repeats)):
-        streams, frame, estimates = Streams.of(child), RAW, {}
+        streams, frame = Streams.of(child), RAW
+        known = source.facts.pareto_k
+        estimates: dict[str, Any] = {} if known is None else {"pareto_k": known}
         partition = split.partition(source.layout, streams.split)
 
         # What the first look is for, beside what is looked for elsewhere
@@ -171,7 +173,7 @@ def split_rows(
                 refuse_repeats(source, keys)
         if source.weighted:
             positive.require_enough()
-            estimates = {"weights_ess": kish_size(weights.total, weights.squares)}
+            estimates["weights_ess"] = kish_size(weights.total, weights.squares)
         if moments is not None:
             frame = moments.training_frame()
         yield DividedRows(source, partition, frame, streams, notes, moments, stayed, estimates)

@@ -27,6 +27,8 @@ _LEAST_IMPORTANT = ("Draws", "Statistic", "Meaning", "Abstained", "Chains")
 _LABEL = 11
 #: The bar of a share of 100 %.
 _BAR = 22
+#: Beyond this k-hat importance sampling fails (Vehtari et al., 2024).
+LARGEST_PARETO_K = 0.7
 #: From this p-value down, evidence is called strong.
 _STRONG = 0.001
 #: Smaller p-values are shown as a bound: digits beyond it say nothing about the draws.
@@ -115,6 +117,7 @@ def report_facts(
         facts.append(("Run", lines_to_run))
     elif verdict != "inconclusive":
         facts.append(("Meaning", meaning(result, alpha)))
+    facts.append(("Fit", fit_words(result)))
     facts.append(("Chains", chains_words(result, letters)))
     silent = [f"{arm.name}: {arm.reason}" for arm in abstentions_beside(result, reasons)]
     facts.append(("Abstained", "; ".join(silent)))
@@ -224,6 +227,15 @@ def chains_words(result: GofResult, letters: int = 20) -> str:
         f"ESS at least {ess[1].ess:.0f} ({ess[0]} of {shorten(ess[1].ess_of, letters)})"
     )
     return text if found.sampler is None else f"{text}; {sampler_words(found.sampler)}"
+
+
+def fit_words(result: GofResult) -> str:
+    """What k-hat says about the importance ratios p/q of a fit; empty where q is not known."""
+    pareto_k = result.evidence.estimates.get("pareto_k")
+    if pareto_k is None:
+        return ""
+    words = "are reliable (at most" if pareto_k <= LARGEST_PARETO_K else "fail (more than"
+    return f"Pareto k-hat {pareto_k:.2f}: importance weights p/q {words} {LARGEST_PARETO_K:g})"
 
 
 def _or_less(value: float, otherwise: float) -> float:

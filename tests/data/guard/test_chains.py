@@ -20,7 +20,7 @@ from polystein.data.guard.chains import (
     rows_or_chains,
 )
 from polystein.data.sample import as_source
-from polystein.data.source import in_time_order
+from polystein.data.source import Facts, in_time_order
 from polystein.errors import InputError
 from tests.rows import Array
 from tests.sources import CountingSample, DistantSource, MinimalSource, SequentialSource
@@ -231,6 +231,22 @@ def test_chains_are_not_independent_rows() -> None:
                   "Leave `iid` out", "`draws.reshape(-1, 3)`"):  # fmt: skip
         assert words in str(caught.value)
     rows_or_chains(ps.Sample(draws[0], -draws[0]), iid=True)
+
+
+def test_one_chain_may_be_independent_rows() -> None:
+    """ArviZ makes one chain of independent draws, and facts may say that they are."""
+    draws = chains(4, 200, 3)
+    one, rows = ps.Sample(draws[:1], -draws[:1]), ps.Sample(draws[0], -draws[0])
+    known = ps.Sample(draws[0], -draws[0], facts=Facts(independent=True))
+    assert one.layout.time_ordered
+    for found in (rows_or_chains(one, iid=True), rows_or_chains(known, iid=False)):
+        assert found.layout == rows.layout
+        assert np.array_equal(found.read(0, 3, 9).draws, draws[0, 3:9])
+    assert one.layout.time_ordered  # what was given stays as it is
+    assert rows_or_chains(rows, iid=False).layout.time_ordered
+    expected = ps.check(rows, iid=True, rng=0)
+    for found in (ps.check(one, iid=True, rng=0), ps.check(known, rng=0)):
+        assert found.to_dict() == expected.to_dict()
 
 
 def test_scores_in_another_order_get_the_order_to_pass() -> None:

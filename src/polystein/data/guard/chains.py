@@ -78,18 +78,21 @@ def require_time_along_chains(source: Source) -> None:
 
 
 def rows_or_chains(source: Source, iid: bool) -> Source:
-    """The source as independent rows if ``iid`` says so, otherwise as chains in time order."""
-    if not boolean(iid, "iid"):
+    """The source as independent rows if ``iid`` or its facts say so, otherwise as chains.
+
+    A single chain may be given as independent rows: (1, draw, d) is what ArviZ makes of (n, d).
+    """
+    if not boolean(iid, "iid") and not source.facts.independent:
         return in_time_order(source)
-    if source.layout.time_ordered:
-        chains, draws, dimension = shape_of(source.layout)
+    chains, draws, dimension = shape_of(source.layout)
+    if source.layout.time_ordered and chains > 1:
         raise InputError(
             "`iid=True` is for independent rows, (n, d); got chains, (chain, draw, d) = "
             f"({chains}, {draws}, {dimension}). Leave `iid` out: chains are judged in time order. "
             "If every row is independent of all others, pass `draws.reshape(-1, "
             f"{dimension})` and the scores likewise."
         )
-    return source
+    return in_time_order(source, False)
 
 
 def rearranged(argument: str, shape: tuple[int, ...], expected: tuple[int, ...]) -> str:

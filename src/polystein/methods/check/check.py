@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polystein._lib.notes import Notes, first_of
 from polystein._lib.threads import one_blas_thread
+from polystein.data.columns import with_coordinates
 from polystein.data.guard.chains import refuse_absurd_chains, rows_or_chains
 from polystein.data.guard.interleaved import interleaved_warning
 from polystein.data.guard.rows import ScreenedRows
@@ -71,6 +73,8 @@ def check(
     /,
     *,
     model: object = None,
+    var_names: str | Sequence[str] | None = None,
+    coords: Mapping[str, Any] | None = None,
     iid: bool = False,
     tolerance: float | None = None,
     n_jobs: int | None = None,
@@ -97,9 +101,13 @@ def check(
         BlackJAX.
     model : pymc.Model or bambi.Model, optional
         The model whose draws are given as ArviZ data, as in ``check(idata, model=model)``.
+    var_names, coords
+        Which coordinates to test, as for `Sample.select`; all by default. Their scores are still
+        those of the whole target.
     iid : bool
-        Whether the rows of (n, d) draws are independent. They are then split at random.
-        Do not set it for shuffled or thinned chains.
+        Whether the rows of (n, d) draws, or of one chain, are independent. They are then split at
+        random. Draws of variational fits are known to be. Do not set it for shuffled or thinned
+        chains.
     tolerance : float, optional
         How far off the draws may be: every mean by this many sds of the target, every
         sd by this part. ``result.tolerance`` then says whether they are "within" it, "beyond" it,
@@ -168,7 +176,8 @@ def check(
     """
     bound = checked_tolerance(tolerance)
     # 1. Rows or chains.
-    source = rows_or_chains(as_source(draws, scores, model), iid)
+    source = with_coordinates(as_source(draws, scores, model), var_names, coords)
+    source = rows_or_chains(source, iid)
     refuse_absurd_chains(source)
     # Rows are read for a first look, for sums, and either to train or to test.
     with one_blas_thread(), working(source, n_jobs, progress, reads=3.0):
