@@ -103,7 +103,7 @@ def test_discrete_sites_are_given() -> None:
         num_warmup=300,
         num_samples=1000,
         num_chains=2,
-        chain_method="vectorized",
+        chain_method="sequential",
         progress_bar=False,
     )
     mcmc.run(jax.random.PRNGKey(1), y)
