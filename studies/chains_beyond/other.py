@@ -59,13 +59,13 @@ def walkers(names: dict[str, Line]) -> str:
 def independent() -> Iterator[Line]:
     """Few rows, skewed scores, and one setting with many replicates."""
     for rows, dimension, claims, replicates in (
-        (1000, 16, {"committed size", "tails"}, 2000),
-        (50, 2, {"size", "few rows"}, 2000),
-        (50, 16, {"size", "few rows"}, 2000),
+        (1000, 16, {"committed size", "tails"}, 4000),
+        (50, 2, {"size", "few rows"}, 4000),
+        (50, 16, {"size", "few rows"}, 4000),
     ):
         draw = partial(normal, rows=rows, dimension=dimension)
         name = f"N(0, I), n={rows}, d={dimension}"
         claimed = frozenset(claims)
         yield Line(name, "independent", draw, claimed, replicates, iid=True, cost=30.0)
     name = f"log Gamma({SHAPE:g}), n=1000, d=16"
-    yield Line(name, "independent", log_gamma, frozenset({"size"}), 2000, iid=True)
+    yield Line(name, "independent", log_gamma, frozenset({"size"}), 4000, iid=True)

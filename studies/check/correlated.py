@@ -26,8 +26,6 @@ from studies.check.alternatives import Generator, Pair
 from studies.check.correlated_targets import Axes
 
 REPLICATES = 200
-#: What `check` finds of whitened draws is shown beside what it finds of the draws.
-OF_WHITENED = 50
 #: `check` must have this part of the better of the two others, or be no more than this below it.
 PART, MARGIN = 0.9, 0.08
 HOTELLING, TRACE, SQUARE = "Hotelling: sum", "trace: sum", "trace of square: sum"
@@ -147,8 +145,7 @@ def cell_of(key: str, method: str) -> Cell:
     if method == "ksd":
         cost = KSD_MILLISECONDS * (fault.rows / 1000) ** 2
     settings = {"fault": key, "n": fault.rows, "d": fault.dimension, "method": method}
-    replicates = OF_WHITENED if method == "whitened" else REPLICATES
-    return Cell.of("check-correlated", replicates=replicates, cost=cost, **settings)
+    return Cell.of("check-correlated", replicates=REPLICATES, cost=cost, **settings)
 
 
 def name(cell: Cell) -> str:

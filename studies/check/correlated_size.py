@@ -69,11 +69,11 @@ NULLS = {
         for condition in (1.0, 100.0, 1e4, 1e6)
     },
     "equicorrelated 0.9, d=60, n=300": Null(
-        gaussian(targets.equicorrelated(0.9, 60), 300), 300, 60, 500
+        gaussian(targets.equicorrelated(0.9, 60), 300), 300, 60
     ),
     **{
         f"equicorrelated 0.99, d={d}": Null(
-            gaussian(targets.equicorrelated(0.99, d), 1000), 1000, d, 300
+            gaussian(targets.equicorrelated(0.99, d), 1000), 1000, d, 600
         )
         for d in (50, 100)
     },

@@ -17,8 +17,6 @@ from studies._table import Study, decision
 from studies.check import SEED, milliseconds
 
 REPLICATES = 200
-#: Sets of 128 coordinates take two seconds, and draws of the Boltzmann machines four.
-OF_MANY_COORDINATES, OF_MACHINES, MANY_COORDINATES = 100, 60, 128
 #: A rate must not be significantly below this, nor below the best published, at this level.
 LEAST_RATE, SIGNIFICANCE = 0.95, 0.01
 SAMPLERS = {"perturbed": "perturbed", "student_t": "Student-t", "laplace": "Laplace"}
@@ -31,9 +29,8 @@ def cells() -> Iterator[Cell]:
         for cell in first:
             if cell["sampler"] == sampler:
                 cost = milliseconds(cell["n"], cell["d"], found=True)
-                replicates = REPLICATES if cell["d"] < MANY_COORDINATES else OF_MANY_COORDINATES
-                yield replace(cell, study="check-paper", replicates=replicates, cost=cost)
-    for cell in experiment2.cells(OF_MACHINES):
+                yield replace(cell, study="check-paper", cost=cost)
+    for cell in experiment2.cells(REPLICATES):
         if cell["perturbation"] > 0.0:
             yield replace(cell, study="check-paper")
 

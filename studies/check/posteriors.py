@@ -12,7 +12,6 @@ from studies._table import Study, decision, without_method
 from studies.check import SEED, milliseconds
 from studies.check.correlated import (
     HOTELLING,
-    OF_WHITENED,
     SQUARE,
     TRACE,
     Line,
@@ -39,8 +38,7 @@ def cell_of(posterior: str, fault: str, method: str) -> Cell:
     """One method on one fault of one posterior."""
     settings = {"posterior": posterior, "fault": fault, "method": method}
     cost = milliseconds(ROWS, 10, found=True)
-    replicates = OF_WHITENED if method == "whitened" else REPLICATES
-    return Cell.of("check-posteriors", replicates=replicates, cost=cost, n=ROWS, **settings)
+    return Cell.of("check-posteriors", replicates=REPLICATES, cost=cost, n=ROWS, **settings)
 
 
 def name(cell: Cell) -> str:

@@ -24,13 +24,17 @@ def study(part: str) -> ModuleType:
 
 
 def twentieths() -> list[tuple[str, str, int]]:
-    """A twentieth of the replicates of every line; none where there are no studies."""
+    """A twentieth of the replicates of every line of a rival; none where there are no studies.
+
+    Lines of `check` are of the one before its shares were chosen anew, and have to be made again.
+    """
     if importlib.util.find_spec("studies") is None:
         return []
     return [
         (part, study(part).STUDY.name(cell), cell.replicates // 20)
         for part in PARTS
         for cell in study(part).STUDY.cells
+        if dict(cell.settings).get("method", "check") not in ("check", "whitened")
     ]
 
 
