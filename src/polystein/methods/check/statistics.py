@@ -167,7 +167,7 @@ def flip_shares(judged: Collection[str], coordinates: int, correlation: float) -
     --------
     >>> shares = flip_shares(["score: sum", "trace: sum"], 2, 0.0)
     >>> round(shares["score: sum"], 3)
-    0.854
+    0.843
     """
     span = MOST_CORRELATION - LEAST_CORRELATION
     weight = min(max((correlation - LEAST_CORRELATION) / span, 0.0), 1.0)
