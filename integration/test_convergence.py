@@ -45,7 +45,8 @@ def of_arviz(values: Array) -> tuple[Array, Array, Array]:
 )
 def test_ranked_diagnostics_are_those_of_arviz(count: int, length: int, memory: float) -> None:
     values = chains(count, length, memory)
-    for ours, theirs in zip(ranked_convergence(values), of_arviz(values), strict=True):
+    # ArviZ has no ESS of distances from the median, our fourth.
+    for ours, theirs in zip(ranked_convergence(values)[:3], of_arviz(values), strict=True):
         # Half chains that do not move: 0/0, or a last digit over another one.
         known = ~np.isnan(theirs)
         assert ours[known] == pytest.approx(theirs[known], rel=1e-6)
