@@ -73,7 +73,7 @@ def test_parameters_on_their_own_scale_stand_where_their_coordinates_would() -> 
     assert table["tau"].mean == pytest.approx(np.exp(CHAINS[..., 1]).mean())
     expected = ranked_convergence(np.exp(CHAINS[..., 1:2]))
     found = (table["tau"].r_hat, table["tau"].ess_bulk, table["tau"].ess_tail)
-    assert found == pytest.approx([float(part[0]) for part in expected])
+    assert found == pytest.approx([float(part[0]) for part in expected[:3]])
     # Ranks do not change under a monotone map.
     assert table["tau"].ess_bulk == pytest.approx(table["tau_log__"].ess_bulk)
 

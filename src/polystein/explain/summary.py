@@ -75,7 +75,8 @@ def _ranks(source: Source, result: GofResult) -> dict[str, tuple[float, float, f
     if labels:
         columns = [np.stack([one[label] for label in labels], axis=1) for one in values]
         ranked = ranked_convergence(columns)
-        numbers = zip(*(part.tolist() for part in ranked), strict=True)
+        kept = (ranked.rhat, ranked.ess_bulk, ranked.ess_tail)
+        numbers = zip(*(part.tolist() for part in kept), strict=True)
         for label, (rhat, bulk, tail) in zip(labels, numbers, strict=True):
             found[label] = (bulk, tail, rhat)
     return found
