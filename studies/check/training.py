@@ -21,8 +21,8 @@ from polystein.experiments.engine import runner
 from polystein.experiments.engine.cells import Cell, Replicate, Row, number
 from polystein.experiments.engine.store import Store
 from polystein.experiments.paper import experiment1
+from polystein.methods.check import statistics
 from polystein.methods.check.forms import total_correlation
-from polystein.methods.check.statistics import LEAST_CORRELATION, MOST_CORRELATION
 from polystein.types import FloatArray
 from studies._table import WORK, code_digest
 from studies.chains_beyond.lines import Line, all_lines
@@ -159,9 +159,8 @@ def correlation_weight(scores: FloatArray) -> float:
     count, dimension = rows.shape
     if dimension < 2 or count < 2 * dimension:
         return 0.0
-    found = total_correlation(rows.T @ rows / count) - dimension / (4.0 * count)
-    span = MOST_CORRELATION - LEAST_CORRELATION
-    return float(np.clip((found - LEAST_CORRELATION) / span, 0.0, 1.0))
+    beyond_chance = total_correlation(rows.T @ rows / count) - dimension / (4.0 * count)
+    return statistics.correlation_weight(beyond_chance)
 
 
 def task(replicate: Replicate) -> Sequence[Row]:

@@ -9,7 +9,7 @@ allowed for (`polystein.inference.memory`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -355,6 +355,11 @@ class FlippedFamily:
         """Whether any feature varies."""
         return any(found.largest.max() > 0.0 for found in self._found)
 
+    @cached_property
+    def _law_of_sum(self) -> Law:
+        """The law of the sum, which further flips do not change."""
+        return gamma_law(self._products)
+
     @property
     def statistics(self) -> dict[str, tuple[FloatArray, Law]]:
         """Values for the draws and for every flip, with their law.
@@ -365,7 +370,7 @@ class FlippedFamily:
         for one in self._table:
             if one.name.endswith(_SUM):
                 values = np.concatenate([each.total for each in self._found])
-                found[one.name] = values, gamma_law(self._products)
+                found[one.name] = values, self._law_of_sum
             else:
                 values = np.concatenate([each.largest for each in self._found])
                 found[one.name] = values, maximum_law(values)

@@ -155,6 +155,12 @@ LEAST_CORRELATION, MOST_CORRELATION = 0.02, 0.06
 MANY_COORDINATES = 8
 
 
+def correlation_weight(correlation: float) -> float:
+    """How far shares are those of correlated coordinates, from 0 to 1, by the total correlation."""
+    span = MOST_CORRELATION - LEAST_CORRELATION
+    return min(max((correlation - LEAST_CORRELATION) / span, 0.0), 1.0)
+
+
 def flip_shares(judged: Collection[str], coordinates: int, correlation: float) -> dict[str, float]:
     """The shares of the level of those statistics of the sign flips that are judged.
 
@@ -169,8 +175,7 @@ def flip_shares(judged: Collection[str], coordinates: int, correlation: float) -
     >>> round(shares["score: sum"], 3)
     0.843
     """
-    span = MOST_CORRELATION - LEAST_CORRELATION
-    weight = min(max((correlation - LEAST_CORRELATION) / span, 0.0), 1.0)
+    weight = correlation_weight(correlation)
     shares = {one.name: (1.0 - weight) * one.share + weight * one.correlated for one in OF_FLIPS}
     for name in shares:
         if name.startswith(TRACE):
