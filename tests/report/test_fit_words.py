@@ -13,7 +13,7 @@ from tests.report.results import check_result
 @pytest.mark.parametrize(
     ("pareto_k", "words"),
     [
-        (0.312, "0.31, at most 0.7: importance weights can be trusted to correct them"),
+        (0.312, "0.31, at most 0.7: importance weights could correct the draws"),
         (0.91, "0.91, above 0.7: importance weights cannot repair these draws"),
     ],
 )

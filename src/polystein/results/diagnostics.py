@@ -354,7 +354,7 @@ def pareto_k_words(pareto_k: float) -> str:
     if pareto_k > LARGEST_PARETO_K:
         reading = f"above {LARGEST_PARETO_K:g}: importance weights cannot repair these draws"
     else:
-        reading = f"at most {LARGEST_PARETO_K:g}: importance weights can be trusted to correct them"
+        reading = f"at most {LARGEST_PARETO_K:g}: importance weights could correct the draws"
     return f"Pareto k-hat {pareto_k:.2f}, {reading}"
 
 
