@@ -14,21 +14,21 @@ import pytest
 def normal(seed, n):
     return np.random.default_rng(seed).standard_normal((n, 1))
 
-def tested(scale, **options):
+def judged(scale, **options):
     sampler = lambda seed, n: scale * normal(seed, n)
     return ps.testing.assert_draws_from(sampler, lambda x: -x, n=20, **options)
 
 @pytest.mark.sampler(false_alarm=0.02)
 def test_right():
-    assert tested(1.0).false_alarm == 0.02
-    assert tested(1.0, false_alarm=0.01).false_alarm == 0.01
+    assert judged(1.0).false_alarm == 0.02
+    assert judged(1.0, false_alarm=0.01).false_alarm == 0.01
 
 @pytest.mark.sampler
 def test_wrong():
-    tested(1.5)
+    judged(1.5)
 
 def test_open():
-    tested(1.0, detect=(0.001, 0.001), budget=4000)
+    judged(1.0, detect=(0.001, 0.001), budget=4000)
 """
 #: Our own settings must not be those of the suites under test.
 OPTIONS = ("-p", "_polystein_pytest", "-p", "no:cacheprovider", "--strict-markers")
