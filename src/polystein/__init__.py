@@ -6,7 +6,7 @@ The public names, and nothing else.
 from polystein._lib import interrupts as _interrupts  # noqa: F401  (before all that takes time)
 
 # isort: split
-from polystein import theory
+from polystein import testing, theory
 from polystein._version import __version__
 from polystein.adapters.arviz import from_arviz, to_arviz
 from polystein.adapters.blackjax import from_blackjax
@@ -27,6 +27,7 @@ from polystein.errors import (
     ClusterError,
     DegenerateError,
     DependenceWarning,
+    FaultError,
     HeavyTailWarning,
     InputError,
     LowESSWarning,
@@ -36,6 +37,7 @@ from polystein.errors import (
     PolysteinWarning,
     ScaleError,
     ScoreWarning,
+    UndecidedError,
 )
 from polystein.explain.effects import effects
 from polystein.inference.batch_means import BatchMeans
@@ -84,6 +86,7 @@ __all__ = [
     "DependenceWarning",
     "EffectTable",
     "ExpectationTable",
+    "FaultError",
     "GaussianKernel",
     "GofResult",
     "HeavyTailWarning",
@@ -104,6 +107,7 @@ __all__ = [
     "SoftThreshold",
     "SteinMoments",
     "TargetComparison",
+    "UndecidedError",
     "Uniform",
     "__version__",
     "check",
@@ -143,6 +147,7 @@ __all__ = [
     "refine",
     "rfsd_test",
     "same_target",
+    "testing",
     "theory",
     "to_arviz",
 ]
