@@ -45,7 +45,7 @@ def test_what_the_model_computes_has_no_score() -> None:
     draws = np.random.default_rng(0).standard_normal((50, 2))
     sample = ps.Sample(draws, -draws, names=["a", "b_log__"], facts=Facts(target=target))
     for name in ("twice", "twice[1]"):
-        with pytest.raises(InputError, match="must name parameters that .* no score"):
+        with pytest.raises(InputError, match=r"must name parameters that .* no score"):
             ps.check(sample, var_names=["a", name])
     assert sample.select(var_names="b").names == ("b_log__",)
     with pytest.raises(InputError, match="must name coordinates; got 'c'"):

@@ -173,7 +173,8 @@ def _refuse_computed(sample: Any, wanted: str | Sequence[str], names: Sequence[s
             raise InputError(
                 f"`var_names` must name parameters that were sampled; got {name!r}, which the "
                 "model computes from them and which has no score of its own. "
-                f"`ps.expectations(sample, [{variable(name)!r}])` says how far its mean and sd are off."
+                f"`ps.expectations(sample, [{variable(name)!r}])` says how far its mean and sd "
+                "are off."
             )
 
 
