@@ -16,7 +16,7 @@ from polystein.errors import DegenerateError, PolysteinError, ScaleError
 from polystein.inference.betting import SignBets
 from polystein.inference.columns import ColumnMoments
 from polystein.stein.moments import SteinMean, SteinMoments, merge_all
-from polystein.types import FloatArray
+from polystein.types import FloatArray, Verdict
 from polystein.workflows.looks import Look, require_chains_and_level
 from polystein.workflows.watch import INTERRUPTED, OVERFLOW, Sums
 
@@ -214,7 +214,9 @@ class AnytimeWatch:
             statistic, pvalue = float(self._bets.evidence()), float(self._bets.pvalue())
             names = self._done.moments.basis.feature_names
             features = dict(zip(names, self._bets.evidence_by_group().tolist(), strict=True))
-        verdict = "rejected" if pvalue <= self.plan.alpha else "not rejected"
+        verdict: Verdict = "rejected" if pvalue <= self.plan.alpha else "not rejected"
+        if reason:
+            verdict = "inconclusive"
         return Look(
             number=rounds,
             draws=rounds * self.plan.batch,
@@ -223,7 +225,7 @@ class AnytimeWatch:
             pvalue_recent=math.nan,
             pvalue_so_far=pvalue,
             level=self.plan.alpha,
-            verdict="inconclusive" if reason else verdict,
+            verdict=verdict,
             discrepancy=found,
             ess=bets * self.plan.batch / time if time > 0.0 else math.nan,
             n_gap=0,
