@@ -21,8 +21,14 @@ from polystein.data.passes import (
 )
 from polystein.data.source import Block, Source
 from polystein.inference.memory import Joining, joinings
-from polystein.methods.check.batches import Batches, Totals, add_to_batches, chains_are_batches
-from polystein.methods.check.pair_sums import PairJob, PairSums
+from polystein.methods.check.batches import (
+    Batches,
+    PairJob,
+    PairSums,
+    Totals,
+    add_to_batches,
+    chains_are_batches,
+)
 from polystein.methods.check.statistics import WAVES
 from polystein.stein.basis import Basis, Term, magnitude_functions
 from polystein.stein.operator import diagonal_entries
