@@ -8,8 +8,7 @@ allowed for (`polystein.inference.memory`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -27,11 +26,11 @@ from polystein.inference.signflips import (
     tamed,
     unit_columns,
 )
+from polystein.methods.check.families import Family, families
 from polystein.methods.check.forms import (
     FEWEST_INDEPENDENT_A_COORDINATE,
     LEAST_DEFLATION,
     FlippedForm,
-    centred_spreads,
     forms,
     total_correlation,
 )
@@ -42,17 +41,10 @@ from polystein.methods.check.statistics import (
     FINE,
     FLIPS,
     LEAST_CORRELATION,
-    OF_FLIPS,
-    PAIR_ORDERS,
     PAIRS,
-    TAILS,
-    TRACE,
-    WAVES,
-    Statistic,
     flip_shares,
 )
 from polystein.methods.check.sums import (
-    MAGNITUDES,
     MOST_COORDINATES,
     MOST_PAIRED_DIMENSIONS,
     BatchSums,
@@ -95,21 +87,8 @@ def flip_signs(
         return [Abstention(FLIPS, _SHORT), *given_up]
     if left_out.all():
         return [Abstention(FLIPS, _ALL_SLOW), *given_up]
-    # How correlated the scores are decides on shares, and on how autocorrelation is pooled. Flips
-    # leave the products of scores alone.
-    kept, rows = np.flatnonzero(~left_out), float(sums.sizes.sum())
-    enough = rows >= FEWEST_ROWS_A_COORDINATE * kept.size
-    metric = kept.size > 1 and sums.score_products.size > 0 and enough
-    correlation = total_correlation(sums.score_products[np.ix_(kept, kept)]) if metric else 0.0
-    beyond_chance = correlation - kept.size / (4.0 * rows)
-    correlated = beyond_chance > LEAST_CORRELATION
-
-    # All statistics on the same flips.
-    every: list[Judged] = [
-        FlippedFamily(family, sums, left_out, conservative=correlated)
-        for family in families(sums, kept)
-    ]
-    every += [FlippedForm(form, sums) for form in forms(sums, kept, metric=metric)]
+    kept = np.flatnonzero(~left_out)
+    every, metric, correlation, beyond_chance = statistics_of(sums, kept)
     signs = random_signs(FIRST_PATTERNS, sums.count, rng, unflipped_first=True)
     for one in every:
         one.flip(signs)
@@ -135,6 +114,39 @@ def flip_signs(
         part._replace(level_share=shares[part.name]) for one in judged for part in one.parts(names)
     ]
     return [Arm(FLIPS, ALL_ROWS, extreme / patterns, tuple(parts)), *missing, *given_up]
+
+
+class Flipped(NamedTuple):
+    """All statistics on the same flips, and how correlated the scores are.
+
+    ``metric`` is whether there are rows enough for their second moments, ``correlation`` the total
+    correlation, and ``beyond_chance`` what chance does not explain of it.
+    """
+
+    every: list[Judged]
+    metric: bool
+    correlation: float
+    beyond_chance: float
+
+
+def statistics_of(sums: BatchSums, kept: NDArray[np.intp]) -> Flipped:
+    """The statistics of the coordinates that are kept, before any flip."""
+    # How correlated the scores are decides on shares, and on how autocorrelation is pooled. Flips
+    # leave the products of scores alone.
+    rows = float(sums.sizes.sum())
+    enough = rows >= FEWEST_ROWS_A_COORDINATE * kept.size
+    metric = kept.size > 1 and sums.score_products.size > 0 and enough
+    correlation = total_correlation(sums.score_products[np.ix_(kept, kept)]) if metric else 0.0
+    beyond_chance = correlation - kept.size / (4.0 * rows)
+    correlated = beyond_chance > LEAST_CORRELATION
+    left_out = np.ones(sums.diagonal.shape[2], dtype=np.bool_)
+    left_out[kept] = False
+    every: list[Judged] = [
+        FlippedFamily(family, sums, left_out, conservative=correlated)
+        for family in families(sums, kept)
+    ]
+    every += [FlippedForm(form, sums) for form in forms(sums, kept, metric=metric)]
+    return Flipped(every, metric, correlation, beyond_chance)
 
 
 _SHORT = "the chains are too short to tell how long their autocorrelation lasts. Run them longer"
@@ -192,60 +204,6 @@ def _continued(
     return extreme, patterns
 
 
-class Family(NamedTuple):
-    """Features judged together: batch sums in parts, of shape (batches, features) each.
-
-    Features are counted order by order, or, for pairs, by score and other coordinate. A feature
-    ``of_all`` is one of all coordinates together.
-    """
-
-    name: str
-    orders: tuple[str, ...]
-    parts: Callable[[], Iterator[FloatArray]]
-    of_pairs: bool = False
-    of_all: bool = False
-
-    @property
-    def statistics(self) -> tuple[Statistic, ...]:
-        """Its rows of the table."""
-        return tuple(one for one in OF_FLIPS if one.name.split(":")[0] == self.name)
-
-    def place(self, position: int, dimension: int) -> tuple[tuple[str, ...], tuple[int, ...]]:
-        """Order and coordinates of a feature."""
-        if self.of_all:
-            return self.orders, ()
-        first, second = divmod(position, dimension)
-        if self.of_pairs:
-            return self.orders, (first, second)
-        return (self.orders[first],), (second,)
-
-
-def families(sums: BatchSums, kept: NDArray[np.intp]) -> Iterator[Family]:
-    """Each family of features with its batch sums; those of all coordinates are of the ``kept``."""
-    (x, *bounded), diagonal = sums.basis.names, sums.diagonal
-    for name, orders, values in (
-        ("score", ("score",), diagonal[:, 0]),
-        ("x", (x,), diagonal[:, 1]),
-        ("G1-4", tuple(bounded), diagonal[:, 2:]),
-        ("tails", TAILS.names, sums.tails),
-        ("waves", WAVES.names, sums.waves),
-    ):
-        yield Family(name, orders, partial(iter, [values.reshape(sums.count, -1)]))
-    if kept.size > 1:
-        trace = centred_spreads(sums, kept).sum(axis=1, keepdims=True)
-        yield Family(TRACE, (x,), partial(iter, [trace]), of_all=True)
-    if sums.judges_pairs:
-        for name, order in PAIR_ORDERS.items():
-            yield Family(f"{name} pairs", (name,), partial(_pairs, sums, order), of_pairs=True)
-        magnitudes = partial(_pairs, sums, MAGNITUDES)
-        yield Family("magnitude pairs", ("magnitude",), magnitudes, of_pairs=True)
-
-
-def _pairs(sums: BatchSums, order: int) -> Iterator[FloatArray]:
-    for part in sums.pairs(order):
-        yield part.reshape(sums.count, -1)
-
-
 class Group(NamedTuple):
     """Features of one part of a family, by their places in it, that share their batches.
 
@@ -282,23 +240,29 @@ class FlippedFamily:
         self._products = np.zeros((sums.count, sums.count))
         self._law_of_sum: Law = np.ones_like
 
-    def flip(self, signs: FloatArray) -> None:
-        """Try further patterns of signs; the first one ever is that of the draws as they are."""
-        found, offset, first_time = FlippedStatistics(len(signs)), 0, not self._found
-        adds_up = first_time and self.names[0].endswith(_SUM)
+    def columns(self) -> Iterator[tuple[NDArray[np.intp], FloatArray, Group]]:
+        """The joined sums of the features that are judged, with their places, group by group."""
+        offset = 0
         for number, part in enumerate(self.family.parts()):
             if number == len(self._groups):
                 self._groups.append(self._grouped(part, offset))
             for group in self._groups[number]:
                 columns = group.joining.joined(_columns_at(part, group.places))
-                own, places = group.joining.of_first(signs), offset + group.places
-                if adds_up:
-                    unit, first = unit_columns(columns), group.joining.starts
-                    self._products[np.ix_(first, first)] += unit @ unit.T
-                # The draws' own sums are more alike than flipped ones, by what correlation is left.
-                unflipped = group.deflation if first_time else None
-                found.add(columns, own, places=places, unflipped=unflipped)
+                yield offset + group.places, columns, group
             offset += part.shape[1]
+
+    def flip(self, signs: FloatArray) -> None:
+        """Try further patterns of signs; the first one ever is that of the draws as they are."""
+        found, first_time = FlippedStatistics(len(signs)), not self._found
+        adds_up = first_time and self.names[0].endswith(_SUM)
+        for places, columns, group in self.columns():
+            own = group.joining.of_first(signs)
+            if adds_up:
+                unit, first = unit_columns(columns), group.joining.starts
+                self._products[np.ix_(first, first)] += unit @ unit.T
+            # The draws' own sums are more alike than flipped ones, by what correlation is left.
+            unflipped = group.deflation if first_time else None
+            found.add(columns, own, places=places, unflipped=unflipped)
         self._found.append(found)
         self.moves = self.moves or bool(found.largest.max() > 0.0)
         if adds_up:
