@@ -207,27 +207,21 @@ class TrainingSums:
 
         The order of the rows within a fold does not matter to sums.
         """
-        cuts = self._cuts(block)
+        chain, start, low, high = np.array(block.chains, dtype=np.intp).T[:, :, None]
+        # The rows of the block from which on the next folds begin, for each of its runs.
+        cuts = low + np.clip(self._bounds[chain[:, 0]] - start, 0, high - low)
         if len(cuts) == 1:
             # Rows of one chain are in the order of the folds.
             bounds = np.searchsorted(index, cuts[0]).tolist()
             return _rows_at(block, index), [0, *bounds, index.size]
-        fold = _fold_of(block, cuts)[index]
+        # The fold grows by one at each cut, and begins anew with each run.
+        steps = np.bincount(cuts.ravel(), minlength=block.rows + 1)
+        steps -= (FOLDS - 1) * np.bincount(high[:, 0], minlength=block.rows + 1)
+        fold = np.cumsum(steps[:-1])[index]
         in_order = bool(np.all(fold[1:] >= fold[:-1]))
         order = np.argsort(fold, kind="stable")
         bounds = np.searchsorted(fold[order], np.arange(FOLDS + 1)).tolist()
         return _rows_at(block, index) if in_order else block.take(index[order]), bounds
-
-    def _cuts(self, block: Block) -> NDArray[np.intp]:
-        """The rows of a block from which on the next folds begin, for each of its runs."""
-        if len(block.chains) == 1:
-            ((own, first, low, high),) = block.chains
-            bounds = self._bounds[own : own + 1] - first
-        else:
-            chain, start, low, high = np.array(block.chains, dtype=np.intp).T[:, :, None]
-            bounds = self._bounds[chain[:, 0]] - start
-        cuts: NDArray[np.intp] = low + np.minimum(np.maximum(bounds, 0), high - low)
-        return cuts
 
     def merge(self, other: TrainingSums) -> TrainingSums:
         """Add another accumulator's rows."""
@@ -235,14 +229,6 @@ class TrainingSums:
             mine.merge(yours)
         self.entries.merge(other.entries)
         return self
-
-
-def _fold_of(block: Block, cuts: NDArray[np.intp]) -> NDArray[np.intp]:
-    """The fold of every row: it grows by one at each cut, and begins anew with each run."""
-    ends = [run.high for run in block.chains]
-    steps = np.bincount(cuts.ravel(), minlength=block.rows + 1)
-    steps -= (FOLDS - 1) * np.bincount(ends, minlength=block.rows + 1)
-    return np.cumsum(steps[:-1])
 
 
 def _rows_at(block: Block, index: NDArray[np.intp]) -> Block:
