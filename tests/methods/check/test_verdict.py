@@ -14,8 +14,9 @@ from polystein.inference.convergence_of_means import MeansConvergence
 from polystein.methods.check import verdict
 from polystein.methods.check.look import ChainConvergence, RankedRows, ranked_rows, spaced_rows
 from polystein.methods.check.verdict import diagnosed, doubts, stays_with_heavy_tail
-from polystein.results.diagnostics import Convergence, Diagnostics, SamplerDiagnostics
+from polystein.results.diagnostics import Convergence, Diagnostics
 from polystein.results.evidence import Abstention
+from polystein.results.sampler import SamplerDiagnostics
 from tests.conftest import Array
 from tests.sources import MinimalSource
 from tests.statistical.samplers import autoregressive
