@@ -158,7 +158,7 @@ class TrainedWitnesses:
 
 def _with_weight(names: Sequence[str], weights: FloatArray) -> tuple[str, ...]:
     """The orders that have weight, by name."""
-    return tuple(names[place] for place in np.flatnonzero(weights))
+    return tuple(names[place] for place in np.flatnonzero(weights).tolist())
 
 
 class TrainingSums:
