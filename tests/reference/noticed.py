@@ -24,11 +24,12 @@ def factor(what: str, places: Sequence[int], draws: Array, scores: Array) -> Arr
     for chain, t in np.ndindex(*result.shape):
         x, s = draws[chain, t, first], scores[chain, t, first]
         other = draws[chain, t, second]
-        result[chain, t] = {
-            "mean": s,
-            "sd": s * x + 1.0,
-            "correlation": (s * (other - rho * x) - rho) / (1.0 - rho**2),
-        }[what]
+        if what == "mean":
+            result[chain, t] = s
+        elif what == "sd":
+            result[chain, t] = s * x + 1.0
+        else:
+            result[chain, t] = (s * (other - rho * x) - rho) / (1.0 - rho**2)
     return result
 
 
