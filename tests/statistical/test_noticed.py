@@ -22,7 +22,9 @@ def study() -> ModuleType:
 def test_faults_are_found_at_the_size_told_and_rarely_below(label: str) -> None:
     noticed = study()
     marks = noticed.STUDY.marks_of(noticed.STUDY.cell(label), range(REPLICATES))
-    rates = {name: float(rate) for name, rate in noticed.rates(noticed.STUDY.cell(label), marks).items()}
+    rates = {
+        name: float(rate) for name, rate in noticed.rates(noticed.STUDY.cell(label), marks).items()
+    }
     whole = np.mean([rate for name, rate in rates.items() if name.endswith("whole")])
     part = np.mean([rate for name, rate in rates.items() if name.endswith("two_thirds")])
     count = 3 * REPLICATES
