@@ -79,3 +79,11 @@ def test_an_error_leaves_the_verdict() -> None:
     result.compute_noticeable_by(fails)
     assert power_words(result) == "what would have been noticed is not known: the file is gone"
     assert "Not rejected" in str(result)
+
+
+def test_numbers_stay_with_their_units() -> None:
+    for size in (0.05, 0.0555, 0.5):
+        sized = tuple(one._replace(size=size) for one in FOUND)
+        for line in render(passed(sized)).splitlines():
+            assert not line.strip().startswith("%")
+            assert len(line) <= 88
