@@ -65,7 +65,10 @@ def moved_square(sums: Array, rows: Array, signs: Array, moved: float, deflation
         e * b + math.sqrt(deflation) * moved * w for e, b, w in zip(signs, sums, rows, strict=True)
     )
     squares = math.fsum((e * b + moved * w) ** 2 for e, b, w in zip(signs, sums, rows, strict=True))
-    return numerator**2 / squares
+    t = numerator / math.sqrt(squares)
+    if moved == 0.0:  # right draws are flips
+        return t**2
+    return check.cautious_t(t, check.skewness_beyond_chance(sums), len(sums)) ** 2
 
 
 def moved_form(
