@@ -146,8 +146,12 @@ EXHIBITS = (
         PLAIN,
         repeated(lambda t, x, r: kernels.hmc(t, x, r, last_half=1.0)[0]),
     ),
-    Exhibit("sign of a gradient", PLAIN, repeated(lambda t, x, r: kernels.mala(t, x, r, sign=-1.0))),
-    Exhibit("float32 accept step", PLAIN, repeated(lambda t, x, r: kernels.walk(t, x, r, single=3e7))),
+    Exhibit(
+        "sign of a gradient", PLAIN, repeated(lambda t, x, r: kernels.mala(t, x, r, sign=-1.0))
+    ),
+    Exhibit(
+        "float32 accept step", PLAIN, repeated(lambda t, x, r: kernels.walk(t, x, r, single=3e7))
+    ),
     Exhibit("stale log-density", PLAIN, ladder(stale=True)),
     Exhibit("wrong temperature", PLAIN, ladder(wrong=True)),
     Exhibit("adapted for ever", LOG_GAMMA, adapting),
