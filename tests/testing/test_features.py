@@ -55,10 +55,12 @@ def test_sizes_are_those_where_coordinates_are_correlated() -> None:
 
 
 def test_the_inverse_information_is_the_literal_one() -> None:
-    columns = np.random.default_rng(5).standard_normal((30, 2)) @ np.array([[1.0, 0.5], [0.0, 1.0]])
-    a, b, c = (sum(p * q for p, q in zip(*pair, strict=True)) / 30 for pair in (
-        (columns[:, 0], columns[:, 0]), (columns[:, 0], columns[:, 1]), (columns[:, 1], columns[:, 1])
-    ))  # fmt: skip
+    columns = np.random.default_rng(5).standard_normal((30, 2)) @ [[1.0, 0.5], [0.0, 1.0]]
+    first, second = columns.T.tolist()
+    a, b, c = (
+        sum(p * q for p, q in zip(one, two, strict=True)) / 30
+        for one, two in ((first, first), (first, second), (second, second))
+    )
     b *= 1.0 - 2 / (2 + 3)
     expected = np.array([[c, -b], [-b, a]]) / (a * c - b * b)
     np.testing.assert_allclose(inverse_information(columns), expected, rtol=1e-10)

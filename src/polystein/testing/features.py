@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from polystein.errors import InputError
+from polystein.errors import InputError, ScaleError
 from polystein.types import FloatArray
 
 #: What a feature tells about its coordinate.
@@ -24,6 +24,8 @@ SHARES: dict[Kind, float] = {"mean": 0.35, "sd": 0.35, "shape": 0.15, "dependenc
 _FREQUENCY = 2.0
 #: Rows of the pilots depend on each other: ten of them count as one in the information.
 _ROWS = 0.1
+#: Larger features would overflow in third powers.
+_LARGEST = 1e90
 #: Up to this many coordinates all pairs are judged, above it neighbours.
 _ALL_PAIRS = 6
 
@@ -59,7 +61,8 @@ def frame_of(
     draws: FloatArray, scores: FloatArray, names: tuple[str, ...]
 ) -> tuple[Frame, FloatArray]:
     """The frame of (n, d) pilots, which are not judged, and their features."""
-    centre, scale = draws.mean(axis=0), draws.std(axis=0)
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        centre, scale = draws.mean(axis=0), draws.std(axis=0)
     if not (scale > 0.0).all():
         raise InputError(
             "`sampler` must return draws that vary; "
@@ -102,13 +105,14 @@ def pairs(d: int) -> list[tuple[int, int]]:
     return [(a, a + 1) for a in range(d - 1)]
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def stein_columns(frame: Frame, draws: FloatArray, scores: FloatArray) -> FloatArray:
     """The features of (n, d) rows: location, scale, two waves, products; mean 0 under H0."""
     z, s = (draws - frame.centre) / frame.scale, scores * frame.scale
     sine, cosine = np.sin(_FREQUENCY * z), np.cos(_FREQUENCY * z)
     waves = [s * sine + _FREQUENCY * cosine, s * cosine - _FREQUENCY * sine]
     first, second = np.array(pairs(draws.shape[1]), dtype=np.intp).reshape(-1, 2).T
-    return np.hstack([s, s * z + 1.0, *waves, s[:, first] * z[:, second]])
+    return _bounded(s, s * z + 1.0, *waves, s[:, first] * z[:, second])
 
 
 def sizes_of(frame: Frame, columns: FloatArray) -> FloatArray:
@@ -116,6 +120,7 @@ def sizes_of(frame: Frame, columns: FloatArray) -> FloatArray:
     return columns @ frame.effects
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def plain_columns(frame: Frame, draws: FloatArray) -> FloatArray:
     """Functions of rows whose means a kernel must keep, in the units of `sizes_of`.
 
@@ -124,4 +129,15 @@ def plain_columns(frame: Frame, draws: FloatArray) -> FloatArray:
     z = (draws - frame.centre) / frame.scale
     first, second = np.array(pairs(draws.shape[1]), dtype=np.intp).reshape(-1, 2).T
     waves = [np.sin(_FREQUENCY * z), np.cos(_FREQUENCY * z)]
-    return np.hstack([z, 0.5 * (z**2 - 1.0), *waves, z[:, first] * z[:, second]])
+    return _bounded(z, 0.5 * (z**2 - 1.0), *waves, z[:, first] * z[:, second])
+
+
+def _bounded(*parts: FloatArray) -> FloatArray:
+    """The features side by side; an error if they cannot be summed."""
+    columns = np.hstack(parts)
+    if not (np.abs(columns) < _LARGEST).all():
+        raise ScaleError(
+            f"the Stein features must be below {_LARGEST:g}, in sds of the draws; got larger ones. "
+            "Are draws and scores of the same target, on the same scale?"
+        )
+    return columns
