@@ -33,6 +33,7 @@ LAZY = {
     ("results.refinement", "report"),
     ("results.many", "report"),
     ("results.same_target", "report"),
+    ("results.sampler_comparison", "report"),
     ("results.summary", "report"),
     # The door takes objects of other libraries, whose adapters are imported when one is met.
     ("data.foreign", "adapters"),

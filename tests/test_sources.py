@@ -97,6 +97,8 @@ WITHOUT_DRAWS |= {"Sample", "SteinMoments"}
 WITHOUT_DRAWS |= {"check_many", "CheckTable", "Refinement"}
 #: Two targets; draws are an option, and `tests/workflows/test_same_target_inputs.py` gives sources.
 WITHOUT_DRAWS |= {"same_target", "TargetComparison"}
+#: Many sets of draws; `tests/workflows/test_compare.py` gives sources.
+WITHOUT_DRAWS |= {"compare", "SamplerComparison"}
 #: Plots, which answer with axes; `tests/report/test_draws.py` draws those of draws.
 WITHOUT_DRAWS |= {name for name in ps.__all__ if name.startswith("plot_")}
 #: The monitor, which takes draws as they come and no source of finished ones.

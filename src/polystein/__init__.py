@@ -32,6 +32,7 @@ from polystein.errors import (
     InputError,
     LowESSWarning,
     MissingExtraError,
+    PolysteinDeprecationWarning,
     PolysteinError,
     PolysteinWarning,
     ScaleError,
@@ -47,6 +48,7 @@ from polystein.methods.discrepancy import lambda_psd, o_psd, psd
 from polystein.methods.gof import lambda_psd_test, psd_test
 from polystein.refinement.refine import refine
 from polystein.report.bars import plot_evidence, plot_weights
+from polystein.report.compare_plot import plot_compare
 from polystein.report.draws import plot_chains, plot_moments
 from polystein.report.forest import plot_effects
 from polystein.results.effects import EffectTable, ExpectationTable
@@ -54,6 +56,7 @@ from polystein.results.many import CheckTable
 from polystein.results.refinement import Refinement
 from polystein.results.result import GofResult
 from polystein.results.same_target import TargetComparison
+from polystein.results.sampler_comparison import SamplerComparison
 from polystein.rivals import (
     GaussianKernel,
     IMQKernel,
@@ -68,6 +71,7 @@ from polystein.rivals import (
 from polystein.scale.door import from_store
 from polystein.stein.moments import SteinMoments
 from polystein.weights.rules import ClosedForm, CrossEntropy, SoftThreshold, Uniform
+from polystein.workflows.compare import compare
 from polystein.workflows.many import check_many
 from polystein.workflows.monitor import Monitor
 from polystein.workflows.same_target import same_target
@@ -95,11 +99,13 @@ __all__ = [
     "LowESSWarning",
     "MissingExtraError",
     "Monitor",
+    "PolysteinDeprecationWarning",
     "PolysteinError",
     "PolysteinWarning",
     "RandomSplit",
     "Refinement",
     "Sample",
+    "SamplerComparison",
     "ScaleError",
     "ScoreWarning",
     "SoftThreshold",
@@ -110,6 +116,7 @@ __all__ = [
     "__version__",
     "check",
     "check_many",
+    "compare",
     "effects",
     "expectations",
     "from_arviz",
@@ -134,6 +141,7 @@ __all__ = [
     "nystrom_ksd_test",
     "o_psd",
     "plot_chains",
+    "plot_compare",
     "plot_effects",
     "plot_evidence",
     "plot_moments",

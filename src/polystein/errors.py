@@ -18,7 +18,8 @@ about from `PolysteinWarning`::
     ├── DependenceWarning                      rows depend on each other in an unexpected way
     ├── LowESSWarning                          too few effective draws for the p-value
     ├── HeavyTailWarning                       the test column may have no finite variance
-    └── ScoreWarning                           the scores look like those of something else
+    ├── ScoreWarning                           the scores look like those of something else
+    └── PolysteinDeprecationWarning            a name or an option goes in a later version
 
 Messages name the argument, say what was expected and what was given, and suggest a
 remedy if there is one. Names of files and parameters in them come from others: characters
@@ -138,3 +139,10 @@ class HeavyTailWarning(PolysteinWarning):
 
 class ScoreWarning(PolysteinWarning):
     """The scores look as if they did not belong to the draws, or have lost digits."""
+
+
+class PolysteinDeprecationWarning(PolysteinWarning, FutureWarning):
+    """A name or an option goes in a later version, which the message states.
+
+    Python shows it by default, unlike a ``DeprecationWarning``.
+    """

@@ -169,6 +169,15 @@ _FITS = (
     "{'a': (rows((40, 2)), faulty['raises']), 'b': (rows((40, 2)), faulty['NaN'])}",
     "{'a': place('.'), 'b': None, 'c': (), 'd': stops, 'e': ps}",
 )
+_SETS = (
+    "{'a': (rows((2, 40, 2)), minus), 'b': (rows((40, 2), scale=2.0), minus)}",
+    "{'a': (rows((40, 2)), minus), 'b\\n': (rows((60, 2)), faulty['NaN'])}",
+    "{'a': (rows((40, 1)), minus), 'b': (rows((40, 2)), minus)}",
+)
+_COMPARED = (
+    "ps.compare({'a': (rows((40, 2)), minus), 'b': (rows((40, 2), scale=2.0), minus)})",
+    "ps.SamplerComparison.from_dict(stored('samplers'))",
+)
 _RESULTS = ("result()", "result(0.0, ess=nan)", "ps.GofResult.from_dict(stored('check'))")
 _WEIGHTED = "result(weights={'x': 0.6, 'score': -0.8})"
 _EFFECTS = ("ps.EffectTable.from_dict(stored('effects'))", "ps.EffectTable((), 0)", _RESULTS[2])
@@ -221,6 +230,7 @@ _monitor = _receiver(
 _table = _receiver("ps.EffectTable.from_dict(stored('effects'))", "ps.EffectTable((), 0)")
 _refinement = _receiver("refinement()", "ps.Refinement.from_dict(stored('refinement'))")
 _expected = _receiver("ps.expectations(rows((40, 2)), minus)", "ps.ExpectationTable(())")
+_samplers = _receiver(*_COMPARED)
 _checks = _receiver("ps.check_many({'a': (rows((2, 40, 1)), minus), 'b': 3})")
 _compared = _receiver(
     "ps.same_target(minus, lambda x: -2.0 * x, draws=rows((40, 2)))",
@@ -260,6 +270,8 @@ _PLAIN = {"Monitor.discrepancy": _monitor, "Monitor.state_dict": _monitor} | {
     "Sample.select": _sample,
     **{f"CheckTable.{name}": _checks for name in ("to_dict", "to_html", "count", "schema")},
     "CheckTable.to_dataframe": _checks,
+    **{f"SamplerComparison.{name}": _samplers for name in ("to_dict", "to_html", "schema")},
+    **{f"SamplerComparison.{name}": _samplers for name in ("to_dataframe", "plot")},
 }
 _COMMANDS = ("'check'", "'test'")
 _SWITCHES = (
@@ -285,6 +297,17 @@ ENTRIES: dict[str, Calls] = {
     "check_many": entry("check_many", _texts((*_FITS, *_FITS, *JUNK)), ("fits",)),
     "CheckTable": entry("CheckTable", _texts(("()", *JUNK)), ("fits",)),
     "CheckTable.from_dict": entry("CheckTable.from_dict", _stored("many"), ("values",)),
+    "compare": entry("compare", _texts((*_SETS * 9, *_FITS, *JUNK)), ("sets",)),
+    "SamplerComparison": entry(
+        "SamplerComparison", covered=tuple(ps.SamplerComparison.__dataclass_fields__)
+    ),
+    "SamplerComparison.from_dict": entry(
+        "SamplerComparison.from_dict", _stored("samplers"), ("values",)
+    ),
+    "SamplerComparison.difference": entry(
+        "SamplerComparison.difference", _texts(("'a'", *JUNK), ("'b'", *JUNK)), receiver=_samplers
+    ),
+    "plot_compare": entry("plot_compare", _texts((*_COMPARED * 9, *JUNK))),
     "Monitor": entry("Monitor"),
     "Monitor.update": entry("Monitor.update", draws_and_scores, receiver=_monitor),
     "Monitor.load": entry("Monitor.load", _stored("state"), ("state",)),

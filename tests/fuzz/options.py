@@ -381,6 +381,12 @@ VALUES: dict[str, Values] = {
     "pvalue": Values(("0.5", "1e-300"), _SHARE_EDGES),
     "method": Values(("'psd'",), _NAME_EDGES),
     "most": _count("1", "2", "20"),
+    "compare.iid": Values((*_FLAG, "['a']", "()"), ("['c']", "'a'", "1", "[1]")),
+    "compare.cost": Values(
+        ("None", "{'a': 1.5}", "{'a': 1, 'b': 2}"),
+        ("{'c': 1}", "{'a': 0}", "{'a': nan}", "3", "[]"),
+    ),
+    "measure": Values(("'discrepancy'", "'means'", "'sds'"), _WORD_EDGES),
     "ax": Values(("None", "new_axes()")),
     "path": Values(("place('page.html')",), ("place('.')", "''", "'\\x00'", "1", "None")),
 }
