@@ -106,7 +106,7 @@ def main() -> None:
             rows.append(judge(exhibit))
             print(*rows[-1].values(), sep="  ", flush=True)
     for exhibit in CORRECT[1:2] if options.short else CORRECT:
-        result = gate(exhibit)
+        result = gate(exhibit._replace(size=(0.1, 0.05)))
         print(f"{exhibit.name} (correct): {result.outcome}, p = {result.pvalue:.2g}", flush=True)
         if result.outcome == "failed":
             raise SystemExit(f"{exhibit.name} is correct, and failed")
