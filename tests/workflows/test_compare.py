@@ -3,7 +3,6 @@
 import json
 import math
 import warnings
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,9 +14,6 @@ from polystein.workflows import compare as workflow
 from tests.reference.squared_length import features, u_statistic
 from tests.sources import MinimalSource
 from tests.statistical.samplers import autoregressive
-from tests.test_readme import run
-
-PAGE = Path(__file__).parents[2] / "docs" / "compare.md"
 
 
 def pair(seed: int, scale: float = 1.0, shift: float = 0.0, shape: Any = (4, 300, 2)) -> Any:
@@ -190,11 +186,6 @@ def test_inputs_are_left_alone() -> None:
     ps.compare({"a": (draws, scores), "b": pair(1)})
     np.testing.assert_array_equal(draws, before[0])
     np.testing.assert_array_equal(scores, before[1])
-
-
-def test_the_page_of_the_docs_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    run(PAGE.read_text("utf-8"))
 
 
 @pytest.mark.slow
