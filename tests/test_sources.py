@@ -89,7 +89,7 @@ FUNCTIONS: dict[str, tuple[Function, dict[str, Any], set[str]]] = {
 WITHOUT_DRAWS = {"BatchMeans", "BlockSplit", "ChainSplit", "ClosedForm", "CrossEntropy", "IID"}
 WITHOUT_DRAWS |= {"GaussianKernel", "IMQKernel", "GofResult", "InitialSequence", "RandomSplit"}
 WITHOUT_DRAWS |= {"EffectTable", "ExpectationTable"}
-WITHOUT_DRAWS |= {"SoftThreshold", "Uniform", "__version__", "theory"}
+WITHOUT_DRAWS |= {"SoftThreshold", "Uniform", "__version__", "testing", "theory"}
 WITHOUT_DRAWS |= {name for name in ps.__all__ if name.endswith(("Error", "Warning"))}
 #: The door itself, and the accumulator, which has a test of its own.
 WITHOUT_DRAWS |= {"Sample", "SteinMoments"}

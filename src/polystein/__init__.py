@@ -6,7 +6,7 @@ The public names, and nothing else.
 from polystein._lib import interrupts as _interrupts  # noqa: F401  (before all that takes time)
 
 # isort: split
-from polystein import theory
+from polystein import testing, theory
 from polystein._version import __version__
 from polystein.adapters.arviz import from_arviz, to_arviz
 from polystein.adapters.blackjax import from_blackjax
@@ -27,14 +27,17 @@ from polystein.errors import (
     ClusterError,
     DegenerateError,
     DependenceWarning,
+    FaultError,
     HeavyTailWarning,
     InputError,
     LowESSWarning,
     MissingExtraError,
+    PolysteinDeprecationWarning,
     PolysteinError,
     PolysteinWarning,
     ScaleError,
     ScoreWarning,
+    UndecidedError,
 )
 from polystein.explain.effects import effects
 from polystein.inference.batch_means import BatchMeans
@@ -86,6 +89,7 @@ __all__ = [
     "DependenceWarning",
     "EffectTable",
     "ExpectationTable",
+    "FaultError",
     "GaussianKernel",
     "GofResult",
     "HeavyTailWarning",
@@ -95,6 +99,7 @@ __all__ = [
     "LowESSWarning",
     "MissingExtraError",
     "Monitor",
+    "PolysteinDeprecationWarning",
     "PolysteinError",
     "PolysteinWarning",
     "RandomSplit",
@@ -106,6 +111,7 @@ __all__ = [
     "SoftThreshold",
     "SteinMoments",
     "TargetComparison",
+    "UndecidedError",
     "Uniform",
     "__version__",
     "check",
@@ -147,6 +153,7 @@ __all__ = [
     "refine",
     "rfsd_test",
     "same_target",
+    "testing",
     "theory",
     "to_arviz",
 ]

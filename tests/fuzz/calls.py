@@ -42,7 +42,7 @@ def public(name: str) -> Any:
 
 def _values(name: str, option: str) -> Values:
     """Values of an option; of a method's, also those of its class."""
-    owner = name.removeprefix("theory.").partition(".")[0]
+    owner = name.removeprefix("theory.").removeprefix("testing.").partition(".")[0]
     values = VALUES.get(f"{owner}.{option}", VALUES.get(option))
     if values is None:
         raise LookupError(f"tests/fuzz/options.py needs values for the option {option} of {name}")
@@ -146,6 +146,22 @@ _TARGETS = (
     "ps.Sample(rows((2, 40, 2)), minus, names=['a', 'b'])",
     f"ps.Sample(rows((80, 2), scale=1e150), minus, {_TARGET})",
     "ps.Sample(rows((80, 2)), minus, facts={'log_density': stops})",
+)
+_SAMPLERS = (
+    "lambda seed, n: np.random.default_rng(seed).normal(size=(n, 2))",
+    "lambda seed, n: 1e150 * np.random.default_rng(seed).normal(size=(n, 1))",
+    "lambda seed, n: np.random.default_rng(seed).normal(size=(n, 2)).astype('f4')",
+    "lambda seed, n: np.random.default_rng(seed).integers(2, size=(n, 2))",
+    "lambda seed, n: np.full((n, 1), nan)",
+    "lambda seed, n: np.zeros((n, 2))",
+    "lambda seed, n: np.zeros((n + 1, 2))",
+)
+_KERNELS = (
+    "lambda x, rng: 0.8 * x + 0.6 * rng.normal(size=x.shape)",
+    "lambda x, rng: x",
+    "lambda x, rng: 1e200 * x",
+    "lambda x, rng: x[1:]",
+    "lambda x, rng: x * nan",
 )
 _FITS = (
     "{'a': (rows((2, 40, 2)), minus), 'b\\n': (rows((40, 2)), rows((40, 2), factor=-1.0))}",
@@ -324,6 +340,16 @@ ENTRIES: dict[str, Calls] = {
     "TargetComparison.schema": entry("TargetComparison.schema", receiver=_compared),
     "TargetComparison.to_dict": entry("TargetComparison.to_dict", receiver=_compared),
     "TargetComparison.to_dataframe": entry("TargetComparison.to_dataframe", receiver=_compared),
+    "testing.assert_draws_from": entry(
+        "testing.assert_draws_from",
+        _texts((*_SAMPLERS * 9, *JUNK), ("minus", *_TARGETS)),
+        ("sampler", "target"),
+    ),
+    "testing.assert_invariant": entry(
+        "testing.assert_invariant",
+        _texts((*_KERNELS * 9, *JUNK), ("minus", *_TARGETS)),
+        ("kernel", "target"),
+    ),
     "Refinement.schema": entry("Refinement.schema", receiver=_refinement),
     "Refinement.to_html": entry("Refinement.to_html", receiver=_refinement),
     "Refinement.verdict_at": entry("Refinement.verdict_at", receiver=_refinement),

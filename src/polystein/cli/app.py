@@ -46,7 +46,7 @@ from polystein.errors import InputError, printable
 from polystein.experiments import demo as demonstration
 from polystein.explain.tolerance import checked_tolerance
 from polystein.report import canvas, side_by_side
-from polystein.report.effects import effect_facts
+from polystein.report.noticed import compute_what_is_told
 from polystein.report.page import NOTHING_KNOWN, Origin
 from polystein.report.result_page import write_page
 from polystein.report.text import p_number, render
@@ -356,8 +356,7 @@ def _check_outputs(chosen: Input, html: Path | None, force: bool) -> None:
 
 def _as_json(result: GofResult, alpha: float, seed: int, origin: Origin) -> str:
     """All of the result, and what only the command line knows."""
-    if result.rejected(alpha) and result.can_tell_effects:
-        effect_facts(result, alpha)  # computes the effects, which `to_dict` then holds
+    compute_what_is_told(result, alpha)
     values = {
         **result.to_dict(),
         "verdict": result.verdict_at(alpha),
