@@ -190,8 +190,12 @@ def test_inputs_are_left_alone() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("scale", [1.0, 1.15])
-def test_equal_samplers_are_told_apart_no_more_often_than_the_level_allows(scale: float) -> None:
-    rng, runs, wrong = np.random.default_rng(3), 150, 0
+def test_equal_samplers_are_told_apart_no_more_often_than_the_level_allows(
+    scale: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Effects take most of the time, and ranks do not rest on them.
+    monkeypatch.setattr(workflow, "effects_of", lambda source: ps.EffectTable((), 0))
+    rng, runs, wrong = np.random.default_rng(3), 100, 0
     for _ in range(runs):
         rows = scale * autoregressive(rng, 12, 400, 2, 0.5).reshape(3, 4, 400, 2)
         found = ps.compare({str(k): (x, -x) for k, x in enumerate(rows)})
