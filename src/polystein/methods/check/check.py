@@ -352,7 +352,8 @@ def _slow_warning(names: Sequence[str], slow: NDArray[np.bool_]) -> LowESSWarnin
 
 def _circumstances(arms: Sequence[Arm], notes: Notes) -> Circumstances:
     """What a hint rests on beside the effects: suspect scores, and chains that do not agree."""
-    scores = " ".join(notes.of_kind(ScoreWarning))
+    # Scores of few digits are coarse, and not wrong.
+    scores = " ".join(words for words in notes.of_kind(ScoreWarning) if "digits" not in words)
     for arm in arms:
         if arm.name == AGREEMENT and arm.pvalue <= DEFAULT_LEVEL:
             where = arm.leading.words.rpartition(":")[0]
