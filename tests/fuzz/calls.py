@@ -186,7 +186,7 @@ _DAMAGE = ("...", *JUNK)
 _MADE_BY_TESTS = (
     *("weights", "components", "evidence", "settings", "warnings", "reasons", "diagnostics"),
     *("tolerance", "tolerance_reason", "effect_table", "n_train", "n_gap", "n_test", "ess"),
-    *("statistic_name", "n_chains", "n_draws"),
+    *("statistic_name", "n_chains", "n_draws", "noticeable_faults"),
 )
 
 

@@ -270,7 +270,8 @@ def shifts(
     diagonal = chain(BASIS.terms(x), TAILS.terms(x))
     every = [v @ entry for entry in diagonal_entries(s, diagonal)]
     if name == TRACE:
-        return -every[1][:, kept].sum(axis=1, keepdims=True)
+        trace: FloatArray = -every[1][:, kept].sum(axis=1, keepdims=True)
+        return trace
     last = 1 + BASIS.order
     own = {
         "score": slice(0, 1),
