@@ -391,15 +391,6 @@ def _estimate(candidate: Candidate, errors: Sequence[float], df: Sequence[float]
         after, change, errors = before.value, 0.0, (errors[0], errors[0], math.inf, math.inf)
     plain_se, corrected_se, bias_se, error_se = errors
     return Estimate(
-        candidate,
-        before.value,
-        after,
-        before.value - after,
-        change,
-        plain_se,
-        corrected_se,
-        bias_se,
-        error_se,
-        tuple(df),
-        marginal,
-    )
+        candidate, before.value, after, before.value - after, change,
+        plain_se, corrected_se, bias_se, error_se, tuple(df), marginal,
+    )  # fmt: skip
