@@ -250,6 +250,7 @@ def shifts(
 ) -> FloatArray:
     """-E[v F] for every fault and every feature F of a family, in the family's order."""
     x, s = rows.draws, rows.scores
+    found: FloatArray
     if name.endswith("pairs"):
         if name == "magnitude pairs":
             odd, values = magnitude_functions(rows.robust_draws)
@@ -261,8 +262,7 @@ def shifts(
             entry, values, scale = s, terms[order - 1].values, 1.0
         found = np.stack([(entry * one[:, None]).T @ values for one in v])
         found[:, range(x.shape[1]), range(x.shape[1])] = 0.0
-        of_pairs: FloatArray = -scale * found.reshape(len(v), -1)
-        return of_pairs
+        return -scale * found.reshape(len(v), -1)
     if name == "waves":
         entries = diagonal_entries(rows.robust_scores, WAVES.terms(rows.robust_draws))
         next(entries)
@@ -270,7 +270,8 @@ def shifts(
     diagonal = chain(BASIS.terms(x), TAILS.terms(x))
     every = [v @ entry for entry in diagonal_entries(s, diagonal)]
     if name == TRACE:
-        return -every[1][:, kept].sum(axis=1, keepdims=True)
+        found = every[1][:, kept].sum(axis=1, keepdims=True)
+        return -found
     last = 1 + BASIS.order
     own = {
         "score": slice(0, 1),
