@@ -262,7 +262,8 @@ def shifts(
             entry, values, scale = s, terms[order - 1].values, 1.0
         found = np.stack([(entry * one[:, None]).T @ values for one in v])
         found[:, range(x.shape[1]), range(x.shape[1])] = 0.0
-        return -scale * found.reshape(len(v), -1)
+        pairs: FloatArray = -scale * found.reshape(len(v), -1)
+        return pairs
     if name == "waves":
         entries = diagonal_entries(rows.robust_scores, WAVES.terms(rows.robust_draws))
         next(entries)
