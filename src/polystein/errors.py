@@ -9,6 +9,8 @@ about from `PolysteinWarning`::
     ├── ScaleError (also OverflowError)        the answer does not fit a float64
     ├── MissingExtraError (also ImportError)   an optional dependency is missing or broken
     ├── ClusterError (also a RuntimeError)     workers of a cluster were lost
+    ├── FaultError (also an AssertionError)    a sampler or kernel does not fit its target
+    ├── UndecidedError (also a RuntimeError)   a test of a sampler had too few draws to tell
     └── StudyError (also a RuntimeError)       a study could not be finished
         └── TaskError                          the task of a study raised an error
 
@@ -75,6 +77,28 @@ class MissingExtraError(PolysteinError, ImportError):
 
 class ClusterError(PolysteinError, RuntimeError):
     """A process that worked on rows was lost, or more of a cluster than its scheduler allows."""
+
+
+class FaultError(PolysteinError, AssertionError):
+    """A sampler does not draw from its target, or a kernel does not keep it.
+
+    ``result`` is the `polystein.testing.SamplerTest`.
+    """
+
+    def __init__(self, message: object = "", result: object = None) -> None:
+        super().__init__(message)
+        self.result = result
+
+
+class UndecidedError(PolysteinError, RuntimeError):
+    """A test of a sampler found no fault, and would not have noticed those it was to notice.
+
+    ``result`` is the `polystein.testing.SamplerTest`; its ``needed`` says how many draws it takes.
+    """
+
+    def __init__(self, message: object = "", result: object = None) -> None:
+        super().__init__(message)
+        self.result = result
 
 
 class StudyError(PolysteinError, RuntimeError):

@@ -11,8 +11,8 @@ import polystein as ps
 from polystein.experiments.engine.store import write_csv
 from polystein.experiments.engine.summary import markdown_table
 from studies.refine import SEED
+from studies.refine.approximations import APPROXIMATIONS
 from studies.refine.posteriors import (
-    APPROXIMATIONS,
     CENTRED,
     POSTERIORS,
     Array,

@@ -1,20 +1,24 @@
-"""Hierarchical posteriors with scores, Gaussian approximations of them, and long references."""
+"""Hierarchical posteriors with scores, and long references."""
 
 from collections.abc import Callable
 from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 from scipy.special import digamma, gammaln
 
-from studies.effects.posteriors import Posterior, at_mode, eight_schools, laplace, mean_field
+from studies.effects.posteriors import Posterior, at_mode, eight_schools
+from studies.refine.shrinking import (
+    exact_horseshoe,
+    horseshoe,
+    stochastic_volatility,
+    varying_slopes,
+)
 from tests.statistical.samplers import hmc_step, run
 
 Array = NDArray[np.float64]
 
 GROUPS = 12
-BASE_DRAWS = 1024
 
 
 def _grouped(seed: int, each: int) -> tuple[Array, Array, Array]:
@@ -142,11 +146,15 @@ def counts(dispersed: bool) -> Posterior:
 
 #: Its mode is at tau = 0, where no Gaussian can be put.
 CENTRED = "varying intercepts, centred"
+HORSESHOE = "horseshoe"
 POSTERIORS: dict[str, Callable[[], Posterior]] = {
     "eight schools": eight_schools,
     CENTRED: varying_intercepts,
     "Poisson GLMM": lambda: counts(dispersed=False),
     "negative binomial GLMM": lambda: counts(dispersed=True),
+    "varying slopes": varying_slopes,
+    HORSESHOE: horseshoe,
+    "stochastic volatility": stochastic_volatility,
 }
 
 
@@ -166,43 +174,9 @@ def right_draws(name: str, rng: np.random.Generator, n: int) -> Array:
     """Exact draws, or those of 1,000 chains after 300 trajectories, 12 trajectories apart."""
     if name == CENTRED:
         return exact_intercepts(rng, min(n, 20_000))
+    if name == HORSESHOE:
+        return exact_horseshoe(rng, n)
     each = -(-n // 1000)
     found = run(rng, posterior(name), hmc_step(0.2, 10), 1000, each, thin=12, burn=300)
     # One row of every chain after the other, so that neighbours are independent.
     return found.swapaxes(0, 1).reshape(-1, found.shape[-1])[:n]
-
-
-def full_rank(target: Posterior) -> tuple[Array, Array]:
-    """The Gaussian that maximises the ELBO over fixed base draws."""
-    d = len(target.centre)
-    base = np.random.default_rng(1976).standard_normal((BASE_DRAWS // 2, d))
-    base = np.concatenate([base, -base])
-    lower = np.tril_indices(d)
-    diagonal = lower[0] == lower[1]
-
-    def unpacked(values: Array) -> tuple[Array, Array]:
-        factor = np.zeros((d, d))
-        factor[lower] = np.where(diagonal, np.exp(values[d:]), values[d:])
-        return values[:d], factor
-
-    def loss(values: Array) -> tuple[float, Array]:
-        mean, factor = unpacked(values)
-        draws = mean + base @ factor.T
-        scores = target.score(draws)
-        of_factor = (scores.T @ base / len(base))[lower]
-        of_factor = np.where(diagonal, of_factor * factor[lower] + 1.0, of_factor)
-        elbo = float(target.log_density(draws).mean()) + float(values[d:][diagonal].sum())
-        return -elbo, -np.concatenate([scores.mean(axis=0), of_factor])
-
-    begin = np.where(diagonal, np.log(np.maximum(target.scale[lower], 1e-6)), target.scale[lower])
-    found = minimize(
-        loss,
-        np.concatenate([target.centre, begin]),
-        jac=True,
-        method="L-BFGS-B",
-        options={"maxiter": 1000},
-    )
-    return unpacked(found.x)
-
-
-APPROXIMATIONS = {"mean-field": mean_field, "full-rank": full_rank, "Laplace": laplace}

@@ -14,6 +14,7 @@ from rich.table import Table
 
 import polystein
 from polystein._lib.files import writing
+from polystein.cli.compare import run_compare
 from polystein.cli.inputs import Input
 from polystein.cli.many import TWO_FILES, Adjust, Outputs, check_files, fits_of
 from polystein.cli.origin import origin_of, origin_values
@@ -22,10 +23,19 @@ from polystein.cli.report import run_report
 from polystein.cli.reproduce import run_reproduce
 from polystein.cli.session import (
     EXIT_CODES,
+    Alpha,
     Debug,
+    DropFirst,
     ExitCode,
     Force,
+    Html,
+    Json,
+    Model,
+    ScoresFrom,
     Seed,
+    Target,
+    Thin,
+    VarNames,
     progress_bar,
     require_free,
     require_level,
@@ -36,7 +46,7 @@ from polystein.errors import InputError, printable
 from polystein.experiments import demo as demonstration
 from polystein.explain.tolerance import checked_tolerance
 from polystein.report import canvas, side_by_side
-from polystein.report.effects import effect_facts
+from polystein.report.noticed import compute_what_is_told
 from polystein.report.page import NOTHING_KNOWN, Origin
 from polystein.report.result_page import write_page
 from polystein.report.text import p_number, render
@@ -91,35 +101,15 @@ MoreFits = Annotated[
         "unless --many is given."
     ),
 ]
-ScoresFrom = Annotated[
-    str | None,
-    typer.Option(help="Scores of ArviZ draws: group/variable, a group, or a file."),
-]
 CmdStan = Annotated[
     str | None,
     typer.Option(help="Diagnostic CSV files of CmdStan, one for each chain: 'chain_*_diag.csv'."),
-]
-Target = Annotated[
-    str | None,
-    typer.Option(help="Score function, module:function, from (n, d) draws to (n, d) scores."),
-]
-Model = Annotated[
-    str | None, typer.Option(help="PyMC model of ArviZ draws, module:function that returns it.")
 ]
 Cache = Annotated[
     Path | None,
     typer.Option(help="Folder for scores of --target, which are then evaluated once for a draw."),
 ]
 Jobs = Annotated[int, typer.Option(help="Number of cores to use; -1 for all.")]
-VarNames = Annotated[
-    list[str] | None,
-    typer.Option(help="Parameters to check, by name or pattern ('theta*'); may be repeated."),
-]
-Thin = Annotated[int, typer.Option(help="Keep every THIN-th draw.")]
-DropFirst = Annotated[int, typer.Option(help="Drop this many draws at the start of each chain.")]
-Alpha = Annotated[float, typer.Option(help="Level of the test.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
-Html = Annotated[Path | None, typer.Option(help="Also write an HTML page to this file.")]
 
 
 def _print_version(wanted: bool) -> None:
@@ -313,6 +303,7 @@ def run_demo(
         print(f"Plot: {printable(str(plot))}")
 
 
+app.command("compare")(run_compare)
 app.command("refine", epilog=EXIT_CODES)(run_refine)
 app.command("report", epilog=EXIT_CODES)(run_report)
 app.command("reproduce")(run_reproduce)
@@ -365,8 +356,7 @@ def _check_outputs(chosen: Input, html: Path | None, force: bool) -> None:
 
 def _as_json(result: GofResult, alpha: float, seed: int, origin: Origin) -> str:
     """All of the result, and what only the command line knows."""
-    if result.rejected(alpha) and result.can_tell_effects:
-        effect_facts(result, alpha)  # computes the effects, which `to_dict` then holds
+    compute_what_is_told(result, alpha)
     values = {
         **result.to_dict(),
         "verdict": result.verdict_at(alpha),

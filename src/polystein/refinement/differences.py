@@ -23,16 +23,17 @@ from polystein.inference.signflips import STILL, random_signs, unit_columns
 from polystein.refinement.kernels import State
 from polystein.types import Array, FloatArray
 
-#: Shares of the level of the families of functions; those that are missing leave theirs unused.
+#: Shares of the level of the families of functions; those that are missing leave theirs to others.
 SHARES = {
     "log-density": 0.1,
     "location": 0.2,
     "spread": 0.15,
     "distance": 0.15,
-    "tail": 0.1,
+    "tail": 0.05,
+    "far": 0.1,
     "product": 0.1,
     "parameter": 0.1,
-    "function": 0.1,
+    "function": 0.05,
 }
 #: How each family is told of.
 WORDS = {
@@ -41,6 +42,7 @@ WORDS = {
     "spread": "the spread of {}",
     "distance": "the distance of {} from its median",
     "tail": "the tails of {}",
+    "far": "how many draws are far from all others",
     "product": "the dependence of {}",
     "parameter": "{}",
     "function": "{}",
@@ -49,6 +51,9 @@ WORDS = {
 PATTERNS = 2000
 #: A tail begins at this quantile of the pilots' distances from their median.
 _TAIL = 0.95
+#: A row is far if its distance from the centre is this many times that of any pilot at first. Right
+#: draws of which 10 of 1,000 should be far, and none is, differ in this more than in any moment.
+_FAR = 1.5
 #: Pairs of coordinates that are looked at: all of few coordinates, else this many for each.
 _ALL_PAIRS, _PAIRS_FOR_EACH = 6, 2
 #: Most numbers of the model's own parameters that are looked at.
@@ -70,6 +75,7 @@ class Functions(NamedTuple):
     centre: FloatArray
     scale: FloatArray
     reach: FloatArray
+    farthest: float
     pairs: NDArray[np.intp]
     shown: Mapping[str, str]
     own: Mapping[str, RowFunction]
@@ -86,6 +92,7 @@ class Functions(NamedTuple):
             "spread": dict(zip(self.names, (z**2).T, strict=True)),
             "distance": dict(zip(self.names, distance.T, strict=True)),
             "tail": dict(zip(self.names, (distance > self.reach).T.astype(float), strict=True)),
+            "far": {"": (np.linalg.norm(z, axis=1) > self.farthest).astype(float)},
             "product": dict(zip(pairs, products.T, strict=True)),
             "parameter": parameters(self.target, self.shown, state.position),
             "function": own_values(self.own, state.position),
@@ -108,6 +115,7 @@ def functions_by(
     centre, scale = np.median(after, axis=0), after.std(axis=0)
     scale = np.where(scale > 0.0, scale, 1.0)
     reach = np.quantile(np.abs(after - centre) / scale, _TAIL, axis=0)
+    farthest = _FAR * float(np.linalg.norm((before - centre) / scale, axis=1).max())
     d = after.shape[1]
     pairs = np.stack(np.triu_indices(d, 1), axis=1)
     if d > _ALL_PAIRS:
@@ -116,7 +124,7 @@ def functions_by(
         ]
         change = np.abs(moments[0] - moments[1])[pairs[:, 0], pairs[:, 1]]
         pairs = pairs[np.sort(np.argsort(-change)[: _PAIRS_FOR_EACH * d])]
-    return Functions(target, names, centre, scale, reach, pairs, shown, own)
+    return Functions(target, names, centre, scale, reach, farthest, pairs, shown, own)
 
 
 def shown_parameters(target: Target, names: Sequence[str], rows: FloatArray) -> dict[str, str]:
@@ -183,10 +191,11 @@ def judged_by_flips(
     pattern of signs is as extreme as the smallest of the tails, each over its share of the level.
     """
     columns, shares, words = [], [], []
+    whole = sum(SHARES[family] for family in before)
     for family, own in before.items():
         for name, values in own.items():
             columns.append(values - after[family][name])
-            shares.append(SHARES[family] / len(own))
+            shares.append(SHARES[family] / whole / len(own))
             words.append(WORDS[family].format(f"`{name}`".replace(", ", "` and `")))
     differences = np.stack(columns, axis=1)
     # A column that is infinite before or after says nothing, whichever of the two it is.

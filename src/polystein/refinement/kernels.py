@@ -27,6 +27,9 @@ USUAL = (0.8, 1.2)
 MOST_ENERGY = 1000.0
 #: A proposal that loses more energy than this shows a place where the step is much too large.
 LOST_ENERGY = 100.0
+#: Moves of scale in one step. They cost one evaluation each, and together what a trajectory does;
+#: a walk costs one, too. A thin, wide slab accepts one move in hundreds.
+SCALE_MOVES = {True: LEAPFROG_STEPS, False: 1}
 #: Shares of the kinds of steps, with gradients and without.
 WITH_GRADIENT = {"trajectory": 0.75, "scale": 0.1, "jump": 0.15}
 WITHOUT = {"walk": 0.4, "difference": 0.35, "scale": 0.1, "jump": 0.15}
@@ -46,6 +49,14 @@ class State(NamedTuple):
     def take(self, rows: NDArray[np.intp]) -> State:
         """Some of the rows."""
         return State(self.position[rows], self.density[rows], self.score[rows])
+
+    def where(self, accepted: NDArray[np.bool_], other: State) -> State:
+        """The other state wherever it is accepted."""
+        return State(
+            np.where(accepted[:, None], other.position, self.position),
+            np.where(accepted, other.density, self.density),
+            np.where(accepted[:, None], other.score, self.score),
+        )
 
 
 class Evaluations:
@@ -122,41 +133,40 @@ class Kernel:
         small = np.exp(rng.uniform(np.log(SMALLEST), 0.0, size=n))
         factor = np.where(rng.random(n) < SMALL_PART, small, usual)
         normal, level = rng.standard_normal((n, d)), np.log(rng.random(n))
-        proposal, volume = state.position.copy(), np.zeros(n)
+        proposal = state.position.copy()
         shift = np.zeros(n)  # the energy of the momentum, after minus before
         varied = np.zeros(n, dtype=np.bool_)
         proposed = State(proposal, state.density.copy(), state.score.copy())
-        others = []
+        scaled = np.zeros(n)
         for number, name in enumerate(kinds):
             rows = np.flatnonzero(kind == number)
+            if not len(rows):
+                continue
             if name == "trajectory":
                 ends, shift[rows], varied[rows] = self._trajectories(
                     state.take(rows), factor[rows] * self.step, normal[rows]
                 )
                 _put(proposed, rows, ends)
                 continue
-            others.append(rows)
             if name == "scale":
-                proposal[rows], volume[rows] = self._scaled(state.position[rows], rng)
-            elif name == "jump":
+                ends, scaled[rows] = self._scaled(state.take(rows), rng)
+                _put(proposed, rows, ends)
+                continue
+            if name == "jump":
                 proposal[rows] += self._jumps(len(rows), rng)
             elif name == "walk":
                 steps = (factor[rows] * self.step)[:, None] * normal[rows]
                 proposal[rows] += steps @ self.factor.T
             else:
                 proposal[rows] += self._differences(rows, factor, normal, rng)
-        rest = np.concatenate(others)
-        _put(proposed, rest, self.evaluate(proposal[rest], state.position[rest]))
+            _put(proposed, rows, self.evaluate(proposal[rows], state.position[rows]))
         loss = (state.density - proposed.density) / self.temperature + shift
-        loss = np.where(varied, np.inf, loss)
-        accepted = level < volume - loss
-        chosen = State(
-            np.where(accepted[:, None], proposed.position, state.position),
-            np.where(accepted, proposed.density, state.density),
-            np.where(accepted[:, None], proposed.score, state.score),
-        )
-        chance = np.exp(np.minimum(0.0, volume - loss))
-        return chosen, Moves(kind, accepted, chance, loss, factor)
+        # Each move of scale was accepted, or not, by itself.
+        by_scale = kind == list(kinds).index("scale")
+        loss = np.where(by_scale, 0.0, np.where(varied, np.inf, loss))
+        chance = np.where(by_scale, scaled, np.exp(np.minimum(0.0, -loss)))
+        accepted = np.where(by_scale, scaled > 0.0, level < -loss)
+        return state.where(accepted, proposed), Moves(kind, accepted, chance, loss, factor)
 
     def _trajectories(
         self, state: State, steps: FloatArray, momentum: FloatArray
@@ -183,14 +193,26 @@ class Kernel:
             given_up = ~(highest - lowest < MOST_ENERGY)
         return here, np.where(given_up, np.inf, kinetic - start), given_up
 
-    def _scaled(self, rows: FloatArray, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
-        """x -> c + e^u (x - c), u symmetric, c a centre drawn at random; Jacobian e^{ud}."""
-        n, d = rows.shape
-        centre = self.centres[rng.integers(len(self.centres), size=n)]
-        place = rng.choice(len(self.scale_chances), size=n, p=self.scale_chances)
-        size = rng.uniform(self.scale_bounds[place], self.scale_bounds[place + 1])
-        u = size * rng.choice([-1.0, 1.0], size=n)
-        return centre + np.exp(u)[:, None] * (rows - centre), u * d
+    def _scaled(self, state: State, rng: np.random.Generator) -> tuple[State, FloatArray]:
+        """Moves x -> c + e^u (x - c) one after another, and the part of them that is accepted.
+
+        u is symmetric, c one of the centres, both drawn without looking at x; the Jacobian is
+        e^{ud}. The target is left as it is by every single move, in both directions alike.
+        """
+        n, d = state.position.shape
+        moves, taken = SCALE_MOVES[self.evaluate.target.has_score], np.zeros(n)
+        for _ in range(moves):
+            centre = self.centres[rng.integers(len(self.centres), size=n)]
+            place = rng.choice(len(self.scale_chances), size=n, p=self.scale_chances)
+            size = rng.uniform(self.scale_bounds[place], self.scale_bounds[place + 1])
+            u = size * rng.choice([-1.0, 1.0], size=n)
+            rows = centre + np.exp(u)[:, None] * (state.position - centre)
+            there = self.evaluate(rows, state.position)
+            ratio = (there.density - state.density) / self.temperature + u * d
+            accepted = np.log(rng.random(n)) < ratio
+            state = state.where(accepted, there)
+            taken += accepted / moves
+        return state, taken
 
     def _jumps(self, count: int, rng: np.random.Generator) -> FloatArray:
         """c_a - c_b for a pair of centres that is drawn without looking at the row."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from polystein.refinement.groups import separate_groups
 from polystein.refinement.kernels import Evaluations, Kernel, Moves, State
-from polystein.refinement.settled import settled
+from polystein.refinement.settled import MOST_LOST, settled
 from polystein.types import FloatArray
 
 #: With fewer pilots than this for each coordinate the covariance is a diagonal.
@@ -33,6 +33,9 @@ _CLIMBERS = 4
 _FARTHEST_SCALE, _BINS = 3.0, 12
 #: This part of the scale moves goes to all bins alike, the others where proposals are accepted.
 _ALIKE = 0.5
+#: If more than this part of the trajectories of pilots loses much energy, steps are halved: those of
+#: the starts would hardly pass.
+_FEW_LOST = 0.75 * MOST_LOST
 #: Most doublings of the number of steps.
 MOST_DOUBLINGS = 3
 
@@ -67,10 +70,12 @@ def piloted(evaluate: Evaluations, pilots: State, steps: int, rng: np.random.Gen
             [*moves, *later],
             trajectories=evaluate.target.has_score,
         )
-        if judged.still or doubling == MOST_DOUBLINGS:
+        if (judged.still and judged.lost <= _FEW_LOST) or doubling == MOST_DOUBLINGS:
             break
+        longest = kernel.step * (0.5 if judged.lost > _FEW_LOST else 1.0)
         kernel = replace(kernel, factor=_factor(end.position, kernel.centres))
         kernel, _ = tuned_step(kernel, end, rng)
+        kernel = replace(kernel, step=min(kernel.step, longest))
     return Piloted(kernel, taken, end)
 
 

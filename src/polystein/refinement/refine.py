@@ -338,7 +338,7 @@ def _columns(
 
 
 def _still_moving(state: Settled, names: tuple[str, ...]) -> tuple[str, ...]:
-    order = np.argsort(-np.maximum(state.correlations, state.drifts))
+    order = np.argsort(-state.worst)
     return tuple(names[place] for place in order if state.moving[place])
 
 

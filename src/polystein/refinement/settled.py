@@ -17,8 +17,11 @@ from polystein.types import FloatArray
 MOST_CORRELATED, MOST_ERRORS = 0.15, 3.0
 #: If those exceed this, the starts are too few to tell: it takes 225 of them.
 MOST_ALLOWED = 0.2
-#: Largest change of a mean, in sds, and of a log sd between the middle and the end; or this many
-#: times 1/sqrt(rows). A few rows that come in from far away change no rank correlation.
+#: Largest correlation, of values or their squares, between the middle and the end. A few rows that
+#: were thrown far away, and are slow to come back, make up the sd and change no rank correlation.
+MOST_KEPT = 0.3
+#: Largest change of a mean, in sds, and of a log sd between the middle and the end; or this many of
+#: their standard errors for one row, over sqrt(rows). Rows that have come back show in nothing else.
 MOST_DRIFT, DRIFT_NOISE = 0.15, 4.7
 #: Largest part of the trajectories that lose more than 100 in energy.
 MOST_LOST = 0.01
@@ -30,17 +33,25 @@ class Settled(NamedTuple):
     """What the rule looks at; funnels look mixed to the correlations alone."""
 
     correlations: FloatArray
+    kept: FloatArray
     drifts: FloatArray
+    noise: FloatArray
     lost: float
     unmoved: float
     rows: int
 
     @property
+    def worst(self) -> FloatArray:
+        """How much each coordinate still moves: what it shows over what is allowed, at its worst."""
+        root = float(np.sqrt(self.rows))
+        correlated = self.correlations / max(MOST_CORRELATED, MOST_ERRORS / root)
+        drifted = self.drifts / np.maximum(MOST_DRIFT, DRIFT_NOISE * self.noise / root)
+        return np.asarray(np.max([correlated, self.kept / MOST_KEPT, drifted], axis=0))
+
+    @property
     def moving(self) -> NDArray[np.bool_]:
         """Which coordinates have not settled."""
-        root = float(np.sqrt(self.rows))
-        correlated = self.correlations > max(MOST_CORRELATED, MOST_ERRORS / root)
-        return np.asarray(correlated | (self.drifts > max(MOST_DRIFT, DRIFT_NOISE / root)))
+        return np.asarray(self.worst > 1.0)
 
     @property
     def still(self) -> bool:
@@ -72,14 +83,41 @@ def settled(
         lost = float(np.mean(losses > LOST_ENERGY))
     moved = np.any([made.accepted for made in moves], axis=0)
     unmoved = float(np.mean(~moved))
-    return Settled(rank_correlations(middle, end), drifts(middle, end), lost, unmoved, len(end))
+    return Settled(
+        rank_correlations(middle, end),
+        squares_kept(middle, end),
+        *drifts(middle, end),
+        lost,
+        unmoved,
+        len(end),
+    )
 
 
-def drifts(middle: FloatArray, end: FloatArray) -> FloatArray:
-    """How far the mean of each coordinate, in sds, or its log sd changed; the larger of the two."""
+def drifts(middle: FloatArray, end: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """How far the mean of each coordinate, in sds, or its log sd changed; the larger of the two.
+
+    Beside it is the error of a log sd for one row, in units of that of a Gaussian, at least 1. The
+    lighter of the tails in the middle and at the end count: rows that have just come back, or were
+    just thrown away, are no noise.
+    """
     spreads = [np.where(rows.std(axis=0) > 0.0, rows.std(axis=0), 1.0) for rows in (middle, end)]
     means = np.abs(middle.mean(axis=0) - end.mean(axis=0)) / spreads[1]
-    return np.asarray(np.maximum(means, np.abs(np.log(spreads[0] / spreads[1]))))
+    tails = [
+        (((rows - rows.mean(axis=0)) / spread) ** 4).mean(axis=0)
+        for rows, spread in zip((middle, end), spreads, strict=True)
+    ]
+    noise = np.sqrt(np.maximum(1.0, 0.5 * (np.minimum(*tails) - 1.0)))
+    return np.maximum(means, np.abs(np.log(spreads[0] / spreads[1]))), noise
+
+
+def squares_kept(middle: FloatArray, end: FloatArray) -> FloatArray:
+    """Pearson's correlation of each coordinate or that of its square; the larger of the two.
+
+    Squares are those of distances from the median at the end.
+    """
+    centre = np.median(end, axis=0)
+    squares = _correlations((middle - centre) ** 2, (end - centre) ** 2)
+    return np.maximum(_correlations(middle, end), squares)
 
 
 def rank_correlations(first: FloatArray, second: FloatArray) -> FloatArray:

@@ -54,10 +54,11 @@ def unsettled_words(state: Settled, names: tuple[str, ...]) -> str:
     """What has not settled, and how many coordinates have."""
     moving = state.moving
     if moving.any():
-        slowest = int(np.argmax(np.maximum(state.correlations, state.drifts)))
+        slowest = int(np.argmax(state.worst))
         return (
             f"{int((~moving).sum())} of {len(names)} coordinates have; `{names[slowest]}` moves "
             f"most (between middle and end, rank correlation {state.correlations[slowest]:.2f}, "
+            f"correlation of values or squares {state.kept[slowest]:.2f}, "
             f"mean or log sd changed by {state.drifts[slowest]:.2f})"
         )
     if state.still:

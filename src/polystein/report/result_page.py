@@ -12,6 +12,7 @@ from polystein.report.effects import (
     matters_words,
     nothing_found_words,
 )
+from polystein.report.noticed import least_visible_words, power_words
 from polystein.report.page import (
     NOTHING_KNOWN,
     Block,
@@ -150,6 +151,9 @@ def answer_sections(
         off += [text(f"Effects are not told: {why_not}")] if why_not else []
     else:
         off.append(text("Nothing was found."))
+    if power := power_words(result, alpha):
+        off.append(text(f"The test {power}." if power.startswith("would") else f"{power}."))
+        off += [listed(least)] if (least := least_visible_words(result)) else []
     if rejected and result.components:
         off.append(_features("Features by their share", result, shares=True))
     yield Section("What is off", off)

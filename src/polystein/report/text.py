@@ -7,6 +7,7 @@ import textwrap
 from collections.abc import Iterable, Iterator
 
 from polystein.report.effects import MOST_SENTENCES, PLACE, effect_facts
+from polystein.report.noticed import power_words
 from polystein.results.diagnostics import sampler_words
 from polystein.results.evidence import Abstention, Explanation
 from polystein.results.refinement import Refinement
@@ -116,6 +117,7 @@ def report_facts(
     if rejected and result.can_tell_effects:
         facts.append(("Run", lines_to_run))
     elif verdict != "inconclusive":
+        facts.append(("Power", power_words(result, alpha)))
         facts.append(("Meaning", meaning(result, alpha)))
     facts.append(("Fit", fit_words(result)))
     facts.append(("Chains", chains_words(result, letters)))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,7 @@ from polystein.methods.check.look import (
     thinned_rows,
 )
 from polystein.methods.check.net import net_arm
+from polystein.methods.check.noticed import noticeable_faults
 from polystein.methods.check.statistics import (
     AGREEMENT,
     BASIS,
@@ -59,6 +61,7 @@ from polystein.methods.check.witnesses import TrainingSums
 from polystein.methods.split_sample import DividedRows, split_rows
 from polystein.results.diagnostics import Diagnostics
 from polystein.results.evidence import Abstention, Arm, Evidence
+from polystein.results.noticeable import Noticeable
 from polystein.results.result import DEFAULT_LEVEL, GofResult
 from polystein.scale.threads import working
 from polystein.types import RNG, Array, Progress, ScoreFunction
@@ -182,9 +185,12 @@ def check(
     # Rows are read for a first look, for sums, and either to train or to test.
     with one_blas_thread(), working(source, n_jobs, progress, reads=3.0):
         rows, thinned, ranked = _first_look(source, rng)
-        result = _judged(rows, thinned, ranked)
+        result, noticed = _judged(rows, thinned, ranked)
     rows.notes.emit()
-    return with_effects(result, source, bound, _circumstances(result.evidence.arms, rows.notes))
+    known = _circumstances(result.evidence.arms, rows.notes)
+    result = with_effects(result, source, bound, known)
+    result.compute_noticeable_by(noticed)
+    return result
 
 
 def _first_look(source: Source, rng: RNG) -> tuple[DividedRows, KeptRows, RankedRows | None]:
@@ -207,8 +213,13 @@ def _first_look(source: Source, rng: RNG) -> tuple[DividedRows, KeptRows, Ranked
     return rows, thinned, None if spaced is None else ranked_rows(spaced)
 
 
-def _judged(rows: DividedRows, thinned: KeptRows, ranked: RankedRows | None) -> GofResult:
-    """Sum what all arms need of the rows in one pass, then judge by one arm after the other."""
+def _judged(
+    rows: DividedRows, thinned: KeptRows, ranked: RankedRows | None
+) -> tuple[GofResult, Callable[[], tuple[Noticeable, ...]]]:
+    """Sum what all arms need of the rows in one pass, then judge by one arm after the other.
+
+    What would have been noticed is left to be computed when it is asked for.
+    """
     source, names = rows.source, coordinate_names(rows.source)
     chains = source.layout.time_ordered
     shares = SHARES_OF_CHAINS if chains else SHARES_OF_ROWS
@@ -219,7 +230,8 @@ def _judged(rows: DividedRows, thinned: KeptRows, ranked: RankedRows | None) -> 
     # 5. Sums, in one pass: over batches, of the training rows, and over parts of every chain.
     frame = rows.frame_of_all()
     robust, orders = robust_frame(thinned, frame), tuple(PAIR_ORDERS.values())
-    sums = BatchSums(source, frame, BASIS, batches, orders, TAILS, robust)
+    untaken = partial(BatchSums, source, frame, BASIS, batches, orders, TAILS, robust)
+    sums = untaken()
     training = TrainingSums(source, rows.partition, BASIS, rows.frame)
     silent = agreement_abstention(source)
     compared = AgreementSums(source.layout, bounds_of(thinned)) if silent is None else None
@@ -276,7 +288,7 @@ def _judged(rows: DividedRows, thinned: KeptRows, ranked: RankedRows | None) -> 
 
     # 15. Verdict: the result gives it by the p-value and the reasons.
     partition = trained.partition
-    return GofResult(
+    result = GofResult(
         statistic=max(0.0, float(upper_normal(pvalue))),
         pvalue=pvalue,
         alternative="greater",
@@ -292,6 +304,8 @@ def _judged(rows: DividedRows, thinned: KeptRows, ranked: RankedRows | None) -> 
         reasons=tuple(reasons),
         diagnostics=diagnostics,
     )
+    level = DEFAULT_LEVEL * shares[FLIPS]
+    return result, partial(noticeable_faults, untaken, left_out=left_out, level=level)
 
 
 #: Why no arm judges chains that get stuck.

@@ -8,8 +8,8 @@ allowed for (`polystein.inference.memory`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property, partial
+from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -27,11 +27,11 @@ from polystein.inference.signflips import (
     tamed,
     unit_columns,
 )
+from polystein.methods.check.families import Family, families
 from polystein.methods.check.forms import (
     FEWEST_INDEPENDENT_A_COORDINATE,
     LEAST_DEFLATION,
     FlippedForm,
-    centred_spreads,
     forms,
     total_correlation,
 )
@@ -42,17 +42,10 @@ from polystein.methods.check.statistics import (
     FINE,
     FLIPS,
     LEAST_CORRELATION,
-    OF_FLIPS,
-    PAIR_ORDERS,
     PAIRS,
-    TAILS,
-    TRACE,
-    WAVES,
-    Statistic,
     flip_shares,
 )
 from polystein.methods.check.sums import (
-    MAGNITUDES,
     MOST_COORDINATES,
     MOST_PAIRED_DIMENSIONS,
     BatchSums,
@@ -91,21 +84,8 @@ def flip_signs(
         return [Abstention(FLIPS, _SHORT), *given_up]
     if left_out.all():
         return [Abstention(FLIPS, _ALL_SLOW), *given_up]
-    # How correlated the scores are decides on shares, and on how autocorrelation is pooled. Flips
-    # leave the products of scores alone.
-    kept, rows = np.flatnonzero(~left_out), float(sums.sizes.sum())
-    enough = rows >= FEWEST_ROWS_A_COORDINATE * kept.size
-    metric = kept.size > 1 and sums.score_products.size > 0 and enough
-    correlation = total_correlation(sums.score_products[np.ix_(kept, kept)]) if metric else 0.0
-    beyond_chance = correlation - kept.size / (4.0 * rows)
-    correlated = beyond_chance > LEAST_CORRELATION
-
-    # All statistics on the same flips.
-    every: list[Judged] = [
-        FlippedFamily(family, sums, left_out, conservative=correlated)
-        for family in families(sums, kept)
-    ]
-    every += [FlippedForm(form, sums) for form in forms(sums, kept, metric=metric)]
+    kept = np.flatnonzero(~left_out)
+    every, metric, correlation, beyond_chance = statistics_of(sums, kept)
     signs = random_signs(FIRST_PATTERNS, sums.count, rng, unflipped_first=True)
     for one in every:
         one.flip(signs)
@@ -131,6 +111,41 @@ def flip_signs(
         part._replace(level_share=shares[part.name]) for one in judged for part in one.parts(names)
     ]
     return [Arm(FLIPS, ALL_ROWS, extreme / patterns, tuple(parts)), *missing, *given_up]
+
+
+class Flipped(NamedTuple):
+    """All statistics on the same flips, and how correlated the scores are.
+
+    ``metric`` is whether there are rows enough for their second moments, ``correlation`` the total
+    correlation, and ``beyond_chance`` what chance does not explain of it.
+    """
+
+    every: list[Judged]
+    metric: bool
+    correlation: float
+    beyond_chance: float
+
+
+def statistics_of(sums: BatchSums, kept: NDArray[np.intp]) -> Flipped:
+    """The statistics of the coordinates that are kept, before any flip."""
+    # How correlated the scores are decides on shares, and on how autocorrelation is pooled. Flips
+    # leave the products of scores alone.
+    rows = float(sums.sizes.sum())
+    enough = rows >= FEWEST_ROWS_A_COORDINATE * kept.size
+    metric = kept.size > 1 and sums.score_products.size > 0 and enough
+    correlation = total_correlation(sums.score_products[np.ix_(kept, kept)]) if metric else 0.0
+    beyond_chance = correlation - kept.size / (4.0 * rows)
+    correlated, left_out = (
+        beyond_chance > LEAST_CORRELATION,
+        np.ones(sums.diagonal.shape[2], np.bool_),
+    )
+    left_out[kept] = False
+    every: list[Judged] = [
+        FlippedFamily(family, sums, left_out, conservative=correlated)
+        for family in families(sums, kept)
+    ]
+    every += [FlippedForm(form, sums) for form in forms(sums, kept, metric=metric)]
+    return Flipped(every, metric, correlation, beyond_chance)
 
 
 def _given_up(sums: BatchSums) -> Iterator[Abstention]:
@@ -200,61 +215,6 @@ def _extreme(judged: list[Judged], shares: dict[str, float]) -> int:
     """How many patterns are at least as extreme as the draws, which count themselves."""
     found = {name: each for one in judged for name, each in one.statistics.items()}
     return at_least_as_extreme(list(found.values()), [shares[name] for name in found])
-
-
-class Family(NamedTuple):
-    """Features judged together: batch sums in parts, of shape (batches, features) each.
-
-    Features are counted order by order, or, for pairs, by score and other coordinate. A feature
-    ``of_all`` is one of all coordinates together.
-    """
-
-    name: str
-    orders: tuple[str, ...]
-    parts: Callable[[], Iterator[FloatArray]]
-    of_pairs: bool = False
-    of_all: bool = False
-
-    @property
-    def statistics(self) -> tuple[Statistic, ...]:
-        """Its rows of the table."""
-        return tuple(one for one in OF_FLIPS if one.name.split(":")[0] == self.name)
-
-    def place(self, position: int, dimension: int) -> tuple[tuple[str, ...], tuple[int, ...]]:
-        """Order and coordinates of a feature."""
-        if self.of_all:
-            return self.orders, ()
-        first, second = divmod(position, dimension)
-        if self.of_pairs:
-            return self.orders, (first, second)
-        return (self.orders[first],), (second,)
-
-
-def families(sums: BatchSums, kept: NDArray[np.intp]) -> Iterator[Family]:
-    """Each family of features with its batch sums; those of all coordinates are of the ``kept``."""
-    x, *bounded = sums.basis.names
-
-    def columns(values: FloatArray) -> Callable[[], Iterator[FloatArray]]:
-        return lambda: iter([values.reshape(sums.count, -1)])
-
-    yield Family("score", ("score",), columns(sums.diagonal[:, 0]))
-    yield Family("x", (x,), columns(sums.diagonal[:, 1]))
-    yield Family("G1-4", tuple(bounded), columns(sums.diagonal[:, 2:]))
-    yield Family("tails", TAILS.names, columns(sums.tails))
-    yield Family("waves", WAVES.names, columns(sums.waves))
-    if kept.size > 1:
-        trace = centred_spreads(sums, kept).sum(axis=1)
-        yield Family(TRACE, (x,), columns(trace), of_all=True)
-    if sums.judges_pairs:
-        for name, order in PAIR_ORDERS.items():
-            yield Family(f"{name} pairs", (name,), partial(_pairs, sums, order), of_pairs=True)
-        magnitudes = partial(_pairs, sums, MAGNITUDES)
-        yield Family("magnitude pairs", ("magnitude",), magnitudes, of_pairs=True)
-
-
-def _pairs(sums: BatchSums, order: int) -> Iterator[FloatArray]:
-    for part in sums.pairs(order):
-        yield part.reshape(sums.count, -1)
 
 
 class Group(NamedTuple):
@@ -332,22 +292,28 @@ class FlippedFamily:
         slow = self._left_out[second]
         return np.flatnonzero(~(slow | self._left_out[first] if self.family.of_pairs else slow))
 
-    def flip(self, signs: FloatArray) -> None:
-        """Try further patterns of signs; the first one ever is that of the draws as they are."""
-        found, offset = FlippedStatistics(len(signs)), 0
+    def columns(self) -> Iterator[tuple[NDArray[np.intp], FloatArray, Group]]:
+        """The joined sums of the features that are judged, with their places, group by group."""
+        offset = 0
         for number, part in enumerate(self.family.parts()):
             if number == len(self._groups):
                 self._groups.append(self._grouped(part, offset))
             for group in self._groups[number]:
                 columns = group.joining.joined(_columns_at(part, group.places))
-                own, places = group.joining.of_first(signs), offset + group.places
-                if self._adds_up and not self._found:
-                    unit, first = unit_columns(columns), group.joining.starts
-                    self._products[np.ix_(first, first)] += unit @ unit.T
-                # The draws' own sums are more alike than flipped ones, by what correlation is left.
-                unflipped = None if self._found else group.deflation
-                found.add(columns, own, places=places, unflipped=unflipped)
+                yield offset + group.places, columns, group
             offset += part.shape[1]
+
+    def flip(self, signs: FloatArray) -> None:
+        """Try further patterns of signs; the first one ever is that of the draws as they are."""
+        found = FlippedStatistics(len(signs))
+        for places, columns, group in self.columns():
+            own = group.joining.of_first(signs)
+            if self._adds_up and not self._found:
+                unit, first = unit_columns(columns), group.joining.starts
+                self._products[np.ix_(first, first)] += unit @ unit.T
+            # The draws' own sums are more alike than flipped ones, by what correlation is left.
+            unflipped = None if self._found else group.deflation
+            found.add(columns, own, places=places, unflipped=unflipped)
         self._found.append(found)
 
     @property

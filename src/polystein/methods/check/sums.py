@@ -67,7 +67,8 @@ class BatchSums:
         self.judges_pairs = 1 < dimension <= MOST_PAIRED_DIMENSIONS
         every = (*orders, *([] if robust is None else [MAGNITUDES]))
         self._jobs = self._pair_jobs(every if self.judges_pairs else ())
-        stride = -(-source.layout.total // MOST_ROBUST_ROWS)
+        #: The frame of waves and pairs of magnitudes, and every how many rows they are summed.
+        self.robust, self.stride = robust, -(-source.layout.total // MOST_ROBUST_ROWS)
         self._pass = BatchPass(
             frame,
             basis,
@@ -77,7 +78,7 @@ class BatchSums:
             self.deviations,
             tails,
             robust,
-            stride,
+            self.stride,
         )
         self._pairs, sums, order = self._pass.pairs, self._pass.sums, basis.order
         #: Sums over the batches of squared draws and squared scores, of shape (batches, 2, d).
@@ -182,8 +183,8 @@ class BatchSums:
             dimension,
             jobs,
             None,
-            robust=self._pass.robust,
-            stride=self._pass.stride,
+            robust=self.robust,
+            stride=self.stride,
         )
         with uncounted():
             run_pass(self.source, every_row(self.source), again)
