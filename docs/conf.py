@@ -2,6 +2,9 @@
 
 import sys
 from pathlib import Path
+from typing import Any
+
+from sphinx.application import Sphinx
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
@@ -67,3 +70,12 @@ html_theme_options = {
 html_sidebars = {"index": []}
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
+
+
+def setup(app: Sphinx) -> None:
+    """Leave out the fields of named tuples: the docstring of the class says what they are."""
+
+    def skipped(app: Sphinx, what: str, name: str, member: object, skip: bool, options: Any) -> Any:
+        return True if type(member).__name__ == "_tuplegetter" else None
+
+    app.connect("autodoc-skip-member", skipped)
