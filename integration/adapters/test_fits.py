@@ -77,7 +77,7 @@ def test_approximations_of_pymc_and_their_draws() -> None:
     log_q = -0.5 * np.sum(((sample.draws - MEANS) / WRONG) ** 2, axis=1)
     expected = float(arviz.psislw(log_p - log_q)[1])
     result = ps.check(sample)
-    assert result.evidence.estimates["pareto_k"] == pytest.approx(expected, rel=1e-6)
+    assert result.diagnostics.pareto_k == pytest.approx(expected, rel=1e-6)
     assert "Pareto k-hat" in str(result)
     with pytest.raises(ps.InputError, match="`idata` must not be given with an approximation"):
         ps.from_pymc(right, data)
@@ -140,7 +140,7 @@ def test_fits_as_pymc_extras_stores_them() -> None:
         about = xarray.Dataset({"importance_sampling_method": "psir", "pareto_k": 0.31})
         pathfinder = tree({"posterior": repeated, "sample_stats": about})
         result = ps.check(pathfinder, model=model, rng=0)
-        assert result.evidence.estimates["pareto_k"] == 0.31
+        assert result.diagnostics.pareto_k == 0.31
         assert result.rejected(0.01) is rejected
 
 

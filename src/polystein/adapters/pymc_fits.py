@@ -18,8 +18,8 @@ from polystein.types import RNG, Array, FloatArray
 
 #: Where `pymc_extras.fit_laplace` keeps the normal law of its draws.
 _LAPLACE = "fit"
-#: Where `pymc_extras.fit_pathfinder` keeps what it says about its paths: a group of its own, or that
-#: of the sampler's statistics (version 0.10), with this variable.
+#: Where `pymc_extras.fit_pathfinder` keeps what it says about its paths: a group of its own, or
+#: the sampler's statistics (version 0.10), with this variable.
 _PATHFINDER, _METHOD = "pathfinder", "importance_sampling_method"
 #: What `pm.sample` notes about the posterior, and a variational fit does not.
 _NOTED_BY_SAMPLERS = {"sampling_time", "tuning_steps"}

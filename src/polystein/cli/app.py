@@ -8,13 +8,11 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.box import SIMPLE_HEAD
-from rich.console import Console
-from rich.table import Table
 
 import polystein
 from polystein._lib.files import writing
 from polystein.cli.compare import run_compare
+from polystein.cli.demo import run_demo
 from polystein.cli.inputs import Input
 from polystein.cli.many import TWO_FILES, Adjust, Outputs, check_files, fits_of
 from polystein.cli.origin import origin_of, origin_values
@@ -42,14 +40,12 @@ from polystein.cli.session import (
     require_other_output,
     session,
 )
-from polystein.errors import InputError, printable
-from polystein.experiments import demo as demonstration
+from polystein.errors import InputError
 from polystein.explain.tolerance import checked_tolerance
-from polystein.report import canvas, side_by_side
 from polystein.report.noticed import compute_what_is_told
 from polystein.report.page import NOTHING_KNOWN, Origin
 from polystein.report.result_page import write_page
-from polystein.report.text import p_number, render
+from polystein.report.text import render
 from polystein.results.result import DEFAULT_LEVEL, GofResult
 
 app = typer.Typer(
@@ -58,7 +54,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-DEMO_PLOT = "polystein-demo.png"
 #: What a reader of the terminal can run next, on draws that are rejected.
 LINES_TO_RUN = (
     "polystein report FILE for a page; polystein refine FILE --target module:function for better "
@@ -270,40 +265,8 @@ def run_check(
         _conclude(result, chosen, alpha, seed, as_json, html, force)
 
 
-@app.command("demo")
-def run_demo(
-    draws: Annotated[int, typer.Option(help="Number of draws from each sampler.")] = 2000,
-    seed: Seed = 0,
-    out: Annotated[
-        Path, typer.Option(help="File for the plot (.png, .svg, .pdf), or a directory for it.")
-    ] = Path(DEMO_PLOT),
-    force: Force = False,
-    debug: Debug = False,
-) -> None:
-    """Test one correct and three wrong samplers of a small posterior. Takes seconds."""
-    with session(debug):
-        plot = out / DEMO_PLOT if out.is_dir() or not out.suffix else out
-        require_free("--out", plot, force=force)
-        with progress_bar("Sampling and testing") as progress:
-            cases = demonstration.run(draws, seed, progress)
-        console = Console(highlight=False)
-        console.print(_demo_table(cases, draws))
-        console.print(
-            f"\nAt the level {DEFAULT_LEVEL:g} a correct sampler, too, is rejected "
-            f"in about 1 run of {1 / DEFAULT_LEVEL:.0f}."
-        )
-        figure = side_by_side.plot_results({case.name: case.result for case in cases})
-        with writing("--out", out):
-            if plot != out:
-                out.mkdir(parents=True, exist_ok=True)
-            try:
-                canvas.save(figure, plot)
-            except ValueError as error:
-                raise InputError(f"`--out` must name a picture; got {plot}: {error}") from error
-        print(f"Plot: {printable(str(plot))}")
-
-
 app.command("compare")(run_compare)
+app.command("demo")(run_demo)
 app.command("refine", epilog=EXIT_CODES)(run_refine)
 app.command("report", epilog=EXIT_CODES)(run_report)
 app.command("reproduce")(run_reproduce)
@@ -366,25 +329,3 @@ def _as_json(result: GofResult, alpha: float, seed: int, origin: Origin) -> str:
         **origin_values(origin),
     }
     return json.dumps(values, indent=2, allow_nan=False)
-
-
-def _demo_table(cases: list[demonstration.Case], draws: int) -> Table:
-    table = Table(
-        title=f"Posterior of a logistic regression, {draws} draws from each sampler",
-        title_justify="left",
-        box=SIMPLE_HEAD,
-        show_edge=False,
-        padding=(0, 1, 0, 0),
-    )
-    for heading in ("Sampler", "What it does", "p-value", "Verdict", "Seen mostly in"):
-        table.add_column(heading)
-    for name, description, result in cases:
-        against = result.rejected()
-        table.add_row(
-            name,
-            description,
-            p_number(result.pvalue),
-            "[bold red]evidence against[/]" if against else "no evidence",
-            result.explain()[0].words if against else "",
-        )
-    return table

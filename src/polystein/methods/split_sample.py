@@ -138,8 +138,7 @@ def split_rows(
     seed, dimension = seed_sequence(rng), source.layout.dimension
     for number, child in enumerate([seed] if repeats == 1 else seed.spawn(repeats)):
         streams, frame = Streams.of(child), RAW
-        known = source.facts.pareto_k
-        estimates: dict[str, Any] = {} if known is None else {"pareto_k": known}
+        estimates: dict[str, Any] = {}
         partition = split.partition(source.layout, streams.split)
 
         # What the first look is for, beside what is looked for elsewhere

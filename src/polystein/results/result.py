@@ -79,7 +79,7 @@ class GofResult(WithEffects):
         Why a p-value above the level leaves the question open, and what to do about it; only
         `check` gives any. Each has a ``code`` and a ``parameter`` beside its ``text``.
     diagnostics : Diagnostics or None
-        R-hat and ESS of draws and scores, of the chains that `check` was given.
+        Of `check`: R-hat and ESS of draws and scores of chains, Pareto k-hat of a variational fit.
     tolerance : str or None
         Whether every mean and sd is ``"within"`` the tolerance that `check` was given, one is
         ``"beyond"`` it, or that is ``"undecided"``; None if it was given none.

@@ -15,8 +15,9 @@ from polystein.methods.check import verdict
 from polystein.methods.check.chain_convergence import ChainConvergence, RankedRows, ranked_rows
 from polystein.methods.check.look import spaced_rows
 from polystein.methods.check.verdict import diagnosed, doubts, stays_with_heavy_tail
-from polystein.results.diagnostics import Convergence, Diagnostics, SamplerDiagnostics
+from polystein.results.diagnostics import Convergence, Diagnostics
 from polystein.results.evidence import Abstention
+from polystein.results.sampler import SamplerDiagnostics
 from tests.conftest import Array
 from tests.sources import MinimalSource
 from tests.statistical.samplers import autoregressive

@@ -132,8 +132,8 @@ def check(
         the last. ``evidence.arms`` holds the tests with their parts, the one with the smallest
         p-value first, and ``evidence.abstained`` those that could not judge; ``explain()``
         sorts the parts by their share in the evidence. ``diagnostics`` has R-hat and ESS of
-        draws and scores. ``statistic`` is the standard normal quantile of 1 - pvalue, 0 if
-        that is below 0.
+        draws and scores of chains, and Pareto k-hat of a variational fit. ``statistic`` is the
+        standard normal quantile of 1 - pvalue, 0 if that is below 0.
 
     Notes
     -----
@@ -276,7 +276,7 @@ def _judged(
     pvalue = arms[0].pvalue if arms else 1.0
 
     # 13. Diagnostics.
-    diagnostics = None if convergence is None else diagnosed(source, convergence, ranked)
+    diagnostics = diagnosed(source, convergence, ranked)
 
     # 14. Reasons, which leave the question open if nothing was found.
     missing = [one for one in abstained if one.name not in (AGREEMENT, *GIVEN_UP)]
@@ -295,7 +295,7 @@ def _judged(
         method="check",
         dimension=source.layout.dimension,
         evidence=Evidence(arms, estimates=rows.estimates, abstained=abstained),
-        ess=trained.ess if diagnostics is None else _least_ess(rows, diagnostics),
+        ess=_least_ess(rows, diagnostics, trained.ess),
         n_train=partition.count(*TRAINING),
         n_gap=partition.count("gap"),
         n_test=partition.count("test"),
@@ -359,8 +359,9 @@ def _circumstances(arms: Sequence[Arm], notes: Notes) -> Circumstances:
     return Circumstances(scores)
 
 
-def _least_ess(rows: DividedRows, diagnostics: Diagnostics) -> float:
+def _least_ess(rows: DividedRows, diagnostics: Diagnostics | None, independent: float) -> float:
     """The least effective number of rows: of importance weights, of draws and of scores."""
-    both = diagnostics.draws, diagnostics.scores
+    if diagnostics is None or diagnostics.of_chains is None:
+        return independent
     weights: float = rows.estimates.get("weights_ess", math.inf)
-    return min(weights, *(one.worst_known().ess for one in both))
+    return min(weights, *(one.worst_known().ess for one in diagnostics.of_chains))

@@ -19,13 +19,9 @@ from polystein.methods.check.chain_convergence import ChainConvergence, RankedRo
 from polystein.methods.check.statistics import FEWEST_BATCHES, FLIPS
 from polystein.methods.check.sums import BatchSums
 from polystein.results.coded import CodedText
-from polystein.results.diagnostics import (
-    Convergence,
-    Diagnostics,
-    SamplerDiagnostics,
-    sampler_diagnostics,
-)
+from polystein.results.diagnostics import Convergence, Diagnostics
 from polystein.results.evidence import Abstention
+from polystein.results.sampler import SamplerDiagnostics, sampler_diagnostics
 from polystein.types import FloatArray
 
 #: Chains with a larger R-hat have not converged, and draws worth fewer are too few, to conclude
@@ -56,13 +52,17 @@ LARGEST_INDEX_OF_STAYS, LONG_STAY = 0.1, 10
 
 def diagnosed(
     source: Source,
-    means: ChainConvergence,
+    means: ChainConvergence | None,
     ranked: RankedRows | None,
-) -> Diagnostics:
+) -> Diagnostics | None:
     """The diagnostics of chains, by numbers that are the same wherever the rows are.
 
-    Ranks of spaced rows decide, where there are any: they know no importance weights.
+    Ranks of spaced rows decide, where there are any: they know no importance weights. Independent
+    rows have k-hat at the most.
     """
+    pareto_k = source.facts.pareto_k
+    if means is None:
+        return None if pareto_k is None else Diagnostics(pareto_k=pareto_k)
     of_draws, of_scores = means
     if ranked is not None:
         of_draws = _settled(of_draws, ranked.draws)
@@ -221,8 +221,8 @@ def doubts(
             "faults may go unseen. Take more draws."
         )
         reasons.append(CodedText(words, "few-draws"))
-    if diagnostics is not None:
-        both = (("draws", diagnostics.draws), ("scores", diagnostics.scores))
+    if diagnostics is not None and diagnostics.of_chains is not None:
+        both: Both = tuple(zip(("draws", "scores"), diagnostics.of_chains, strict=True))
         reasons = [*_of_rhat(both), *_of_ess(both), *_of_constants(both), *reasons]
         reasons += _of_sampler(diagnostics.sampler)
     return tuple(reasons)
@@ -230,7 +230,9 @@ def doubts(
 
 def _healthy(diagnostics: Diagnostics) -> bool:
     """Whether the chains have clearly converged."""
-    worst = diagnostics.draws.worst_known(), diagnostics.scores.worst_known()
+    if diagnostics.of_chains is None:
+        return False
+    worst = [one.worst_known() for one in diagnostics.of_chains]
     return all(one.rhat <= HEALTHY_RHAT and one.ess >= HEALTHY_ESS for one in worst)
 
 
