@@ -305,7 +305,10 @@ ENTRIES: dict[str, Calls] = {
         "SamplerComparison.from_dict", _stored("samplers"), ("values",)
     ),
     "SamplerComparison.difference": entry(
-        "SamplerComparison.difference", _texts(("'a'", *JUNK), ("'b'", *JUNK)), receiver=_samplers
+        "SamplerComparison.difference",
+        _texts(("'a'", *JUNK), ("'b'", *JUNK)),
+        ("first", "second"),
+        _samplers,
     ),
     "plot_compare": entry("plot_compare", _texts((*_COMPARED * 9, *JUNK))),
     "Monitor": entry("Monitor"),

@@ -27,11 +27,13 @@ from polystein.explain.tolerance import checked_tolerance, with_effects
 from polystein.inference.pvalues import upper_normal
 from polystein.methods.check.agreement import AgreementSums, agreement_abstention, agreement_arm
 from polystein.methods.check.batches import chains_are_batches, cut
-from polystein.methods.check.chain_convergence import RankedRows, chain_convergence, ranked_rows
 from polystein.methods.check.flips import flip_signs
 from polystein.methods.check.look import (
     KeptRows,
+    RankedRows,
     bounds_of,
+    chain_convergence,
+    ranked_rows,
     robust_frame,
     spaced_rows,
     thinned_rows,
