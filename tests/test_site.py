@@ -51,6 +51,15 @@ def test_every_error_and_warning_is_explained() -> None:
     assert sorted(rows) == sorted(kinds - {"PolysteinError", "PolysteinWarning"})
 
 
+def test_the_walk_names_files_that_exist() -> None:
+    walk = SOURCES[DOCS / "develop" / "walk.md"]
+    rows = "\n".join(line for line in walk.splitlines() if line.startswith("|"))
+    named = set(re.findall(r"`(\w+/[\w/]*(?:\.py)?)`", rows))
+    assert {"stein/", "methods/check/flips.py"} <= named
+    package = Path(polystein.__file__).parent
+    assert {name for name in named if not (package / name).exists()} == set()
+
+
 def test_files_beside_the_readme_keep_their_links_on_the_site() -> None:
     text = "[a](SECURITY.md#files) [b](docs/versions.md) [c](https://example.org/x.md) [d](#here)"
     assert from_root(text) == (
