@@ -250,7 +250,6 @@ def shifts(
 ) -> FloatArray:
     """-E[v F] for every fault and every feature F of a family, in the family's order."""
     x, s = rows.draws, rows.scores
-    found: FloatArray
     if name.endswith("pairs"):
         if name == "magnitude pairs":
             odd, values = magnitude_functions(rows.robust_draws)
@@ -271,8 +270,8 @@ def shifts(
     diagonal = chain(BASIS.terms(x), TAILS.terms(x))
     every = [v @ entry for entry in diagonal_entries(s, diagonal)]
     if name == TRACE:
-        found = every[1][:, kept].sum(axis=1, keepdims=True)
-        return -found
+        trace: FloatArray = -every[1][:, kept].sum(axis=1, keepdims=True)
+        return trace
     last = 1 + BASIS.order
     own = {
         "score": slice(0, 1),
