@@ -171,13 +171,14 @@ def reference(name: str) -> Array:
 
 
 def jittered(largest: float, leaps: int) -> Step:
-    """Trajectories with a step size of its own for each row, log-uniform over a factor of ten.
+    """Trajectories with a step size of its own for each row, log-uniform over a factor of 100.
 
-    Steps of one size meet the periods of some rows, which then hardly move.
+    Steps of one size meet the periods of some rows, which then hardly move, and rows that begin far
+    out move by small steps alone.
     """
 
     def step(rng: np.random.Generator, target: Target, old: State) -> State:
-        size = largest * 10.0 ** -rng.random((len(old.draws), 1))
+        size = largest * 100.0 ** -rng.random((len(old.draws), 1))
         return hmc_step(size, leaps)(rng, target, old)  # type: ignore[arg-type]
 
     return step
