@@ -22,8 +22,8 @@ PACKAGE = Path(polystein.__file__).parent
 #: A room imports only rooms to its left, and rooms between the same bars not each other.
 ARROWS = (
     "errors, types, _version | _lib | inference, theory | data | adapters, scale | stein | weights "
-    "| results | corrections | explain | methods | refinement | rivals | report | workflows "
-    "| experiments | cli | __main__"
+    "| results | corrections | explain | methods | refinement | rivals | report "
+    "| workflows, testing | experiments | cli | __main__"
 )
 #: Imports against the arrows, which happen when a function is called and not before.
 LAZY = {
@@ -33,6 +33,7 @@ LAZY = {
     ("results.refinement", "report"),
     ("results.many", "report"),
     ("results.same_target", "report"),
+    ("results.sampler_comparison", "report"),
     ("results.summary", "report"),
     # The door takes objects of other libraries, whose adapters are imported when one is met.
     ("data.foreign", "adapters"),
@@ -51,6 +52,7 @@ PUBLISHED = {
     "results",
 }
 PUBLISHED |= {"corrections", "explain", "methods", "refinement", "rivals", "report", "workflows"}
+PUBLISHED |= {"testing"}
 #: What the package imports first: Ctrl-C while the command line is imported.
 FIRST = "polystein._lib.interrupts"
 CORE_DEPENDENCIES = {"numpy", "scipy", "threadpoolctl"}
@@ -144,7 +146,7 @@ def test_package_is_marked_as_typed() -> None:
     assert (PACKAGE / "py.typed").is_file()
 
 
-@pytest.mark.parametrize("module", [polystein, polystein.theory])
+@pytest.mark.parametrize("module", [polystein, polystein.testing, polystein.theory])
 def test_dir_shows_the_public_names_and_they_exist(module: object) -> None:
     names = list(module.__all__)  # type: ignore[attr-defined]
     assert sorted(dir(module)) == sorted(names)
@@ -167,7 +169,7 @@ def test_nothing_is_public_beyond_all() -> None:
 
 
 def test_no_room_has_the_name_of_a_public_function() -> None:
-    assert set(ROOMS) & set(polystein.__all__) == {"theory"}
+    assert set(ROOMS) & set(polystein.__all__) == {"testing", "theory"}
     assert callable(polystein.check)
     with pytest.raises(ModuleNotFoundError):
         importlib.import_module("polystein.check")

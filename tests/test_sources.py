@@ -89,7 +89,7 @@ FUNCTIONS: dict[str, tuple[Function, dict[str, Any], set[str]]] = {
 WITHOUT_DRAWS = {"BatchMeans", "BlockSplit", "ChainSplit", "ClosedForm", "CrossEntropy", "IID"}
 WITHOUT_DRAWS |= {"GaussianKernel", "IMQKernel", "GofResult", "InitialSequence", "RandomSplit"}
 WITHOUT_DRAWS |= {"EffectTable", "ExpectationTable"}
-WITHOUT_DRAWS |= {"SoftThreshold", "Uniform", "__version__", "theory"}
+WITHOUT_DRAWS |= {"SoftThreshold", "Uniform", "__version__", "testing", "theory"}
 WITHOUT_DRAWS |= {name for name in ps.__all__ if name.endswith(("Error", "Warning"))}
 #: The door itself, and the accumulator, which has a test of its own.
 WITHOUT_DRAWS |= {"Sample", "SteinMoments"}
@@ -97,6 +97,8 @@ WITHOUT_DRAWS |= {"Sample", "SteinMoments"}
 WITHOUT_DRAWS |= {"check_many", "CheckTable", "Refinement"}
 #: Two targets; draws are an option, and `tests/workflows/test_same_target_inputs.py` gives sources.
 WITHOUT_DRAWS |= {"same_target", "TargetComparison"}
+#: Many sets of draws; `tests/workflows/test_compare.py` gives sources.
+WITHOUT_DRAWS |= {"compare", "SamplerComparison"}
 #: Plots, which answer with axes; `tests/report/test_draws.py` draws those of draws.
 WITHOUT_DRAWS |= {name for name in ps.__all__ if name.startswith("plot_")}
 #: The monitor, which takes draws as they come and no source of finished ones.

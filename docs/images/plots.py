@@ -23,6 +23,13 @@ def chains(correct: bool, d: int = 6) -> ps.Sample:
     return ps.Sample(draws, -draws, names=names)
 
 
+def compared(wrong: ps.Sample, right: ps.Sample) -> ps.SamplerComparison:
+    """The chains beside shorter ones and narrower ones."""
+    draws, off = np.asarray(right.draws), np.asarray(wrong.draws)
+    sets = {"NUTS": draws, "NUTS, short": draws[:, :250], "ADVI": 0.9 * draws, "ULA, step 0.1": off}
+    return ps.compare({name: (rows, -rows) for name, rows in sets.items()})
+
+
 def pictures() -> dict[str, object]:
     """Each picture by the name of its file."""
     wrong, right = chains(correct=False), chains(correct=True)
@@ -35,6 +42,7 @@ def pictures() -> dict[str, object]:
         "evidence": ps.check(right, rng=1).plot(),
         "moments": ps.plot_moments(wrong),
         "chains": ps.plot_chains(stuck, -stuck),
+        "compare": compared(wrong, right).plot(),
         "weights": ps.lambda_psd_test(rows, -rows, order=3, rng=1).plot(),
     }
 

@@ -77,7 +77,7 @@ def test_approximations_of_pymc_and_their_draws() -> None:
     log_q = -0.5 * np.sum(((sample.draws - MEANS) / WRONG) ** 2, axis=1)
     expected = float(arviz.psislw(log_p - log_q)[1])
     result = ps.check(sample)
-    assert result.evidence.estimates["pareto_k"] == pytest.approx(expected, rel=1e-6)
+    assert result.diagnostics.pareto_k == pytest.approx(expected, rel=1e-6)
     assert "Pareto k-hat" in str(result)
     with pytest.raises(ps.InputError, match="`idata` must not be given with an approximation"):
         ps.from_pymc(right, data)
@@ -113,13 +113,18 @@ def test_both_orders_of_arguments_and_labels(tmp_path: Path) -> None:
 
 
 def test_fits_as_pymc_extras_stores_them() -> None:
-    """Groups as its documentation has them: pymc_extras itself is not installed here."""
+    """Groups as pymc_extras 0.10 writes them: the library itself is not installed here."""
     model, rng = known_model(), np.random.default_rng(3)
     for sds, rejected in ((SDS, False), (WRONG, True)):
         draws = exact(rng, sds, (2, 2000))
-        rows = xarray.DataArray(MEANS, dims="rows")
-        law = {"mean_vector": rows, "covariance_matrix": (("rows", "columns"), np.diag(sds**2))}
-        laplace = tree({"posterior": posterior(draws), "fit": xarray.Dataset(law)})
+        # The fit has another order than the model.
+        order = [3, 0, 1, 2]
+        law = {
+            "mean_vector": ("rows", MEANS[order]),
+            "covariance_matrix": (("rows", "columns"), np.diag(sds[order] ** 2)),
+        }
+        fit = xarray.Dataset(law, {"rows": [NAMES[place] for place in order]})
+        laplace = tree({"posterior": posterior(draws), "fit": fit})
         sample = ps.from_pymc(model, laplace)
         assert sample.draws.shape == (4000, 4)
         assert ps.check(laplace, model=model, rng=0).rejected(0.01) is rejected
@@ -132,10 +137,10 @@ def test_fits_as_pymc_extras_stores_them() -> None:
         weights = np.exp(-0.3 * rng.standard_normal(4000))
         again = rng.choice(4000, 3000, p=weights / weights.sum())
         repeated = posterior(draws.reshape(1, 4000, 4)[:, again])
-        about = xarray.Dataset({"pareto_k": 0.31})
-        pathfinder = tree({"posterior": repeated, "pathfinder": about})
+        about = xarray.Dataset({"importance_sampling_method": "psir", "pareto_k": 0.31})
+        pathfinder = tree({"posterior": repeated, "sample_stats": about})
         result = ps.check(pathfinder, model=model, rng=0)
-        assert result.evidence.estimates["pareto_k"] == 0.31
+        assert result.diagnostics.pareto_k == 0.31
         assert result.rejected(0.01) is rejected
 
 

@@ -65,7 +65,7 @@ def test_guides(guide: Any) -> None:
         assert found.settings["iid"]
         assert found.rejected(0.01) is rejected
     expected = float(arviz.psislw(log_p_minus_log_q(draws, factor * SDS))[1])
-    assert found.evidence.estimates["pareto_k"] == pytest.approx(expected, rel=1e-5)
+    assert found.diagnostics.pareto_k == pytest.approx(expected, rel=1e-5)
     assert sample.target is not None
     log_p = -0.5 * np.sum(((draws[:9] - MEANS) / SDS) ** 2, axis=1)
     assert np.ptp(sample.target.log_density(draws[:9]) - log_p) < 1e-8
@@ -141,7 +141,7 @@ def test_pathfinder() -> None:
     found = ps.check(far, rng=0)
     assert found.rejected(0.01)
     expected = float(arviz.psislw(ratios - 0.5 * log_p)[1])
-    assert found.evidence.estimates["pareto_k"] == pytest.approx(expected, rel=1e-5)
+    assert found.diagnostics.pareto_k == pytest.approx(expected, rel=1e-5)
     with pytest.raises(ps.InputError, match="`logdensity` must be given with draws of Pathfinder"):
         ps.from_blackjax(pair)
     with pytest.raises(ps.InputError, match="got a state of Pathfinder"):

@@ -6,7 +6,7 @@ The public names, and nothing else.
 from polystein._lib import interrupts as _interrupts  # noqa: F401  (before all that takes time)
 
 # isort: split
-from polystein import theory
+from polystein import testing, theory
 from polystein._version import __version__
 from polystein.adapters.arviz import from_arviz, to_arviz
 from polystein.adapters.blackjax import from_blackjax
@@ -27,14 +27,17 @@ from polystein.errors import (
     ClusterError,
     DegenerateError,
     DependenceWarning,
+    FaultError,
     HeavyTailWarning,
     InputError,
     LowESSWarning,
     MissingExtraError,
+    PolysteinDeprecationWarning,
     PolysteinError,
     PolysteinWarning,
     ScaleError,
     ScoreWarning,
+    UndecidedError,
 )
 from polystein.explain.effects import effects
 from polystein.inference.batch_means import BatchMeans
@@ -45,6 +48,7 @@ from polystein.methods.discrepancy import lambda_psd, o_psd, psd
 from polystein.methods.gof import lambda_psd_test, psd_test
 from polystein.refinement.refine import refine
 from polystein.report.bars import plot_evidence, plot_weights
+from polystein.report.compare_plot import plot_compare
 from polystein.report.draws import plot_chains, plot_moments
 from polystein.report.forest import plot_effects
 from polystein.results.effects import EffectTable, ExpectationTable
@@ -52,6 +56,7 @@ from polystein.results.many import CheckTable
 from polystein.results.refinement import Refinement
 from polystein.results.result import GofResult
 from polystein.results.same_target import TargetComparison
+from polystein.results.sampler_comparison import SamplerComparison
 from polystein.rivals import (
     GaussianKernel,
     IMQKernel,
@@ -66,6 +71,7 @@ from polystein.rivals import (
 from polystein.scale.door import from_store
 from polystein.stein.moments import SteinMoments
 from polystein.weights.rules import ClosedForm, CrossEntropy, SoftThreshold, Uniform
+from polystein.workflows.compare import compare
 from polystein.workflows.many import check_many
 from polystein.workflows.monitor import Monitor
 from polystein.workflows.same_target import same_target
@@ -83,6 +89,7 @@ __all__ = [
     "DependenceWarning",
     "EffectTable",
     "ExpectationTable",
+    "FaultError",
     "GaussianKernel",
     "GofResult",
     "HeavyTailWarning",
@@ -92,20 +99,24 @@ __all__ = [
     "LowESSWarning",
     "MissingExtraError",
     "Monitor",
+    "PolysteinDeprecationWarning",
     "PolysteinError",
     "PolysteinWarning",
     "RandomSplit",
     "Refinement",
     "Sample",
+    "SamplerComparison",
     "ScaleError",
     "ScoreWarning",
     "SoftThreshold",
     "SteinMoments",
     "TargetComparison",
+    "UndecidedError",
     "Uniform",
     "__version__",
     "check",
     "check_many",
+    "compare",
     "effects",
     "expectations",
     "from_arviz",
@@ -130,6 +141,7 @@ __all__ = [
     "nystrom_ksd_test",
     "o_psd",
     "plot_chains",
+    "plot_compare",
     "plot_effects",
     "plot_evidence",
     "plot_moments",
@@ -141,6 +153,7 @@ __all__ = [
     "refine",
     "rfsd_test",
     "same_target",
+    "testing",
     "theory",
     "to_arviz",
 ]

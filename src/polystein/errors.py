@@ -9,6 +9,8 @@ about from `PolysteinWarning`::
     ├── ScaleError (also OverflowError)        the answer does not fit a float64
     ├── MissingExtraError (also ImportError)   an optional dependency is missing or broken
     ├── ClusterError (also a RuntimeError)     workers of a cluster were lost
+    ├── FaultError (also an AssertionError)    a sampler or kernel does not fit its target
+    ├── UndecidedError (also a RuntimeError)   a test of a sampler had too few draws to tell
     └── StudyError (also a RuntimeError)       a study could not be finished
         └── TaskError                          the task of a study raised an error
 
@@ -16,7 +18,8 @@ about from `PolysteinWarning`::
     ├── DependenceWarning                      rows depend on each other in an unexpected way
     ├── LowESSWarning                          too few effective draws for the p-value
     ├── HeavyTailWarning                       the test column may have no finite variance
-    └── ScoreWarning                           the scores look like those of something else
+    ├── ScoreWarning                           the scores look like those of something else
+    └── PolysteinDeprecationWarning            a name or an option goes in a later version
 
 Messages name the argument, say what was expected and what was given, and suggest a
 remedy if there is one. Names of files and parameters in them come from others: characters
@@ -76,6 +79,28 @@ class ClusterError(PolysteinError, RuntimeError):
     """A process that worked on rows was lost, or more of a cluster than its scheduler allows."""
 
 
+class FaultError(PolysteinError, AssertionError):
+    """A sampler does not draw from its target, or a kernel does not keep it.
+
+    ``result`` is the `polystein.testing.SamplerTest`.
+    """
+
+    def __init__(self, message: object = "", result: object = None) -> None:
+        super().__init__(message)
+        self.result = result
+
+
+class UndecidedError(PolysteinError, RuntimeError):
+    """A test of a sampler found no fault, and would not have noticed those it was to notice.
+
+    ``result`` is the `polystein.testing.SamplerTest`; its ``needed`` says how many draws it takes.
+    """
+
+    def __init__(self, message: object = "", result: object = None) -> None:
+        super().__init__(message)
+        self.result = result
+
+
 class StudyError(PolysteinError, RuntimeError):
     """A study could not be finished; its finished cells are kept."""
 
@@ -114,3 +139,10 @@ class HeavyTailWarning(PolysteinWarning):
 
 class ScoreWarning(PolysteinWarning):
     """The scores look as if they did not belong to the draws, or have lost digits."""
+
+
+class PolysteinDeprecationWarning(PolysteinWarning, FutureWarning):
+    """A name or an option goes in a later version, which the message states.
+
+    Python shows it by default, unlike a ``DeprecationWarning``.
+    """

@@ -1,6 +1,6 @@
 """What `check` is worth: its power and its size, for ``docs/check.md``.
 
-Eleven studies at the level 0.05, each with its table beside the code:
+Twelve studies at the level 0.05, each with its table beside the code:
 
 - ``paper``: the alternatives of the paper's Experiments 1 and 2, beside the published rates;
 - ``beyond``: seven other alternatives, beside lambda-PSD, KSD and KSDAgg on the same draws;
@@ -13,7 +13,8 @@ Eleven studies at the level 0.05, each with its table beside the code:
 - ``blind_spots``: tied magnitudes, tied signs and fine structure, beside KSD and KSDAgg;
 - ``head_to_head``: targets that are not Gaussian, beside KSDAgg and KSD;
 - ``memory_and_store``: the same rows in memory and in a file;
-- ``seeds``: border cases with several seeds.
+- ``seeds``: border cases with several seeds;
+- ``noticed``: faults of the size that a pass says it would have noticed.
 
 ``choose`` is no study: it chooses how the statistics share the level, on draws of no table.
 """

@@ -20,6 +20,7 @@ from studies.check import (
     correlated_size,
     head_to_head,
     memory_and_store,
+    noticed,
     paper,
     posteriors,
     rows_needed,
@@ -40,6 +41,7 @@ PARTS = parts_of(
     head_to_head,
     memory_and_store,
     seeds,
+    noticed,
 )
 #: Tables on the page that no study makes.
 TABLES = {"statistics": statistics_table.markdown()}

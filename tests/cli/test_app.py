@@ -145,10 +145,13 @@ def test_demo_prints_a_table_and_writes_a_plot(run: Run) -> None:
     done = run("demo")
     assert done.code == 0
     rows = {line.split()[0]: line for line in done.out.splitlines() if line.strip()}
-    assert "no evidence" in rows["exact"]
-    for name, seen in [("shifted", "location"), ("mean-field", "correlation"), ("Laplace", "")]:
-        assert "evidence against" in rows[name]
-        assert seen in rows[name]
+    assert "not rejected" in rows["MALA"]
+    for name in ("Langevin", "mean-field", "Laplace"):
+        assert " rejected " in rows[name]
+        assert "not rejected" not in rows[name]
+    assert "The whole answer of `check` for Langevin:" in done.out
+    assert "the sd of `dose` is" in done.out
+    assert done.out.index("On your own draws:") < done.out.index("ps.check(idata, model=model)")
     assert "Plot: polystein-demo.png" in done.out
     assert Path("polystein-demo.png").read_bytes().startswith(b"\x89PNG")
 
@@ -175,12 +178,13 @@ def test_demo_refuses_what_it_cannot_do(run: Run, options: list[str]) -> None:
 
 
 def test_every_command_explains_itself(run: Run) -> None:
-    names = {"test", "check", "refine", "report", "demo", "reproduce"}
+    names = {"test", "check", "compare", "refine", "report", "demo", "reproduce"}
     assert {command.name for command in commands.app.registered_commands} == names
     for name in sorted(names):
         done = run(name, "--help")
         assert done.code == 0
-        assert "--seed" in done.out
+        # Comparisons draw nothing at random.
+        assert ("--seed" in done.out) == (name != "compare")
 
 
 @pytest.mark.parametrize("name", ["test", "check"])

@@ -44,6 +44,7 @@ from polystein.methods.check.witnesses import TrainingSums
 from polystein.methods.discrepancy import _Products, _Stack
 from polystein.methods.split_sample import ProjectedTestRows, RoleMoments
 from polystein.stein.basis import Hermite, LinearAndBounded, Monomial
+from polystein.stein.batched import BatchedMoments
 from polystein.stein.dual import _Extent, _FeatureSum
 from polystein.stein.moments import SteinMoments, SteinSums
 from polystein.stein.operator import operator_for
@@ -267,6 +268,12 @@ CASES: dict[str, Case] = {
     "ProjectedTestRows batches": Case(partial(_judged, ps.BatchMeans(length=3)), _read_judged),
     "ProjectedTestRows lugsail": Case(partial(_lugsail, True), _read_judged),
     "ProjectedTestRows whole chains": Case(partial(_lugsail, False), _read_judged),
+    "BatchedMoments": Case(
+        lambda g: BatchedMoments(
+            Hermite(ORDER), "full", g.witness.frame, 3, EqualBatches(g.source.layout.lengths)
+        ),
+        lambda a: [*a.finalise()],
+    ),
     "_Extent": Case(lambda g: _Extent(3), lambda a: [a.bounds]),
     "_FeatureSum": Case(lambda g: _FeatureSum(g.witness), lambda a: [a.total, a.weight]),
     "ProjectedTestRows cells": Case(_cells, _read_judged),

@@ -5,6 +5,8 @@ import pytest
 
 import polystein as ps
 from polystein.data.selection import Selection, spellings
+from polystein.data.source import Facts
+from polystein.data.target import Target
 from polystein.errors import InputError
 
 NAMES = ["mu", "tau_log__", "theta[0]", "theta[1]", "theta_raw[a, b]", "w_simplex__[0]"]
@@ -30,6 +32,24 @@ NAMES = ["mu", "tau_log__", "theta[0]", "theta[1]", "theta_raw[a, b]", "w_simple
 )
 def test_names_and_patterns(wanted: str | list[str] | None, expected: list[int]) -> None:
     assert Selection(wanted).columns(NAMES) == expected
+
+
+def test_what_the_model_computes_has_no_score() -> None:
+    target = Target(
+        2,
+        lambda rows: -0.5 * (rows**2).sum(axis=1),
+        None,
+        ("a", "b_log__"),
+        lambda rows: {"a": rows[:, 0], "b": np.exp(rows[:, 1]), "twice": 2.0 * rows},
+    )
+    draws = np.random.default_rng(0).standard_normal((50, 2))
+    sample = ps.Sample(draws, -draws, names=["a", "b_log__"], facts=Facts(target=target))
+    for name in ("twice", "twice[1]"):
+        with pytest.raises(InputError, match=r"must name parameters that .* no score"):
+            ps.check(sample, var_names=["a", name])
+    assert sample.select(var_names="b").names == ("b_log__",)
+    with pytest.raises(InputError, match="must name coordinates; got 'c'"):
+        sample.select(var_names="c")
 
 
 LABELS = [{}, {}, {"i": 0}, {"i": 1}, {"i": 1, "j": "b"}, {}]

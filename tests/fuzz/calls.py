@@ -42,7 +42,7 @@ def public(name: str) -> Any:
 
 def _values(name: str, option: str) -> Values:
     """Values of an option; of a method's, also those of its class."""
-    owner = name.removeprefix("theory.").partition(".")[0]
+    owner = name.removeprefix("theory.").removeprefix("testing.").partition(".")[0]
     values = VALUES.get(f"{owner}.{option}", VALUES.get(option))
     if values is None:
         raise LookupError(f"tests/fuzz/options.py needs values for the option {option} of {name}")
@@ -147,11 +147,36 @@ _TARGETS = (
     f"ps.Sample(rows((80, 2), scale=1e150), minus, {_TARGET})",
     "ps.Sample(rows((80, 2)), minus, facts={'log_density': stops})",
 )
+_SAMPLERS = (
+    "lambda seed, n: np.random.default_rng(seed).normal(size=(n, 2))",
+    "lambda seed, n: 1e150 * np.random.default_rng(seed).normal(size=(n, 1))",
+    "lambda seed, n: np.random.default_rng(seed).normal(size=(n, 2)).astype('f4')",
+    "lambda seed, n: np.random.default_rng(seed).integers(2, size=(n, 2))",
+    "lambda seed, n: np.full((n, 1), nan)",
+    "lambda seed, n: np.zeros((n, 2))",
+    "lambda seed, n: np.zeros((n + 1, 2))",
+)
+_KERNELS = (
+    "lambda x, rng: 0.8 * x + 0.6 * rng.normal(size=x.shape)",
+    "lambda x, rng: x",
+    "lambda x, rng: 1e200 * x",
+    "lambda x, rng: x[1:]",
+    "lambda x, rng: x * nan",
+)
 _FITS = (
     "{'a': (rows((2, 40, 2)), minus), 'b\\n': (rows((40, 2)), rows((40, 2), factor=-1.0))}",
     "{'a': lambda: (rows((40, 2)), minus), 'b': minus, '\\x1b[31m': 'no such file'}",
     "{'a': (rows((40, 2)), faulty['raises']), 'b': (rows((40, 2)), faulty['NaN'])}",
     "{'a': place('.'), 'b': None, 'c': (), 'd': stops, 'e': ps}",
+)
+_SETS = (
+    "{'a': (rows((2, 40, 2)), minus), 'b': (rows((40, 2), scale=2.0), minus)}",
+    "{'a': (rows((40, 2)), minus), 'b\\n': (rows((60, 2)), faulty['NaN'])}",
+    "{'a': (rows((40, 1)), minus), 'b': (rows((40, 2)), minus)}",
+)
+_COMPARED = (
+    "ps.compare({'a': (rows((40, 2)), minus), 'b': (rows((40, 2), scale=2.0), minus)})",
+    "ps.SamplerComparison.from_dict(stored('samplers'))",
 )
 _RESULTS = ("result()", "result(0.0, ess=nan)", "ps.GofResult.from_dict(stored('check'))")
 _WEIGHTED = "result(weights={'x': 0.6, 'score': -0.8})"
@@ -205,6 +230,7 @@ _monitor = _receiver(
 _table = _receiver("ps.EffectTable.from_dict(stored('effects'))", "ps.EffectTable((), 0)")
 _refinement = _receiver("refinement()", "ps.Refinement.from_dict(stored('refinement'))")
 _expected = _receiver("ps.expectations(rows((40, 2)), minus)", "ps.ExpectationTable(())")
+_samplers = _receiver(*_COMPARED)
 _checks = _receiver("ps.check_many({'a': (rows((2, 40, 1)), minus), 'b': 3})")
 _compared = _receiver(
     "ps.same_target(minus, lambda x: -2.0 * x, draws=rows((40, 2)))",
@@ -244,6 +270,8 @@ _PLAIN = {"Monitor.discrepancy": _monitor, "Monitor.state_dict": _monitor} | {
     "Sample.select": _sample,
     **{f"CheckTable.{name}": _checks for name in ("to_dict", "to_html", "count", "schema")},
     "CheckTable.to_dataframe": _checks,
+    **{f"SamplerComparison.{name}": _samplers for name in ("to_dict", "to_html", "schema")},
+    **{f"SamplerComparison.{name}": _samplers for name in ("to_dataframe", "plot")},
 }
 _COMMANDS = ("'check'", "'test'")
 _SWITCHES = (
@@ -269,6 +297,20 @@ ENTRIES: dict[str, Calls] = {
     "check_many": entry("check_many", _texts((*_FITS, *_FITS, *JUNK)), ("fits",)),
     "CheckTable": entry("CheckTable", _texts(("()", *JUNK)), ("fits",)),
     "CheckTable.from_dict": entry("CheckTable.from_dict", _stored("many"), ("values",)),
+    "compare": entry("compare", _texts((*_SETS * 9, *_FITS, *JUNK)), ("sets",)),
+    "SamplerComparison": entry(
+        "SamplerComparison", covered=tuple(ps.SamplerComparison.__dataclass_fields__)
+    ),
+    "SamplerComparison.from_dict": entry(
+        "SamplerComparison.from_dict", _stored("samplers"), ("values",)
+    ),
+    "SamplerComparison.difference": entry(
+        "SamplerComparison.difference",
+        _texts(("'a'", *JUNK), ("'b'", *JUNK)),
+        ("first", "second"),
+        _samplers,
+    ),
+    "plot_compare": entry("plot_compare", _texts((*_COMPARED * 9, *JUNK))),
     "Monitor": entry("Monitor"),
     "Monitor.update": entry("Monitor.update", draws_and_scores, receiver=_monitor),
     "Monitor.load": entry("Monitor.load", _stored("state"), ("state",)),
@@ -298,6 +340,16 @@ ENTRIES: dict[str, Calls] = {
     "TargetComparison.schema": entry("TargetComparison.schema", receiver=_compared),
     "TargetComparison.to_dict": entry("TargetComparison.to_dict", receiver=_compared),
     "TargetComparison.to_dataframe": entry("TargetComparison.to_dataframe", receiver=_compared),
+    "testing.assert_draws_from": entry(
+        "testing.assert_draws_from",
+        _texts((*_SAMPLERS * 9, *JUNK), ("minus", *_TARGETS)),
+        ("sampler", "target"),
+    ),
+    "testing.assert_invariant": entry(
+        "testing.assert_invariant",
+        _texts((*_KERNELS * 9, *JUNK), ("minus", *_TARGETS)),
+        ("kernel", "target"),
+    ),
     "Refinement.schema": entry("Refinement.schema", receiver=_refinement),
     "Refinement.to_html": entry("Refinement.to_html", receiver=_refinement),
     "Refinement.verdict_at": entry("Refinement.verdict_at", receiver=_refinement),

@@ -243,11 +243,12 @@ def examine(answer: Any, call: Call) -> list[str]:
         same = again.to_dict() == answer.to_dict()
         faults = _faults_of_table(answer.effects)
         return faults if same else [*faults, "another result after to_dict and from_dict"]
-    if isinstance(answer, ps.TargetComparison):
+    if isinstance(answer, ps.TargetComparison | ps.SamplerComparison):
         plain = json.loads(json.dumps(answer.to_dict(), allow_nan=False))
-        again = ps.TargetComparison.from_dict(plain)
+        again = type(answer).from_dict(plain)
         _ = str(answer), repr(answer), answer._repr_html_()
-        return [] if again == answer else ["another comparison after to_dict and from_dict"]
+        same = again.to_dict() == answer.to_dict()
+        return [] if same else ["another comparison after to_dict and from_dict"]
     if isinstance(answer, ps.EffectTable | ps.ExpectationTable):
         return _faults_of_table(answer)
     if isinstance(answer, ps.CheckTable):
@@ -325,7 +326,7 @@ def _difference(one: Outcome, other: Outcome, call: Call) -> str | None:
 
 def _comparable_form(answer: Any) -> Any:
     kinds = ps.GofResult | ps.EffectTable | ps.ExpectationTable | ps.CheckTable
-    kinds |= ps.TargetComparison
+    kinds |= ps.TargetComparison | ps.SamplerComparison
     if isinstance(answer, kinds):
         return answer.to_dict()
     return answer if isinstance(answer, float | str | tuple) else None

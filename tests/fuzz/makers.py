@@ -234,6 +234,8 @@ def _stored(kind: str) -> dict[str, Any]:
             return ps.psd_test(draws, -draws, order=2, rng=1).to_dict()
         if kind == "comparison":
             return ps.same_target(minus, lambda x: -x / [1.0, 4.0], draws=draws).to_dict()
+        if kind == "samplers":
+            return ps.compare({"a": (draws, -draws), "b": (2.0 * draws, -2.0 * draws)}).to_dict()
         if kind == "many":
             return ps.check_many({"a": (draws, -draws), "b": 3}).to_dict()
         result = ps.check(draws, -draws, tolerance=0.1)

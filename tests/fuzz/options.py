@@ -273,6 +273,27 @@ VALUES: dict[str, Values] = {
             "3",
         ),
     ),
+    "false_alarm": Values(("None", "0.01"), _SHARE_EDGES),
+    "detect": Values(
+        ("(0.2, 0.2)", "[1.0, 0.5]"),
+        ("(0.0, 0.1)", "(nan, 0.1)", "0.1", "(1e-320, 1e308)", "{'mean': 0.1}", "('a', 'b')"),
+    ),
+    "budget": Values(("5000", "20_000"), ("0", "1", "-1", "2.0", "np.int64(3000)")),
+    "assert_draws_from.n": Values(("5", "20"), ("0", "1", "-1", "2.0", "10**400", "np.int64(3)")),
+    "assert_invariant.draws": Values(
+        ("rows((400, 2))", "rows((200, 5, 2))"),
+        (
+            "rows((400, 1))",
+            "rows((400, 2), spoilt=nan)",
+            "rows((400, 2), scale=1e150)",
+            "rows((400, 2), scale=1e-200)",
+            "rows((400, 2), law='zeros')",
+            "rows((400, 2), law='all magnitudes')",
+            "rows((10, 2))",
+            "rows((400,))",
+            "'draws'",
+        ),
+    ),
     "rename": Values(("None", "{}"), ("{'a': 'b'}", "{1: 2}", "'ab'", "{'a': 'b', 'b': 'b'}")),
     "refine.scores": Values(
         ("None", "minus"), ("stops", "faulty['wrong shape']", "faulty['NaN']", "half_square")
@@ -360,6 +381,12 @@ VALUES: dict[str, Values] = {
     "pvalue": Values(("0.5", "1e-300"), _SHARE_EDGES),
     "method": Values(("'psd'",), _NAME_EDGES),
     "most": _count("1", "2", "20"),
+    "compare.iid": Values((*_FLAG, "['a']", "()"), ("['c']", "'a'", "1", "[1]")),
+    "compare.cost": Values(
+        ("None", "{'a': 1.5}", "{'a': 1, 'b': 2}"),
+        ("{'c': 1}", "{'a': 0}", "{'a': nan}", "3", "[]"),
+    ),
+    "measure": Values(("'discrepancy'", "'means'", "'sds'"), _WORD_EDGES),
     "ax": Values(("None", "new_axes()")),
     "path": Values(("place('page.html')",), ("place('.')", "''", "'\\x00'", "1", "None")),
 }

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from polystein.inference.memory import (
+    chain_borders,
     group_starts,
     joinings,
     speeds,
@@ -50,9 +51,12 @@ def test_no_batch_of_a_chain_is_lost_or_joined_to_another_chain(counts: list[int
 def test_groups_start_where_those_of_the_loop_do(counts: list[int], together: int) -> None:
     chains = np.repeat(np.arange(len(counts)), counts)
     expected = [group[0] for group in literal.joined(chains.tolist(), together)]
-    assert group_starts(chains, together).tolist() == expected
+    assert group_starts(np.bincount(chains), together).tolist() == expected
     # Only where chains change matters, and not what they are called.
-    assert group_starts(3 * chains + 2, together).tolist() == expected
+    assert (
+        group_starts(np.diff(chain_borders(3 * chains + 2), append=chains.size), together).tolist()
+        == expected
+    )
 
 
 def test_a_chain_of_sixty_four_batches_halves_four_times() -> None:

@@ -4,9 +4,10 @@ import math
 from typing import Any
 
 from polystein.methods.wild_bootstrap import STATISTIC_NAME
-from polystein.results.diagnostics import Convergence, Diagnostics, SamplerDiagnostics
+from polystein.results.diagnostics import Convergence, Diagnostics
 from polystein.results.evidence import Abstention, Arm, Component, Evidence, Part
 from polystein.results.result import GofResult
+from polystein.results.sampler import SamplerDiagnostics
 
 WORDS = {"score": "location", "x": "spread, correlation", "x^2": "skewness"}
 

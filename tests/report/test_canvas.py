@@ -15,6 +15,7 @@ from tests.report.drawn import effects_of, labels
 from tests.report.results import check_result, z_result
 
 DRAWS = np.random.default_rng(0).standard_normal((2, 60, 2))
+COMPARED = ps.compare({"one": (DRAWS, -DRAWS), "other": (1.5 * DRAWS, -1.5 * DRAWS)})
 PLOTS: dict[str, Callable[..., Any]] = {
     "effects": lambda **options: ps.plot_effects(effects_of(2), **options),
     "evidence": lambda **options: ps.plot_evidence(check_result(), **options),
@@ -22,6 +23,7 @@ PLOTS: dict[str, Callable[..., Any]] = {
     "weights": lambda **options: ps.plot_weights(z_result(), **options),
     "moments": lambda **options: ps.plot_moments(DRAWS, -DRAWS, **options),
     "chains": lambda **options: ps.plot_chains(DRAWS, -DRAWS, **options),
+    "compare": lambda **options: ps.plot_compare(COMPARED, **options),
     "fitting": lambda **options: check_result().plot(**options),
 }
 

@@ -1,96 +1,66 @@
-"""The plot of several results: what is drawn, not how it looks."""
+"""The picture of several samplers: what is drawn, not how it looks."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from polystein.errors import InputError, MissingExtraError
-from polystein.report.canvas import new_figure, save
-from polystein.report.side_by_side import plot_results
-from tests.report.results import bootstrap_result, check_result, inconclusive_result, z_result
+from polystein.errors import MissingExtraError
+from polystein.report.canvas import AGAINST, GREY, NOT_AGAINST, new_figure, save
+from polystein.report.side_by_side import plot_draws
+from tests.report.results import check_result, inconclusive_result, z_result
+
+RESULTS = {
+    "good $x$": z_result(pvalue=0.5, statistic=-0.7),
+    "bad": replace(check_result(), pvalue=1e-6),
+    "stuck": inconclusive_result(),
+}
 
 
-def test_every_result_is_named_and_judged() -> None:
-    results = {"good": z_result(pvalue=0.5, statistic=-0.7), "bad": z_result(pvalue=1e-6)}
-    left, right = plot_results(results).axes
-    assert [label.get_text() for label in left.get_yticklabels()] == ["good", "bad"]
-    notes = [text.get_text() for text in left.texts]
-    assert notes == ["no evidence against it, p = 0.5", "evidence against it, p < 0.0001"]
-    assert [bar.get_width() for bar in left.patches] == [0.7, 2.5]
-    assert [text.get_text() for text in right.texts] == ["nothing seen"]
+def drawn(count: int = 1000):
+    rng = np.random.default_rng(0)
+    draws = {
+        name: spread * rng.standard_normal((count, 2))
+        for name, spread in zip(RESULTS, (1.0, 1.3, 1.0), strict=True)
+    }
+    target = rng.standard_normal((4000, 2))
+    return draws, plot_draws(draws, RESULTS, target, ("a", "b$"))
 
 
-def test_an_inconclusive_result_is_called_so() -> None:
-    left, right = plot_results({"stuck": inconclusive_result()}).axes
-    assert [text.get_text() for text in left.texts] == ["inconclusive, p = 0.42"]
-    assert [text.get_text() for text in right.texts] == ["nothing seen"]
-
-
-def test_shares_are_stacked_from_the_score_up() -> None:
-    _, right = plot_results({"bad": z_result()}).axes
-    spans = [(bar.get_x(), bar.get_width()) for bar in right.patches]
-    # Exact in binary.
-    assert spans == [(0.0, 0.625), (0.625, 0.25), (0.875, 0.125)]
-    legend = right.get_legend()
-    assert [text.get_text() for text in legend.get_texts()] == [
-        "score: location",
-        "x: spread, correlation",
-        "x^2: skewness",
+def test_every_sampler_is_named_and_judged() -> None:
+    _, figure = drawn()
+    titles = [axes.get_title() for axes in figure.axes]
+    assert titles == [
+        "good $x$\nnot rejected, p = 0.5",
+        "bad\nrejected, p < 0.0001",
+        "stuck\ninconclusive, p = 0.42",
     ]
+    assert [axes.title.get_color() for axes in figure.axes] == [NOT_AGAINST, AGAINST, GREY]
+    assert figure.axes[0].get_ylabel() == "b$"
+    below = [axes.get_xlabel().split("\n", 2)[2].strip() for axes in figure.axes]
+    assert below[0] == below[2] == "no sign of a fault"
+    assert below[1] != below[0]
+    assert "`" not in "".join(below)
+    figure.draw_without_rendering()
 
 
-def test_parts_are_drawn_by_what_they_look_at() -> None:
-    _, right = plot_results({"several parts": check_result()}).axes
-    labels = [text.get_text() for text in right.get_legend().get_texts()]
-    assert labels == ["location", "spread", "everything at once"]
-    assert right.get_xlabel() == "share of the evidence, in absolute value"
-    widths = [bar.get_width() for bar in right.patches]
-    assert widths[0] == 0.0
-    assert sum(widths) == pytest.approx(1.0)
+def test_ellipses_lie_two_sds_from_the_mean() -> None:
+    draws, figure = drawn()
+    for axes, rows in zip(figure.axes, draws.values(), strict=True):
+        points, own, target = axes.lines
+        assert 200 <= len(points.get_xdata()) <= 500
+        centred = np.stack(own.get_data(), axis=1) - rows.mean(axis=0)
+        squares = np.einsum("ni,ij,nj->n", centred, np.linalg.inv(np.cov(rows.T)), centred)
+        np.testing.assert_allclose(squares, 4.0)
+        assert target.get_linestyle() == "--"
 
 
-def test_no_two_features_look_alike() -> None:
-    count = 12
-    _, right = plot_results(
-        {"many": z_result(shares={f"x^{i}": 1.0 / count for i in range(count)})}
-    ).axes
-    looks = {(bar.get_facecolor(), bar.get_hatch()) for bar in right.patches}
-    assert len(looks) == count
-
-
-def test_features_of_what_is_not_rejected_are_no_part_of_the_legend() -> None:
-    results = {"good": z_result(pvalue=0.5, shares={"x^4": 1.0}), "bad": z_result()}
-    _, right = plot_results(results).axes
-    labels = [text.get_text() for text in right.get_legend().get_texts()]
-    assert labels == ["score: location", "x: spread, correlation", "x^2: skewness"]
-
-
-@pytest.mark.parametrize(
-    ("alternative", "size", "critical"), [("two-sided", 2.5, "1.96"), ("greater", -2.5, "1.64")]
-)
-def test_critical_value_and_sign_follow_the_alternative(
-    alternative: str, size: float, critical: str
-) -> None:
-    result = z_result(statistic=-2.5, alternative=alternative, pvalue=0.5)
-    left = plot_results({"one": result}).axes[0]
-    assert left.patches[0].get_width() == size
-    assert critical in left.get_xlabel()
-    assert left.get_xlim()[0] <= min(size, 0.0)
-
-
-def test_results_without_z_are_refused() -> None:
-    with pytest.raises(InputError, match=r"must be z-tests.*psd-bootstrap"):
-        plot_results({"bootstrap": bootstrap_result()})
-    with pytest.raises(InputError, match="at least one"):
-        plot_results({})
-
-
-@pytest.mark.parametrize(("suffix", "start"), [("png", b"\x89PNG"), ("svg", b"<?xml")])
+@pytest.mark.parametrize(("suffix", "start"), [(".png", b"\x89PNG"), (".svg", b"<?xml")])
 def test_the_name_sets_the_format(tmp_path: Path, suffix: str, start: bytes) -> None:
-    path = tmp_path / f"plot.{suffix}"
-    save(plot_results({"one": z_result()}), path)
-    assert path.read_bytes().startswith(start)
+    save(drawn(50)[1], tmp_path / f"plot{suffix}")
+    assert (tmp_path / f"plot{suffix}").read_bytes().startswith(start)
 
 
 def test_without_matplotlib_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,13 +15,8 @@ from polystein.data.source import Facts
 from polystein.inference.convergence import ranked_convergence
 from polystein.inference.convergence_of_means import MeansConvergence
 from polystein.results import diagnostics
-from polystein.results.diagnostics import (
-    Convergence,
-    Diagnostics,
-    SamplerDiagnostics,
-    sampler_diagnostics,
-    sampler_words,
-)
+from polystein.results.diagnostics import Convergence, Diagnostics
+from polystein.results.sampler import SamplerDiagnostics, sampler_diagnostics, sampler_words
 from tests.conftest import Array
 from tests.sources import MinimalSource
 from tests.statistical.samplers import autoregressive
@@ -161,6 +156,16 @@ def test_diagnostics_come_back_from_json(make: Any, sampler: Any) -> None:
     known = make is sample
     assert (again.draws.rhat is not None) is known
     assert (again.scores.by_coordinate() is not None) is known
+
+
+def test_k_hat_of_independent_rows_comes_back() -> None:
+    given = Diagnostics(pareto_k=0.4)
+    assert given.of_chains is None
+    values = json.loads(json.dumps(given.to_dict(), allow_nan=False))
+    assert Diagnostics.from_dict(values) == given
+    del values["pareto_k"]  # as results of earlier versions
+    assert Diagnostics.from_dict(values).pareto_k is None
+    assert str(Diagnostics()) == ""
 
 
 def test_infinity_and_nan_come_back() -> None:

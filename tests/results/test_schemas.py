@@ -21,12 +21,16 @@ from polystein.results.refinement import SCHEMA_VERSION as REFINEMENT_VERSION
 from polystein.results.result import SCHEMA_VERSION
 from polystein.results.same_target import SCHEMA_VERSION as COMPARISON_VERSION
 from polystein.results.same_target import Pattern
+from polystein.results.sampler_comparison import SCHEMA_VERSION as SAMPLERS_VERSION
 from tests.results.real import TESTS, chains, normal_score, real, rows, slow_chains
 
 pytestmark = pytest.mark.filterwarnings("ignore::polystein.PolysteinWarning")
 
 SOURCE = Path(ps.__file__).parent
-KINDS = (ps.GofResult, ps.CheckTable, ps.Refinement, ps.TargetComparison)
+KINDS = (
+    *(ps.GofResult, ps.CheckTable, ps.Refinement, ps.TargetComparison),
+    ps.SamplerComparison,
+)
 
 
 def require(kind: Any, values: Any) -> None:
@@ -124,6 +128,15 @@ def test_what_is_no_comparison_is_refused(key: str, value: Any) -> None:
         require(ps.TargetComparison, {**values, key: value})
 
 
+def test_comparisons_of_samplers_fit() -> None:
+    right, other = (ps.Sample(chains(), normal_score), ps.Sample(1.5 * chains(), normal_score))
+    values = ps.compare({"right": right, "other": other}, cost={"right": 2.0}).to_dict()
+    require(ps.SamplerComparison, values)
+    for key, value in (("schema_version", 2), ("sets", []), ("structure", "round"), ("more", 1)):
+        with pytest.raises(ValidationError):
+            require(ps.SamplerComparison, {**values, key: value})
+
+
 def test_patterns_are_those_of_the_code() -> None:
     row = ps.TargetComparison.schema()["$defs"]["comparison"]["properties"]["differences"]
     assert row["items"]["properties"]["pattern"]["enum"] == list(get_args(Pattern))
@@ -204,6 +217,7 @@ def test_each_schema_has_a_name_of_its_own() -> None:
         f"urn:polystein:schema:checks:{MANY_SCHEMA_VERSION}",
         f"urn:polystein:schema:refinement:{REFINEMENT_VERSION}",
         f"urn:polystein:schema:comparison:{COMPARISON_VERSION}",
+        f"urn:polystein:schema:samplers:{SAMPLERS_VERSION}",
     ]
     known = Registry().with_resources(
         [(one["$id"], Resource.from_contents(one)) for one in schemas]

@@ -128,7 +128,7 @@ def from_pymc(
             independent = not discrete and are_independent(groups, len(draws))
             if independent:
                 draws, weights = without_repeats(draws.reshape(-1, draws.shape[-1]))
-                log_q, pareto_k = stored_log_q(groups, draws), stored_pareto_k(groups)
+                log_q, pareto_k = stored_log_q(groups, draws, names), stored_pareto_k(groups)
     function = log_density_gradient(plain)
     cores = integer(cores, "cores", least=1)
     densities, scores, notes = scores_at(function, draws, discrete, cores, progress)

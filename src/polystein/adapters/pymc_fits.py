@@ -6,6 +6,7 @@ the model.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,11 @@ from polystein._lib.random import seed_sequence
 from polystein.adapters.groups import POSTERIOR, STATISTICS, Groups
 from polystein.types import RNG, Array, FloatArray
 
-#: Where `pymc_extras.fit_laplace` keeps the normal law of its draws, and `fit_pathfinder` what it
-#: says about its paths.
-_LAPLACE, _PATHFINDER = "fit", "pathfinder"
+#: Where `pymc_extras.fit_laplace` keeps the normal law of its draws.
+_LAPLACE = "fit"
+#: Where `pymc_extras.fit_pathfinder` keeps what it says about its paths: a group of its own, or
+#: the sampler's statistics (version 0.10), with this variable.
+_PATHFINDER, _METHOD = "pathfinder", "importance_sampling_method"
 #: What `pm.sample` notes about the posterior, and a variational fit does not.
 _NOTED_BY_SAMPLERS = {"sampling_time", "tuning_steps"}
 
@@ -54,31 +57,35 @@ def are_independent(groups: Groups, chains: int) -> bool:
 
     `Approximation.sample` stores one chain by PyMC, without anything that samplers note.
     """
-    if groups.dataset(_PATHFINDER) is not None or _law_of_laplace(groups) is not None:
+    if _of_pathfinder(groups) is not None or _law_of_laplace(groups) is not None:
         return True
     noted = groups.attributes(POSTERIOR)
     by_pymc = noted.get("inference_library") == "pymc" and not _NOTED_BY_SAMPLERS & set(noted)
     return by_pymc and chains == 1 and groups.dataset(STATISTICS) is None
 
 
-def _law_of_laplace(groups: Groups) -> tuple[FloatArray, FloatArray] | None:
-    """Mean and covariance of the normal law of a Laplace approximation."""
+def _law_of_laplace(groups: Groups) -> Any:
+    """The group with mean and covariance of a Laplace approximation, or None."""
     found = groups.dataset(_LAPLACE)
-    if found is None or not {"mean_vector", "covariance_matrix"} <= set(found):
-        return None
-    mean, covariance = (
-        np.asarray(found[name].values, dtype=np.float64)
-        for name in ("mean_vector", "covariance_matrix")
-    )
-    return mean, covariance
+    whole = found is not None and {"mean_vector", "covariance_matrix"} <= set(found)
+    return found if whole else None
 
 
-def stored_log_q(groups: Groups, rows: FloatArray) -> FloatArray | None:
-    """The log-density of a Laplace approximation at (n, d) rows, in the model's own order."""
+def stored_log_q(groups: Groups, rows: FloatArray, names: Sequence[str]) -> FloatArray | None:
+    """The log-density of a Laplace approximation at (n, d) rows with these names, if it is known.
+
+    The fit orders the coordinates in its own way, and names them as in "theta[0,1]".
+    """
     law = _law_of_laplace(groups)
-    if law is None or law[0].shape != rows.shape[1:]:
+    if law is None or "rows" not in law["mean_vector"].coords:
         return None
-    mean, covariance = law
+    labels = [_label(name) for name in law["mean_vector"].coords["rows"].values.tolist()]
+    wanted = [_label(name) for name in names]
+    if sorted(labels) != sorted(wanted):
+        return None
+    order = [labels.index(name) for name in wanted]
+    mean = np.asarray(law["mean_vector"].values, dtype=np.float64)[order]
+    covariance = np.asarray(law["covariance_matrix"].values, dtype=np.float64)[order][:, order]
     try:
         scaled = np.linalg.solve(np.linalg.cholesky(covariance), (rows - mean).T)
     except np.linalg.LinAlgError:  # singular: the draws have no density
@@ -87,9 +94,19 @@ def stored_log_q(groups: Groups, rows: FloatArray) -> FloatArray | None:
     return log_q
 
 
+def _label(name: str) -> str:
+    return str(name).replace(", ", ",")
+
+
+def _of_pathfinder(groups: Groups) -> Any:
+    """What Pathfinder said about its paths, or None."""
+    own, beside = groups.dataset(_PATHFINDER), groups.dataset(STATISTICS)
+    return beside if own is None and beside is not None and _METHOD in beside else own
+
+
 def stored_pareto_k(groups: Groups) -> float | None:
     """The k-hat that `fit_pathfinder` stored, of its draws before they were resampled."""
-    found = groups.dataset(_PATHFINDER)
+    found = _of_pathfinder(groups)
     if found is None or "pareto_k" not in found:
         return None
     value = float(np.asarray(found["pareto_k"].values))

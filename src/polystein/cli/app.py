@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.box import SIMPLE_HEAD
-from rich.console import Console
-from rich.table import Table
 
 import polystein
 from polystein._lib.files import writing
+from polystein.cli.compare import run_compare
+from polystein.cli.demo import run_demo
 from polystein.cli.inputs import Input
 from polystein.cli.many import TWO_FILES, Adjust, Outputs, check_files, fits_of
 from polystein.cli.origin import origin_of, origin_values
@@ -22,24 +21,31 @@ from polystein.cli.report import run_report
 from polystein.cli.reproduce import run_reproduce
 from polystein.cli.session import (
     EXIT_CODES,
+    Alpha,
     Debug,
+    DropFirst,
     ExitCode,
     Force,
+    Html,
+    Json,
+    Model,
+    ScoresFrom,
     Seed,
+    Target,
+    Thin,
+    VarNames,
     progress_bar,
     require_free,
     require_level,
     require_other_output,
     session,
 )
-from polystein.errors import InputError, printable
-from polystein.experiments import demo as demonstration
+from polystein.errors import InputError
 from polystein.explain.tolerance import checked_tolerance
-from polystein.report import canvas, side_by_side
-from polystein.report.effects import effect_facts
+from polystein.report.noticed import compute_what_is_told
 from polystein.report.page import NOTHING_KNOWN, Origin
 from polystein.report.result_page import write_page
-from polystein.report.text import p_number, render
+from polystein.report.text import render
 from polystein.results.result import DEFAULT_LEVEL, GofResult
 
 app = typer.Typer(
@@ -48,7 +54,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-DEMO_PLOT = "polystein-demo.png"
 #: What a reader of the terminal can run next, on draws that are rejected.
 LINES_TO_RUN = (
     "polystein report FILE for a page; polystein refine FILE --target module:function for better "
@@ -91,35 +96,15 @@ MoreFits = Annotated[
         "unless --many is given."
     ),
 ]
-ScoresFrom = Annotated[
-    str | None,
-    typer.Option(help="Scores of ArviZ draws: group/variable, a group, or a file."),
-]
 CmdStan = Annotated[
     str | None,
     typer.Option(help="Diagnostic CSV files of CmdStan, one for each chain: 'chain_*_diag.csv'."),
-]
-Target = Annotated[
-    str | None,
-    typer.Option(help="Score function, module:function, from (n, d) draws to (n, d) scores."),
-]
-Model = Annotated[
-    str | None, typer.Option(help="PyMC model of ArviZ draws, module:function that returns it.")
 ]
 Cache = Annotated[
     Path | None,
     typer.Option(help="Folder for scores of --target, which are then evaluated once for a draw."),
 ]
 Jobs = Annotated[int, typer.Option(help="Number of cores to use; -1 for all.")]
-VarNames = Annotated[
-    list[str] | None,
-    typer.Option(help="Parameters to check, by name or pattern ('theta*'); may be repeated."),
-]
-Thin = Annotated[int, typer.Option(help="Keep every THIN-th draw.")]
-DropFirst = Annotated[int, typer.Option(help="Drop this many draws at the start of each chain.")]
-Alpha = Annotated[float, typer.Option(help="Level of the test.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
-Html = Annotated[Path | None, typer.Option(help="Also write an HTML page to this file.")]
 
 
 def _print_version(wanted: bool) -> None:
@@ -280,39 +265,8 @@ def run_check(
         _conclude(result, chosen, alpha, seed, as_json, html, force)
 
 
-@app.command("demo")
-def run_demo(
-    draws: Annotated[int, typer.Option(help="Number of draws from each sampler.")] = 2000,
-    seed: Seed = 0,
-    out: Annotated[
-        Path, typer.Option(help="File for the plot (.png, .svg, .pdf), or a directory for it.")
-    ] = Path(DEMO_PLOT),
-    force: Force = False,
-    debug: Debug = False,
-) -> None:
-    """Test one correct and three wrong samplers of a small posterior. Takes seconds."""
-    with session(debug):
-        plot = out / DEMO_PLOT if out.is_dir() or not out.suffix else out
-        require_free("--out", plot, force=force)
-        with progress_bar("Sampling and testing") as progress:
-            cases = demonstration.run(draws, seed, progress)
-        console = Console(highlight=False)
-        console.print(_demo_table(cases, draws))
-        console.print(
-            f"\nAt the level {DEFAULT_LEVEL:g} a correct sampler, too, is rejected "
-            f"in about 1 run of {1 / DEFAULT_LEVEL:.0f}."
-        )
-        figure = side_by_side.plot_results({case.name: case.result for case in cases})
-        with writing("--out", out):
-            if plot != out:
-                out.mkdir(parents=True, exist_ok=True)
-            try:
-                canvas.save(figure, plot)
-            except ValueError as error:
-                raise InputError(f"`--out` must name a picture; got {plot}: {error}") from error
-        print(f"Plot: {printable(str(plot))}")
-
-
+app.command("compare")(run_compare)
+app.command("demo")(run_demo)
 app.command("refine", epilog=EXIT_CODES)(run_refine)
 app.command("report", epilog=EXIT_CODES)(run_report)
 app.command("reproduce")(run_reproduce)
@@ -365,8 +319,7 @@ def _check_outputs(chosen: Input, html: Path | None, force: bool) -> None:
 
 def _as_json(result: GofResult, alpha: float, seed: int, origin: Origin) -> str:
     """All of the result, and what only the command line knows."""
-    if result.rejected(alpha) and result.can_tell_effects:
-        effect_facts(result, alpha)  # computes the effects, which `to_dict` then holds
+    compute_what_is_told(result, alpha)
     values = {
         **result.to_dict(),
         "verdict": result.verdict_at(alpha),
@@ -376,25 +329,3 @@ def _as_json(result: GofResult, alpha: float, seed: int, origin: Origin) -> str:
         **origin_values(origin),
     }
     return json.dumps(values, indent=2, allow_nan=False)
-
-
-def _demo_table(cases: list[demonstration.Case], draws: int) -> Table:
-    table = Table(
-        title=f"Posterior of a logistic regression, {draws} draws from each sampler",
-        title_justify="left",
-        box=SIMPLE_HEAD,
-        show_edge=False,
-        padding=(0, 1, 0, 0),
-    )
-    for heading in ("Sampler", "What it does", "p-value", "Verdict", "Seen mostly in"):
-        table.add_column(heading)
-    for name, description, result in cases:
-        against = result.rejected()
-        table.add_row(
-            name,
-            description,
-            p_number(result.pvalue),
-            "[bold red]evidence against[/]" if against else "no evidence",
-            result.explain()[0].words if against else "",
-        )
-    return table

@@ -29,6 +29,8 @@ from polystein.cli.session import (
 )
 from polystein.errors import InputError, printable
 from polystein.explain.tolerance import checked_tolerance
+from polystein.report.compare import samplers_headline
+from polystein.report.compare_page import compare_page
 from polystein.report.effects import effect_facts
 from polystein.report.many import many_headline
 from polystein.report.many_page import many_page
@@ -40,6 +42,7 @@ from polystein.report.text import headline
 from polystein.results.many import CheckTable
 from polystein.results.refinement import Refinement
 from polystein.results.result import DEFAULT_LEVEL, GofResult
+from polystein.results.sampler_comparison import SamplerComparison
 
 #: A stored result of a long run is a few megabytes; what is far larger is something else.
 _LARGEST = 2**28
@@ -146,6 +149,8 @@ def _stored(file: Path, alpha: float | None) -> tuple[_Told, Origin]:
         return _of_checks(at_level), _stored_origin(values)
     if values.get("method") == "refine":
         return _of_refinement(Refinement.from_dict(values), level), _stored_origin(values)
+    if values.get("method") == "compare":
+        return _of_samplers(SamplerComparison.from_dict(values)), _stored_origin(values)
     return _of_result(GofResult.from_dict(values), level), _stored_origin(values)
 
 
@@ -178,6 +183,11 @@ def _of_refinement(refined: Refinement, alpha: float) -> _Told:
 def _of_checks(checks: CheckTable) -> _Told:
     words = many_headline(checks)
     return _Told(words, worst_code(checks), lambda origin: many_page(checks, origin))
+
+
+def _of_samplers(found: SamplerComparison) -> _Told:
+    words = samplers_headline(found)
+    return _Told(words, ExitCode.NOT_REJECTED, lambda origin: compare_page(found, origin))
 
 
 def _words(result: GofResult | Refinement, alpha: float, facts: Sequence[tuple[str, str]]) -> str:

@@ -35,6 +35,27 @@ Force = Annotated[
 Seed = Annotated[int, typer.Option(help="Random seed. The same seed gives the same result.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback if there is an error.")]
 
+ScoresFrom = Annotated[
+    str | None,
+    typer.Option(help="Scores of ArviZ draws: group/variable, a group, or a file."),
+]
+Target = Annotated[
+    str | None,
+    typer.Option(help="Score function, module:function, from (n, d) draws to (n, d) scores."),
+]
+Model = Annotated[
+    str | None, typer.Option(help="PyMC model of ArviZ draws, module:function that returns it.")
+]
+VarNames = Annotated[
+    list[str] | None,
+    typer.Option(help="Parameters to check, by name or pattern ('theta*'); may be repeated."),
+]
+Thin = Annotated[int, typer.Option(help="Keep every THIN-th draw.")]
+DropFirst = Annotated[int, typer.Option(help="Drop this many draws at the start of each chain.")]
+Alpha = Annotated[float, typer.Option(help="Level of the test.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+Html = Annotated[Path | None, typer.Option(help="Also write an HTML page to this file.")]
+
 #: What a disk without room, a quota, a limit on the size of files, or an output that is open only
 #: for reading answers.
 UNWRITABLE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EBADF}

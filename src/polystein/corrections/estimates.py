@@ -281,29 +281,35 @@ def first_look(rows: Rows) -> FirstLook:
 
 def estimated(rows: Rows, frame: Frame, candidates: Sequence[Candidate]) -> list[Estimate]:
     """The quantities with the standard errors of plain value, corrected value and difference."""
-    by_fit: dict[int, list[Candidate]] = {}
     for candidate in candidates:
         _require_value(candidate)
-        by_fit.setdefault(id(candidate.fit), []).append(candidate)
-    ordered = [candidate for group in by_fit.values() for candidate in group]
-    sums = rows.influence_sums([_combination(group) for group in by_fit.values()], frame)
-    columns = np.concatenate(
-        [
-            sums[:, PARTS * number : PARTS * (number + 1)] @ _mixing(candidate)
-            for number, candidate in enumerate(ordered)
-        ],
-        axis=1,
-    )
-    families = [(one.quantity.what, column) for one in ordered for column in range(COLUMNS)]
-    parts = [[(one.of_function, index) for index in one.indices] for one, *_ in ordered]
+    columns = influence_sums(rows, frame, candidates)
+    families = [(one.quantity.what, column) for one in candidates for column in range(COLUMNS)]
+    parts = [[(one.of_function, index) for index in one.indices] for one, *_ in candidates]
     found = variances(columns, rows.stretches, families)
     found = few_by_disagreement(found, parts, len(rows.source.layout.lengths))
     squared, freedom = (part.reshape(-1, COLUMNS).tolist() for part in (found.variance, found.df))
-    made = {
-        candidate.quantity: _estimate(candidate, np.sqrt(squares).tolist(), df)
-        for candidate, squares, df in zip(ordered, squared, freedom, strict=True)
-    }
-    return [made[candidate.quantity] for candidate in candidates]
+    return [
+        _estimate(candidate, np.sqrt(squares).tolist(), df)
+        for candidate, squares, df in zip(candidates, squared, freedom, strict=True)
+    ]
+
+
+def influence_sums(rows: Rows, frame: Frame, candidates: Sequence[Candidate]) -> FloatArray:
+    """Sums over stretches of the influence on plain value, corrected value, bias and error.
+
+    These four columns stand side by side for every candidate, in the order of the candidates.
+    """
+    by_fit: dict[int, list[int]] = {}
+    for place, candidate in enumerate(candidates):
+        by_fit.setdefault(id(candidate.fit), []).append(place)
+    groups = [[candidates[place] for place in places] for places in by_fit.values()]
+    sums = rows.influence_sums([_combination(group) for group in groups], frame)
+    found = np.empty((len(sums), len(candidates), COLUMNS))
+    for number, place in enumerate(place for places in by_fit.values() for place in places):
+        own = sums[:, PARTS * number : PARTS * (number + 1)]
+        found[:, place] = own @ _mixing(candidates[place])
+    return found.reshape(len(sums), -1)
 
 
 def _require_value(candidate: Candidate) -> None:

@@ -21,8 +21,7 @@ from polystein.inference.longrun import (
     EqualBatches,
     IndependentBatches,
     LongRunVariance,
-    independent_variance,
-    lugsail_variance,
+    total_variance,
 )
 from polystein.types import FloatArray
 
@@ -206,11 +205,11 @@ def variances(
     Columns of one family are pooled to find out how long chains remember.
     """
     if isinstance(stretches, IndependentBatches):
-        return independent_variance(sums)
+        return total_variance(sums, stretches)
     variance, freedom, excess = np.empty((3, len(families)))
     for family in dict.fromkeys(families):
         members = np.array([one == family for one in families])
-        found = lugsail_variance(sums[:, members], stretches)
+        found = total_variance(sums[:, members], stretches)
         variance[members], freedom[members], excess[members] = found
     return LongRunVariance(variance, freedom, excess)
 

@@ -136,6 +136,8 @@ def _chosen_labels(axis: str, wanted: Any, labels: Sequence[Mapping[str, Any]] |
 def selected_parts(sample: Any, selection: Selection) -> dict[str, Any]:
     """What a `Sample` of the kept coordinates and rows is made of."""
     names, facts = coordinate_names(sample), sample.facts
+    if selection.var_names is not None:
+        _refuse_computed(sample, selection.var_names, names)
     columns = selection.columns(names, facts.labels)
     shortest = min(sample.layout.lengths)
     if shortest <= selection.drop_first:
@@ -155,6 +157,25 @@ def selected_parts(sample: Any, selection: Selection) -> dict[str, Any]:
         "log_weights": None if weights is None else weights[rows] + sample.log_scale,
         "facts": replace(facts, sampler_statistics=statistics),
     }
+
+
+def _refuse_computed(sample: Any, wanted: str | Sequence[str], names: Sequence[str]) -> None:
+    """Say of numbers that the model computes from its parameters why they cannot be chosen."""
+    target = sample.facts.target
+    known = {spelling for name in names for spelling in spellings(name)}
+    asked = [wanted] if isinstance(wanted, str) else list(wanted)
+    others = [name for name in asked if name not in known and not name.startswith("~")]
+    if target is None or target.transform is None or not others:
+        return
+    computed = set(target.transform(to_numpy(sample.draws).reshape(-1, len(names))[:1].copy()))
+    for name in others:
+        if variable(name) in computed:
+            raise InputError(
+                f"`var_names` must name parameters that were sampled; got {name!r}, which the "
+                "model computes from them and which has no score of its own. "
+                f"`ps.expectations(sample, [{variable(name)!r}])` says how far its mean and sd "
+                "are off."
+            )
 
 
 def facts_of_columns(facts: Facts, columns: Sequence[int]) -> Facts:

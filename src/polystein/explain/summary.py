@@ -60,7 +60,7 @@ def _off(result: GofResult) -> dict[str, list[str]]:
 def _ranks(source: Source, result: GofResult) -> dict[str, tuple[float, float, float]]:
     """Bulk ESS, tail ESS and R-hat of coordinates, and of the model's own numbers, on chains."""
     diagnostics = result.diagnostics
-    if diagnostics is None:
+    if diagnostics is None or diagnostics.draws is None:
         return {}
     found = {
         one.name: (one.ess_bulk, one.ess_tail, one.rhat)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from polystein.inference.memory import beyond_lugsail, chain_borders, starts_of_groups
+from polystein.inference.memory import beyond_lugsail, chain_borders, group_starts
 from polystein.types import FloatArray
 
 #: The variance of fewer batches than this, or of fewer chains, is too uncertain to divide by.
@@ -84,7 +84,9 @@ def _rhat_of_halves(
     centred: FloatArray, rows: FloatArray, borders: NDArray[np.intp], variances: FloatArray
 ) -> FloatArray:
     """sqrt((B/W + n - 1)/n) of half chains; W is what the variance leaves beside the means'."""
-    starts = _half_starts(borders, len(rows))
+    middles = borders + np.diff(borders, append=len(rows)) // 2
+    # A chain of one batch has no halves: both start at the same place.
+    starts = np.unique(np.stack([borders, middles], axis=1))
     counts = np.add.reduceat(rows, starts).astype(np.float64)
     total = float(counts.sum())
     sums = np.add.reduceat(centred.reshape(len(rows), -1), starts)
@@ -150,37 +152,19 @@ def _lengthening(
 ) -> Iterator[tuple[FloatArray, FloatArray]]:
     """Sums and rows of batches as they are, and joined two by two while many are left.
 
-    Whole chains come last if there are several: they are few, but independent.
+    An odd batch of a chain joins its last pair. Whole chains come last if there are several: they
+    are few, but independent.
     """
-    joined, counts, lengths = sums, rows, _lengths(borders, len(rows))
+    joined, counts, lengths = sums, rows, np.diff(borders, append=len(rows))
     while len(counts) >= FEWEST_BATCHES or counts is rows:
         yield joined, counts
         if len(counts) <= borders.size:
             return
-        joined, counts, lengths = _two_by_two(joined, counts, lengths)
+        if (lengths % 2).any():
+            starts = group_starts(lengths, 2)
+            joined, counts = np.add.reduceat(joined, starts), np.add.reduceat(counts, starts)
+        else:
+            joined, counts = joined[::2] + joined[1::2], counts[::2] + counts[1::2]
+        lengths = np.maximum(lengths // 2, 1)
     if borders.size >= FEWEST_CHAINS:
         yield np.add.reduceat(sums, borders), np.add.reduceat(rows, borders)
-
-
-def _two_by_two(
-    sums: FloatArray, rows: FloatArray, lengths: NDArray[np.intp]
-) -> tuple[FloatArray, FloatArray, NDArray[np.intp]]:
-    """Neighbouring batches of a chain joined in pairs; an odd one joins the last pair."""
-    groups = np.maximum(lengths // 2, 1)
-    if not (lengths % 2).any():
-        return sums[::2] + sums[1::2], rows[::2] + rows[1::2], groups
-    starts = starts_of_groups(lengths, 2)
-    return np.add.reduceat(sums, starts), np.add.reduceat(rows, starts), groups
-
-
-def _lengths(borders: NDArray[np.intp], count: int) -> NDArray[np.intp]:
-    """How many batches each chain has, by where it begins among ``count`` batches."""
-    return np.concatenate([borders[1:], [count]]) - borders
-
-
-def _half_starts(borders: NDArray[np.intp], count: int) -> NDArray[np.intp]:
-    """Where the halves of every chain start; a chain of one batch has no halves."""
-    lengths = _lengths(borders, count)
-    starts = np.stack([borders, borders + lengths // 2], axis=1)
-    # The halves of a chain of one batch start at the same place.
-    return starts.ravel() if lengths.min() > 1 else np.unique(starts)

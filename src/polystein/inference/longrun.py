@@ -61,11 +61,11 @@ class EqualBatches:
 class IndependentBatches:
     """Batches of independent rows, whatever chains they are in: single rows if these are few."""
 
-    def __init__(self, lengths: Sequence[int]) -> None:
+    def __init__(self, lengths: Sequence[int], most: int = 4096) -> None:
         self.lengths = tuple(lengths)
         self._first = np.concatenate([[0], np.cumsum(self.lengths)])
-        # 4096 squares give a variance to two per cent.
-        self.total = min(int(self._first[-1]), 4096)
+        # 4096 squares give a variance to two per cent, 256 to nine.
+        self.total = min(int(self._first[-1]), most)
 
     def of_rows(self, chain: int, start: int, rows: int) -> NDArray[np.intp]:
         """The batch that each of consecutive rows of a chain belongs to."""
@@ -143,6 +143,13 @@ def lugsail_variance(sums: FloatArray, batches: EqualBatches) -> LongRunVariance
         variance[apart] = np.maximum(variance[apart], between.variance)
         freedom[apart] = np.minimum(freedom[apart], between.df)
     return LongRunVariance(variance, np.maximum(freedom, 1.0), excess)
+
+
+def total_variance(sums: FloatArray, batches: EqualBatches | IndependentBatches) -> LongRunVariance:
+    """Variance of the total of columns with mean 0, of chains or of independent rows."""
+    if isinstance(batches, IndependentBatches):
+        return independent_variance(sums)
+    return lugsail_variance(sums, batches)
 
 
 def longest_memory(sums: FloatArray, batches: EqualBatches) -> float:

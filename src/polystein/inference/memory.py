@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
@@ -47,19 +46,15 @@ _FEW_CHAINS = 16
 SLOWER_BY_CHANCE = 0.01
 
 
-@dataclass(frozen=True, eq=False)
 class Groups:
     """Neighbouring rows, ``count`` in all, that are summed together; where each group starts."""
 
-    starts: NDArray[np.intp]
-    count: int
-
-    @cached_property
-    def size(self) -> int:
-        """How many rows every group has; 0 if they differ."""
-        size, left = divmod(self.count, self.starts.size)
-        equal = left == 0 and np.array_equal(self.starts, size * np.arange(self.starts.size))
-        return size if equal else 0
+    def __init__(self, starts: NDArray[np.intp], count: int) -> None:
+        self.starts, self.count = starts, count
+        size, left = divmod(count, starts.size)
+        equal = left == 0 and np.array_equal(starts, size * np.arange(starts.size))
+        #: How many rows every group has; 0 if they differ.
+        self.size = size if equal else 0
 
     def summed(self, rows: FloatArray) -> FloatArray:
         """Sums over every group; groups of one size are summed several times as fast."""
@@ -84,7 +79,6 @@ class Groups:
         return csr_array(ones, shape=(self.starts.size, self.count))
 
 
-@dataclass(frozen=True, eq=False)
 class Joining:
     """Batches joined to longer ones: which are joined, how many rows they have, their chains.
 
@@ -92,57 +86,24 @@ class Joining:
     ones.
     """
 
-    groups: Groups
-    shorter: Groups
-    rows: FloatArray
-    chains: NDArray[np.intp]
-
-    @property
-    def count(self) -> int:
-        """How many there are."""
-        return self.rows.size
-
-    @property
-    def starts(self) -> NDArray[np.intp]:
-        """The first original batch of each."""
-        return self.groups.starts
-
-    @cached_property
-    def freedom(self) -> int:
-        """Degrees of freedom of a variance within chains."""
-        return self.count - self.by_chain.starts.size
-
-    @cached_property
-    def error(self) -> float:
-        """Relative standard error of a variance."""
-        return float((2.0 / max(1, self.freedom)) ** 0.5)
-
-    @cached_property
-    def length(self) -> float:
-        """Rows of a batch on average."""
-        return float(self.rows.mean())
-
-    @cached_property
-    def by_chain(self) -> Groups:
-        """Batches of one chain."""
-        return Groups(chain_borders(self.chains), self.count)
-
-    @cached_property
-    def own_chain(self) -> NDArray[np.intp]:
-        """The place of each batch's chain among the chains."""
-        starts = self.by_chain.starts
-        return np.repeat(np.arange(starts.size), np.diff(starts, append=self.count))
-
-    @cached_property
-    def chain_rows(self) -> FloatArray:
-        """How many rows each chain has."""
-        return np.maximum(self.by_chain.summed(self.rows), TINY)
-
-    @cached_property
-    def shares(self) -> FloatArray:
-        """Each batch's share of the rows of its chain."""
-        result: FloatArray = self.rows / self.chain_rows[self.own_chain]
-        return result
+    def __init__(
+        self, groups: Groups, shorter: Groups, rows: FloatArray, chains: NDArray[np.intp]
+    ) -> None:
+        self.groups, self.shorter, self.rows, self.chains = groups, shorter, rows, chains
+        #: How many there are, the first original batch of each, and their rows on average.
+        self.count, self.starts, self.length = rows.size, groups.starts, float(rows.mean())
+        #: Batches of one chain, and the place of each batch's chain among the chains.
+        self.by_chain = Groups(chain_borders(chains), self.count)
+        borders = self.by_chain.starts
+        self.own_chain = np.repeat(np.arange(borders.size), np.diff(borders, append=self.count))
+        #: How many rows each chain has, and each batch's share of the rows of its chain.
+        self.chain_rows = np.maximum(self.by_chain.summed(rows), TINY)
+        self.shares: FloatArray = rows / self.chain_rows[self.own_chain]
+        #: The squared deviations from the chains' means that rows of variance 1 would have.
+        self.expected = max(float(np.sum(rows * (1.0 - self.shares))), TINY)
+        #: Degrees of freedom of a variance within chains, and its relative standard error.
+        self.freedom = self.count - borders.size
+        self.error = float((2.0 / max(1, self.freedom)) ** 0.5)
 
     @cached_property
     def share_matrix(self) -> FloatArray:
@@ -150,11 +111,6 @@ class Joining:
         matrix = np.zeros((self.count, self.by_chain.starts.size))
         matrix[np.arange(self.count), self.own_chain] = self.shares
         return matrix
-
-    @cached_property
-    def expected(self) -> float:
-        """The squared deviations from the chains' means that rows of variance 1 would have."""
-        return max(float(np.sum(self.rows * (1.0 - self.shares))), TINY)
 
     def joined(self, sums: FloatArray) -> FloatArray:
         """Sums over the longer batches, of sums over the original ones."""
@@ -168,8 +124,8 @@ class Joining:
 def variance_curves(sums: FloatArray, levels: Sequence[Joining]) -> FloatArray:
     """V_L of every column for every joining, within chains; of shape (joinings, columns).
 
-    Each chain is centred at its own mean, so that disagreement between chains is not taken for
-    autocorrelation.
+    It is the sum of the squared deviations over what independent rows would have. Each chain is
+    centred at its own mean, so that disagreement between chains is not taken for autocorrelation.
     """
     curves = np.empty((len(levels), sums.shape[1]))
     for low in range(0, sums.shape[1], _COLUMNS_AT_ONCE):
@@ -177,15 +133,9 @@ def variance_curves(sums: FloatArray, levels: Sequence[Joining]) -> FloatArray:
         joined = sums[:, some]
         for curve, level in zip(curves, levels, strict=True):
             joined = level.shorter.summed(joined)
-            curve[some] = _variances(joined, level)
+            deviations = within_chains(joined, level)
+            curve[some] = np.einsum("bj,bj->j", deviations, deviations) / level.expected
     return curves
-
-
-def _variances(joined: FloatArray, level: Joining) -> FloatArray:
-    """Squared deviations from the chains' means, over what independent rows would have."""
-    deviations = within_chains(joined, level)
-    result: FloatArray = np.einsum("bj,bj->j", deviations, deviations) / level.expected
-    return result
 
 
 def within_chains(joined: FloatArray, level: Joining) -> FloatArray:
@@ -205,11 +155,12 @@ def joinings(rows: FloatArray, chains: NDArray[np.intp]) -> list[Joining]:
     What is left over at the end of a chain joins the batch before it. The first is the batches
     as they are.
     """
-    typical = float(np.median(np.diff(chain_borders(chains), append=chains.size)))
+    lengths = np.diff(chain_borders(chains), append=chains.size)
+    typical = float(np.median(lengths))
     found: list[Joining] = []
     before, together = np.arange(chains.size), 1
     while not found or typical // together >= FEWEST_A_CHAIN:
-        starts = group_starts(chains, together)
+        starts = group_starts(lengths, together)
         groups = Groups(starts, chains.size)
         # Longer batches begin where shorter ones do.
         shorter = Groups(np.searchsorted(before, starts), before.size)
@@ -218,16 +169,12 @@ def joinings(rows: FloatArray, chains: NDArray[np.intp]) -> list[Joining]:
     return found
 
 
-def group_starts(chains: NDArray[np.intp], together: int) -> NDArray[np.intp]:
+def group_starts(lengths: NDArray[np.intp], together: int) -> NDArray[np.intp]:
     """Where each group of ``together`` neighbouring batches of a chain starts.
 
-    What is left over at the end of a chain joins the group before it.
+    ``lengths`` has how many batches each chain has. What is left over at the end of a chain joins
+    the group before it.
     """
-    return starts_of_groups(np.diff(chain_borders(chains), append=chains.size), together)
-
-
-def starts_of_groups(lengths: NDArray[np.intp], together: int) -> NDArray[np.intp]:
-    """The same by how many batches each chain has."""
     groups = np.maximum(lengths // together, 1)
     borders = np.cumsum(lengths) - lengths
     # The first group of a chain begins at its border, the others follow at equal distances.
@@ -294,9 +241,14 @@ def extrapolated(
     requires a plateau within half a standard error, and takes the larger V of those by this
     length of batches and by twice that length.
     """
-    level = _first_flat(means, (CONSERVATIVE_ERRORS if conservative else 1.0) * errors, first)
+    most = (CONSERVATIVE_ERRORS if conservative else 1.0) * errors
     # The longest batches have none of twice their length.
-    usable = min(level, len(levels) - 2)
+    usable = first
+    while usable < len(levels) - 2:
+        later = slice(usable + 1, None)
+        if (means[later] <= (1.0 + FLAT) * means[usable] + most[later]).all():
+            break
+        usable += 1
     last = min(usable + 1, len(levels) - 2) if conservative else usable
     longer = means[1:] + LUGSAIL_ERRORS * errors[1:]
     lugsail = float((2.0 * longer[usable : last + 1] - means[usable : last + 1]).max())
@@ -304,15 +256,6 @@ def extrapolated(
     # M is an estimate, not a bound: no standard errors are added.
     plain = float(means[usable] / max(2.0 * means[usable + 1] - means[usable], means[usable]))
     return Memory(usable, deflation, levels[usable].length * (1.0 - plain))
-
-
-def _first_flat(means: FloatArray, errors: FloatArray, first: int) -> int:
-    """The first length after which V_L does not grow; the last one always qualifies."""
-    for level in range(first, means.size):
-        later = slice(level + 1, None)
-        if (means[later] <= (1.0 + FLAT) * means[level] + errors[later]).all():
-            return level
-    raise AssertionError("nothing comes after the last length")  # pragma: no cover
 
 
 def beyond_lugsail(growth: FloatArray) -> FloatArray:

@@ -15,7 +15,7 @@ from polystein._lib.notes import Notes
 from polystein._lib.numerics import finite, is_constant, kish_size
 from polystein._lib.random import Streams, seed_sequence
 from polystein.data.coordinates import RAW, DrawMoments, Frame
-from polystein.data.guard.chains import require_time_along_chains
+from polystein.data.guard.chains import require_time_along_chains, stays
 from polystein.data.guard.repeats import (
     RowKeys,
     keyed_rows,
@@ -25,7 +25,6 @@ from polystein.data.guard.repeats import (
 )
 from polystein.data.guard.rows import PositiveWeights
 from polystein.data.guard.scores import refuse_zeros
-from polystein.data.guard.stays import stays
 from polystein.data.passes import (
     Accumulator,
     every_row,
@@ -138,8 +137,7 @@ def split_rows(
     seed, dimension = seed_sequence(rng), source.layout.dimension
     for number, child in enumerate([seed] if repeats == 1 else seed.spawn(repeats)):
         streams, frame = Streams.of(child), RAW
-        known = source.facts.pareto_k
-        estimates: dict[str, Any] = {} if known is None else {"pareto_k": known}
+        estimates: dict[str, Any] = {}
         partition = split.partition(source.layout, streams.split)
 
         # What the first look is for, beside what is looked for elsewhere

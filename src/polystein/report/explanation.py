@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from polystein.report.noticed import least_visible_words, power_words
 from polystein.report.text import (
+    as_sentence,
     draws_words,
     name_of_test,
     needed_words,
@@ -47,6 +49,10 @@ def explanation_text(result: GofResult) -> str:
             f"needed: the part's share of the level {DEFAULT_LEVEL:g}; a larger p-value does not "
             "reject. evidence: the part's share in the sum of all."
         )
+    if power := power_words(result):
+        lines += wrapped(f"{as_sentence(power)}.")
+        for one in least_visible_words(result):
+            lines += wrapped(f"- {one}", "", "  ")
     lines += wrapped(f"Rows: {draws_words(result)}.")
     for one in result.evidence.abstained:
         lines += wrapped(f"The {one.name} did not judge: {one.reason}.")

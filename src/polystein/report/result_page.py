@@ -12,6 +12,7 @@ from polystein.report.effects import (
     matters_words,
     nothing_found_words,
 )
+from polystein.report.noticed import least_visible_words, power_words
 from polystein.report.page import (
     NOTHING_KNOWN,
     Block,
@@ -35,6 +36,7 @@ from polystein.report.text import (
     caution,
     chains_words,
     draws_words,
+    fit_words,
     found_words,
     headline,
     meaning,
@@ -150,6 +152,9 @@ def answer_sections(
         off += [text(f"Effects are not told: {why_not}")] if why_not else []
     else:
         off.append(text("Nothing was found."))
+    if power := power_words(result, alpha):
+        off.append(text(f"The test {power}." if power.startswith("would") else f"{power}."))
+        off += [listed(least)] if (least := least_visible_words(result)) else []
     if rejected and result.components:
         off.append(_features("Features by their share", result, shares=True))
     yield Section("What is off", off)
@@ -247,15 +252,18 @@ def refine_line(command_line: bool) -> str:
 
 
 def _chains(result: GofResult) -> Iterator[Section]:
-    """R-hat and ESS of every parameter."""
+    """R-hat and ESS of every parameter, or k-hat of a fit."""
     found = result.diagnostics
-    if found is None:
+    if fit := fit_words(result):
+        yield Section("Fit", [text(f"{fit}.")])
+    if found is None or found.of_chains is None:
         return
     words = chains_words(result, MOST_LETTERS)  # ranks the coordinates if that is quick
-    draws, scores = found.draws.known(), found.scores.known()
+    names = found.of_chains[0].names
+    draws, scores = (one.known() for one in found.of_chains)
     rows = [
         (name, f"{r:.3f}", f"{e:.0f}", f"{sr:.3f}", f"{se:.0f}")
-        for name, r, e, sr, se in zip(found.draws.names, *draws, *scores, strict=True)
+        for name, r, e, sr, se in zip(names, *draws, *scores, strict=True)
     ]
     head = [("parameter", ""), *((f"{what}, {of}", "number") for of, what in _OF_CHAINS)]
     yield Section(

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+import re
 import textwrap
 from collections.abc import Iterable, Iterator
 
 from polystein.report.effects import MOST_SENTENCES, PLACE, effect_facts
-from polystein.results.diagnostics import sampler_words
+from polystein.report.noticed import power_words
+from polystein.results.diagnostics import pareto_k_words
 from polystein.results.evidence import Abstention, Explanation
 from polystein.results.refinement import Refinement
 from polystein.results.result import DEFAULT_LEVEL, GofResult
+from polystein.results.sampler import sampler_words
 
 #: A report fits on a terminal of 24 lines, and into a page of documentation.
 WIDTH, HEIGHT = 88, 24
@@ -23,12 +26,12 @@ _MOST_LINES = {"Abstained": 2, "Off": 2, "": 2, "Chains": 2}
 _MOST_LINES_OF_FACT = 3
 #: What is left out first where lines are scarce.
 _LEAST_IMPORTANT = ("Draws", "Statistic", "Meaning", "Abstained", "Chains")
+#: A number stays with its unit.
+_BEFORE_UNIT = re.compile(r"(?<=\d) (?=%|sd\b)")
 #: Columns of the longest label, "Statistic" and "Tolerance", with two spaces.
 _LABEL = 11
 #: The bar of a share of 100 %.
 _BAR = 22
-#: Beyond this k-hat importance sampling fails (Vehtari et al., 2024).
-LARGEST_PARETO_K = 0.7
 #: From this p-value down, evidence is called strong.
 _STRONG = 0.001
 #: Smaller p-values are shown as a bound: digits beyond it say nothing about the draws.
@@ -116,6 +119,7 @@ def report_facts(
     if rejected and result.can_tell_effects:
         facts.append(("Run", lines_to_run))
     elif verdict != "inconclusive":
+        facts.append(("Power", power_words(result, alpha)))
         facts.append(("Meaning", meaning(result, alpha)))
     facts.append(("Fit", fit_words(result)))
     facts.append(("Chains", chains_words(result, letters)))
@@ -194,7 +198,8 @@ def draws_words(result: GofResult) -> str:
         text = f"{result.n_train} trained the test function{gap}, {result.n_test} tested it"
         text = f"the {on_all} used all; {text}" if on_all else text
     # Chains have the ESS of draws and scores instead, which says more.
-    if result.diagnostics is not None or math.isnan(result.ess):
+    chains = result.diagnostics is not None and result.diagnostics.of_chains is not None
+    if chains or math.isnan(result.ess):
         return text
     return f"{text}; {result.ess:.0f} effective test draws"
 
@@ -217,9 +222,10 @@ def chains_words(result: GofResult, letters: int = 20) -> str:
     Names of parameters have at most this many letters.
     """
     found = result.diagnostics
-    if found is None:
+    if found is None or found.of_chains is None:
         return ""
-    both = (("draws", found.draws.worst()), ("scores", found.scores.worst()))
+    draws, scores = found.of_chains
+    both = (("draws", draws.worst()), ("scores", scores.worst()))
     rhat = max(both, key=lambda one: _or_less(one[1].rhat, -math.inf))
     ess = min(both, key=lambda one: _or_less(one[1].ess, math.inf))
     text = (
@@ -231,11 +237,8 @@ def chains_words(result: GofResult, letters: int = 20) -> str:
 
 def fit_words(result: GofResult) -> str:
     """What k-hat says about the importance ratios p/q of a fit; empty where q is not known."""
-    pareto_k = result.evidence.estimates.get("pareto_k")
-    if pareto_k is None:
-        return ""
-    words = "are reliable (at most" if pareto_k <= LARGEST_PARETO_K else "fail (more than"
-    return f"Pareto k-hat {pareto_k:.2f}: importance weights p/q {words} {LARGEST_PARETO_K:g})"
+    found = result.diagnostics
+    return "" if found is None or found.pareto_k is None else pareto_k_words(found.pareto_k)
 
 
 def _or_less(value: float, otherwise: float) -> float:
@@ -322,8 +325,9 @@ def labelled(label: str, text: str, hanging: str = "") -> list[str]:
 
 def wrapped(text: str, first: str = "", further: str = "") -> list[str]:
     """The words of a text on lines that fit; names of users may hold any separator of lines."""
-    words = " ".join(text.split())
-    return textwrap.wrap(words, WIDTH, initial_indent=first, subsequent_indent=further)
+    words = _BEFORE_UNIT.sub("\xa0", " ".join(text.split()))
+    lines = textwrap.wrap(words, WIDTH, initial_indent=first, subsequent_indent=further)
+    return [line.replace("\xa0", " ") for line in lines]
 
 
 def _cut(lines: list[str], most: int, where: str, indent: int) -> list[str]:

@@ -1,4 +1,4 @@
-"""How chains of draws and scores converged, beside the verdict: R-hat, ESS, divergences."""
+"""What is known beside the verdict: R-hat, ESS and divergences of chains, k-hat of fits."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from polystein._lib.arrays import to_numpy
 from polystein._lib.records import listed
 from polystein.data.passes import every_row, run_pass
 from polystein.data.sample import Sample
-from polystein.data.sampler_statistics import known_statistics, smallest_bfmi
-from polystein.data.source import Facts, Source, coordinate_names
+from polystein.data.source import Source, coordinate_names
 from polystein.inference.convergence import ranked_convergence
 from polystein.inference.convergence_of_means import MeansConvergence
+from polystein.results.sampler import SamplerDiagnostics, sampler_words
 from polystein.stein.witness import ChainColumns
 from polystein.types import Array, FloatArray
 
@@ -25,6 +25,9 @@ RANKED_AT_ONCE = 2**25
 #: Ranking this many numbers takes about a second. A report of more shows ranks only if they are
 #: known already.
 RANKED_FOR_REPORT = 2**22
+
+#: Beyond this k-hat importance sampling fails (Vehtari et al., 2024).
+LARGEST_PARETO_K = 0.7
 
 _OF_MEANS, _BY_RANKS = ("rhat_of_means", "ess_of_means"), ("rhat", "ess_bulk", "ess_tail")
 
@@ -278,90 +281,63 @@ class Convergence:
         return made
 
 
-class SamplerDiagnostics(NamedTuple):
-    """What the sampler said about itself: divergences, and trajectories that were cut off.
-
-    ``divergences`` and ``saturations`` count draws, and are None if the sampler kept no such
-    statistic. A saturation is a trajectory that reached the greatest depth of its tree. ``bfmi``
-    is the smallest energy Bayesian fraction of missing information of a chain: below 0.3, tails
-    are explored slowly.
-    """
-
-    draws: int
-    divergences: int | None
-    saturations: int | None
-    bfmi: float | None = None
-
-    @property
-    def divergent_share(self) -> float:
-        """The share of draws that diverged; 0 if it is not known."""
-        return (self.divergences or 0) / self.draws
-
-
-def sampler_diagnostics(facts: Facts) -> SamplerDiagnostics | None:
-    """Count divergences and saturations among the sampler's statistics; None without any.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from polystein.data.source import Facts
-    >>> diverging = np.array([[True, False, False], [False, False, True]])
-    >>> sampler_diagnostics(Facts(sampler_statistics={"diverging": diverging}))
-    SamplerDiagnostics(draws=6, divergences=2, saturations=None, bfmi=None)
-    """
-    kept = {
-        name: to_numpy(array) for name, array in known_statistics(facts.sampler_statistics).items()
-    }
-    found = [kept.get("diverging"), kept.get("reached_max_treedepth")]
-    energy = kept.get("energy")
-    bfmi = None if energy is None else smallest_bfmi(energy)
-    sizes = [array.size for array in found if array is not None]
-    sizes += [] if energy is None or bfmi is None else [energy.size]
-    if not sizes or not max(sizes):
-        return None
-    divergences, saturations = (
-        None if array is None else int(np.count_nonzero(array)) for array in found
-    )
-    return SamplerDiagnostics(max(sizes), divergences, saturations, bfmi)
-
-
 @dataclass(frozen=True)
 class Diagnostics:
-    """Convergence of draws and of scores, and what the sampler said; for chains only.
+    """Convergence of chains and what the sampler said, or k-hat of a variational fit.
+
+    The numbers have ArviZ's names: `rhat`, `ess_bulk`, `ess_tail`, `bfmi`, `pareto_k`.
 
     Attributes
     ----------
-    draws, scores : Convergence
-        R-hat and ESS.
+    draws, scores : Convergence or None
+        R-hat and ESS of chains; None for independent rows.
     sampler : SamplerDiagnostics or None
         Divergences and the like, where the draws came with them.
+    pareto_k : float or None
+        Pareto k-hat of the importance ratios p/q at draws of a fit, where its density q is known.
+        Above 0.7 importance weights cannot repair the draws.
     """
 
-    draws: Convergence
-    scores: Convergence
+    draws: Convergence | None = None
+    scores: Convergence | None = None
     sampler: SamplerDiagnostics | None = None
+    pareto_k: float | None = None
+
+    @property
+    def of_chains(self) -> tuple[Convergence, Convergence] | None:
+        """The convergence of draws and of scores; None for independent rows."""
+        return None if self.draws is None or self.scores is None else (self.draws, self.scores)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
         sampler = None if self.sampler is None else self.sampler._asdict()
         return {
-            "draws": self.draws.to_dict(),
-            "scores": self.scores.to_dict(),
+            "draws": None if self.draws is None else self.draws.to_dict(),
+            "scores": None if self.scores is None else self.scores.to_dict(),
             "sampler": sampler,
+            "pareto_k": self.pareto_k,
         }
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Diagnostics:
         """The diagnostics that `to_dict` was called on."""
         sampler = values["sampler"]
+        draws, scores = (
+            None if values[what] is None else Convergence.from_dict(values[what])
+            for what in ("draws", "scores")
+        )
         return cls(
-            Convergence.from_dict(values["draws"]),
-            Convergence.from_dict(values["scores"]),
+            draws,
+            scores,
             None if sampler is None else SamplerDiagnostics(**sampler),
+            values.get("pareto_k"),  # earlier results have none
         )
 
     def __str__(self) -> str:
-        rows = [("draws", self.draws.worst()), ("scores", self.scores.worst())]
+        if self.of_chains is None:
+            return "" if self.pareto_k is None else pareto_k_words(self.pareto_k)
+        draws, scores = self.of_chains
+        rows = [("draws", draws.worst()), ("scores", scores.worst())]
         lines = [f"{'worst of':<9} {'R-hat':>7} {'':<14} {'ESS':>8}"]
         for name, worst in rows:
             lines.append(
@@ -373,17 +349,13 @@ class Diagnostics:
         return "\n".join([*lines, *([] if self.sampler is None else [sampler_words(self.sampler)])])
 
 
-def sampler_words(sampler: SamplerDiagnostics) -> str:
-    """Divergences, and trajectories that were cut off, in words."""
-    parts = []
-    if sampler.divergences is not None:
-        share = f"{100.0 * sampler.divergent_share:.2g} %"
-        parts.append(f"{sampler.divergences} of {sampler.draws} draws diverged ({share})")
-    if sampler.saturations is not None:
-        parts.append(f"{sampler.saturations} reached the greatest depth of the tree")
-    if sampler.bfmi is not None:
-        parts.append(f"BFMI {sampler.bfmi:.2f}")
-    return "; ".join(parts)
+def pareto_k_words(pareto_k: float) -> str:
+    """How k-hat of the importance ratios p/q is read."""
+    if pareto_k > LARGEST_PARETO_K:
+        reading = f"above {LARGEST_PARETO_K:g}: importance weights cannot repair these draws"
+    else:
+        reading = f"at most {LARGEST_PARETO_K:g}: importance weights could correct the draws"
+    return f"Pareto k-hat {pareto_k:.2f}, {reading}"
 
 
 def _plain(value: float) -> float | str | None:

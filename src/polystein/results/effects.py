@@ -13,6 +13,7 @@ from polystein._lib.records import listed, require_types, restore, stored
 from polystein.errors import InputError
 from polystein.results.coded import ACTIONS
 from polystein.results.effect_rows import EffectRow, ExpectationRow
+from polystein.results.noticeable import Noticeable
 from polystein.results.summary import SummaryTable
 from polystein.results.tolerance import Tolerance, checked_bound, judged
 
@@ -181,6 +182,8 @@ class WithEffects:
 
     #: The table, once it is computed.
     effect_table: EffectTable | None
+    #: What would have been noticed, once it is computed.
+    noticeable_faults: tuple[Noticeable, ...] | None
 
     @property
     def effects(self) -> EffectTable:
@@ -205,6 +208,34 @@ class WithEffects:
     def compute_effects_by(self, compute: Callable[[], EffectTable]) -> None:
         """Say how the effects are computed when they are asked for."""
         object.__setattr__(self, "_compute_effects", compute)
+
+    @property
+    def noticeable(self) -> tuple[Noticeable, ...]:
+        """The sizes of faults that `check` would have noticed, with probability 0.8 or more.
+
+        A mean, an sd and a correlation that are off in one parameter alone, each in that where it
+        shows least. Empty where the sign flips do not judge.
+        """
+        if self.noticeable_faults is None:
+            compute = self.__dict__.get("_compute_noticeable")
+            if compute is None:
+                raise InputError(
+                    "`noticeable` must have been computed before a result is stored, and needs a "
+                    "test that computes it, `check`. Call `check` on the draws again"
+                )
+            object.__setattr__(self, "noticeable_faults", compute())
+            self.__dict__.pop("_compute_noticeable")
+        assert self.noticeable_faults is not None
+        return self.noticeable_faults
+
+    @property
+    def can_tell_noticeable(self) -> bool:
+        """Whether `noticeable` is there, or can be computed."""
+        return self.noticeable_faults is not None or "_compute_noticeable" in self.__dict__
+
+    def compute_noticeable_by(self, compute: Callable[[], tuple[Noticeable, ...]]) -> None:
+        """Say how what would have been noticed is computed when it is asked for."""
+        object.__setattr__(self, "_compute_noticeable", compute)
 
     def compute_summary_by(self, compute: Callable[[Any], SummaryTable]) -> None:
         """Say how the summary of the result is computed when it is asked for."""

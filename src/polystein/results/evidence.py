@@ -120,8 +120,7 @@ class Evidence:
         The p-value of each random split, if there were several.
     estimates : mapping
         Quantities that were estimated from the draws: trained locations, the length of the
-        multipliers' autocorrelation, the effective number of importance weights, the Pareto
-        k-hat of a variational fit.
+        multipliers' autocorrelation, the effective number of importance weights.
     abstained : tuple of Abstention
         The arms that did not judge these draws, each with its reason.
     """

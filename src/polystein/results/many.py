@@ -271,15 +271,17 @@ def count_of_fits(count: int) -> str:
     return f"{count} fit{'s' * (count != 1)}"
 
 
-def checked_names(names: Sequence[object]) -> list[str]:
+def checked_names(names: Sequence[object], argument: str = "fits") -> list[str]:
     """The names of fits as they are, or an error if one is no name or stands there twice."""
     found: list[str] = []
     for name in names:
         if not isinstance(name, str) or not name:
-            raise InputError(f"`fits` must have strings as names; got {name!r}")
+            raise InputError(f"`{argument}` must have strings as names; got {name!r}")
         found.append(str.__str__(name))  # an enum of strings shows another text by `str`
     if twice := [name for name, count in Counter(found).items() if count > 1]:
-        raise InputError(f"`fits` must have a name of its own for each fit; got {twice[0]!r} twice")
+        raise InputError(
+            f"`{argument}` must have a name of its own for each fit; got {twice[0]!r} twice"
+        )
     return found
 
 

@@ -17,6 +17,7 @@ from polystein.results.coded import coded, coded_from
 from polystein.results.diagnostics import Diagnostics
 from polystein.results.effects import EffectTable, WithEffects
 from polystein.results.evidence import Component, Evidence, Explanation, evidence_shares
+from polystein.results.noticeable import Noticeable, noticeable_from_list, noticeable_to_list
 from polystein.results.schemas import schema_of
 from polystein.results.summary import SummaryTable
 from polystein.types import Alternative, ToleranceVerdict, Verdict
@@ -31,6 +32,7 @@ _LATER = {
     "tolerance": None,
     "tolerance_reason": "",
     "effects": None,
+    "noticeable": None,
     "n_chains": 0,
     "n_draws": 0,
 }
@@ -77,7 +79,7 @@ class GofResult(WithEffects):
         Why a p-value above the level leaves the question open, and what to do about it; only
         `check` gives any. Each has a ``code`` and a ``parameter`` beside its ``text``.
     diagnostics : Diagnostics or None
-        R-hat and ESS of draws and scores, of the chains that `check` was given.
+        Of `check`: R-hat and ESS of draws and scores of chains, Pareto k-hat of a variational fit.
     tolerance : str or None
         Whether every mean and sd is ``"within"`` the tolerance that `check` was given, one is
         ``"beyond"`` it, or that is ``"undecided"``; None if it was given none.
@@ -87,6 +89,9 @@ class GofResult(WithEffects):
     effects : EffectTable
         Of `check`: which property of which parameter is off, by how much. Computed when it is
         asked for; ``effect_table`` is None before that.
+    noticeable : tuple of Noticeable
+        Of `check`: the sizes of faults that it would have noticed with these draws. Computed when
+        it is asked for; ``noticeable_faults`` is None before that.
 
     Examples
     --------
@@ -122,6 +127,7 @@ class GofResult(WithEffects):
     tolerance: ToleranceVerdict | None = None
     tolerance_reason: str = ""
     effect_table: EffectTable | None = field(default=None, compare=False)
+    noticeable_faults: tuple[Noticeable, ...] | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         """Refuse what no test gives; a p-value of NaN must never pass for "not rejected"."""
@@ -208,6 +214,7 @@ class GofResult(WithEffects):
         values["diagnostics"] = None if self.diagnostics is None else self.diagnostics.to_dict()
         table = values.pop("effect_table")
         values["effects"] = None if table is None else table.to_dict()
+        values["noticeable"] = noticeable_to_list(values.pop("noticeable_faults"))
         values["verdict"] = self.verdict
         plain: dict[str, Any] = _plain({"schema_version": SCHEMA_VERSION, **values})
         return plain
@@ -236,7 +243,9 @@ class GofResult(WithEffects):
                 "version."
             )
         values = {**_LATER, **values}
-        known = {one.name: values[one.name] for one in fields(cls) if one.name != "effect_table"}
+        computed = ("effect_table", "noticeable_faults")
+        known = {one.name: values[one.name] for one in fields(cls) if one.name not in computed}
+        known["noticeable_faults"] = noticeable_from_list(values["noticeable"])
         table = values["effects"]
         known["effect_table"] = None if table is None else EffectTable.from_dict(table)
         components = listed(values["components"], "components")

@@ -7,7 +7,9 @@ from importlib.resources import files
 from typing import Any, Literal
 
 
-def schema_of(kind: Literal["result", "checks", "refinement", "comparison"]) -> dict[str, Any]:
+def schema_of(
+    kind: Literal["result", "checks", "refinement", "comparison", "samplers"],
+) -> dict[str, Any]:
     """The schema (draft 2020-12) of one kind of result: a test, many checks, and so on."""
     text = files("polystein.results").joinpath("schema.json").read_text("utf-8")
     found: dict[str, Any] = json.loads(text)

@@ -182,7 +182,7 @@ def _checked(task: _Task) -> _Answer:
     try:
         with warnings.catch_warnings(), one_blas_thread():
             warnings.simplefilter("ignore", PolysteinWarning)
-            source = _loaded(task.fit)
+            source = loaded(task.fit)
             key = "" if task.folder is None else _key(source, task)
             if task.folder is not None and (kept := _kept(task.folder / f"{key}.json")):
                 return _Answer(kept)
@@ -201,7 +201,7 @@ def _checked(task: _Task) -> _Answer:
     return _Answer(values, key=key)
 
 
-def _loaded(fit: Any) -> Source:
+def loaded(fit: Any) -> Source:
     """The source of a fit, whatever form it has."""
     if isinstance(fit, str | os.PathLike):
         return from_file(fit)
@@ -210,12 +210,12 @@ def _loaded(fit: Any) -> Source:
     if callable(fit) and not (is_source(fit) or is_array(fit)):
         load: Callable[[], Any] = fit
         try:
-            loaded = load()
+            found = load()
         except SystemExit as end:  # caught here alone: handlers of signals raise it anywhere
             raise InputError(
                 f"the function of a fit must return it; it ended with SystemExit: {end}"
             ) from end
-        return _loaded(loaded)
+        return loaded(found)
     return as_source(fit, None)
 
 

@@ -49,5 +49,5 @@ def test_draws_are_deflated_once_and_flips_never() -> None:
     first, *others = form._found[0].tolist() + form._found[1].tolist()
     assert form.moves
     assert len(set(others)) == 1
-    assert first == pytest.approx(form._deflation * others[0])
-    assert form._deflation < 1.0
+    assert first == pytest.approx(form.deflation * others[0])
+    assert form.deflation < 1.0

@@ -135,4 +135,4 @@ def test_one_absurd_score_does_not_pass_for_nothing_found(size: float) -> None:
     assert result.verdict in ("rejected", "inconclusive")
     if result.verdict == "inconclusive":
         (reason,) = (one for one in result.reasons if "outweigh" in one)
-        assert "rows 120 to 127" in reason
+        assert "row 123 holds" in reason

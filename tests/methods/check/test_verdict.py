@@ -12,11 +12,11 @@ from polystein.data.sample import as_source
 from polystein.inference.convergence import ranked_convergence
 from polystein.inference.convergence_of_means import MeansConvergence
 from polystein.methods.check import verdict
-from polystein.methods.check.chain_convergence import ChainConvergence, RankedRows, ranked_rows
-from polystein.methods.check.look import spaced_rows
+from polystein.methods.check.look import ChainConvergence, RankedRows, ranked_rows, spaced_rows
 from polystein.methods.check.verdict import diagnosed, doubts, stays_with_heavy_tail
-from polystein.results.diagnostics import Convergence, Diagnostics, SamplerDiagnostics
+from polystein.results.diagnostics import Convergence, Diagnostics
 from polystein.results.evidence import Abstention
+from polystein.results.sampler import SamplerDiagnostics
 from tests.conftest import Array
 from tests.sources import MinimalSource
 from tests.statistical.samplers import autoregressive
@@ -261,3 +261,49 @@ def test_chains_that_get_stuck_are_not_judged() -> None:
         result = ps.check(draws + 1.0, lambda x: -x)
     assert (result.verdict, result.pvalue, result.evidence.arms) == ("inconclusive", 1.0, ())
     assert sum("The chains get stuck" in reason for reason in result.reasons) == 1
+
+
+# A few absurd scores
+
+
+def absurd(rows: dict[tuple[int, ...], float], shape: tuple[int, ...]) -> ps.GofResult:
+    """`check` of draws that are 1.3 times too wide, with some scores of the second coordinate."""
+    draws = 1.3 * np.random.default_rng(3).standard_normal(shape)
+    scores = -draws
+    for row, size in rows.items():
+        scores[row][1] = size
+    return ps.check(draws, scores, iid=len(shape) == 2)
+
+
+@pytest.mark.filterwarnings("ignore::polystein.PolysteinWarning")
+@pytest.mark.parametrize(
+    ("rows", "shape", "words"),
+    [
+        ({(7,): 90.0}, (1000, 2), "One draw outweighs all others: row 7 holds 83 %"),
+        ({(7,): 1e6, (555,): -1e6}, (1000, 2), "row 7 and row 555 hold 100 %"),
+        ({(3, 17): 1e9}, (40, 20, 2), "One draw outweighs all others: row 17 of chain 3 holds"),
+        ({(2, row): 1e9 for row in range(133, 139)}, (4, 500, 2), "rows 132 to 139 of chain 2"),
+    ],
+)
+def test_absurd_scores_are_named(
+    rows: dict[tuple[int, ...], float], shape: tuple[int, ...], words: str
+) -> None:
+    (reason,) = (one for one in absurd(rows, shape).reasons if one.code == "dominant-draws")
+    assert words in reason
+    assert reason.parameter == "x[1]"
+
+
+def test_large_scores_that_others_match_are_no_reason() -> None:
+    """Eight batches have enough patterns of signs, whatever the others hold."""
+    rows: dict[tuple[int, ...], float] = {(100 * row,): 90.0 for row in range(8)}
+    assert not [one for one in absurd(rows, (1000, 2)).reasons if one.code == "dominant-draws"]
+    assert not absurd({(7,): 20.0}, (1000, 2)).reasons
+
+
+def test_a_heavy_tail_is_no_absurd_score() -> None:
+    """Scores of Gamma(3) have no variance; the largest of 1,000 stands out, but not by so much."""
+    for seed in range(200):
+        draws = np.random.default_rng(seed).gamma(3.0, size=(1000, 4))
+        squares = np.add.reduceat((2.0 / draws - 1.0) ** 2, np.arange(0, 1000, 4))
+        found = verdict.dominant_batches(squares)
+        assert found is None or squares[:, found[0]].max() > 0.9 * squares[:, found[0]].sum()

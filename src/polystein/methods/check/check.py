@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,16 +27,19 @@ from polystein.explain.tolerance import checked_tolerance, with_effects
 from polystein.inference.pvalues import upper_normal
 from polystein.methods.check.agreement import AgreementSums, agreement_abstention, agreement_arm
 from polystein.methods.check.batches import chains_are_batches, cut
-from polystein.methods.check.chain_convergence import RankedRows, chain_convergence, ranked_rows
 from polystein.methods.check.flips import flip_signs
 from polystein.methods.check.look import (
     KeptRows,
+    RankedRows,
     bounds_of,
+    chain_convergence,
+    ranked_rows,
     robust_frame,
     spaced_rows,
     thinned_rows,
 )
 from polystein.methods.check.net import net_arm
+from polystein.methods.check.noticed import noticeable_faults
 from polystein.methods.check.statistics import (
     AGREEMENT,
     BASIS,
@@ -59,6 +63,7 @@ from polystein.methods.check.witnesses import TrainingSums
 from polystein.methods.split_sample import DividedRows, split_rows
 from polystein.results.diagnostics import Diagnostics
 from polystein.results.evidence import Abstention, Arm, Evidence
+from polystein.results.noticeable import Noticeable
 from polystein.results.result import DEFAULT_LEVEL, GofResult
 from polystein.scale.threads import working
 from polystein.types import RNG, Array, Progress, ScoreFunction
@@ -129,8 +134,8 @@ def check(
         the last. ``evidence.arms`` holds the tests with their parts, the one with the smallest
         p-value first, and ``evidence.abstained`` those that could not judge; ``explain()``
         sorts the parts by their share in the evidence. ``diagnostics`` has R-hat and ESS of
-        draws and scores. ``statistic`` is the standard normal quantile of 1 - pvalue, 0 if
-        that is below 0.
+        draws and scores of chains, and Pareto k-hat of a variational fit. ``statistic`` is the
+        standard normal quantile of 1 - pvalue, 0 if that is below 0.
 
     Notes
     -----
@@ -182,9 +187,12 @@ def check(
     # Rows are read for a first look, for sums, and either to train or to test.
     with one_blas_thread(), working(source, n_jobs, progress, reads=3.0):
         rows, thinned, ranked = _first_look(source, rng)
-        result = _judged(rows, thinned, ranked)
+        result, noticed = _judged(rows, thinned, ranked)
     rows.notes.emit()
-    return with_effects(result, source, bound, _circumstances(result.evidence.arms, rows.notes))
+    known = _circumstances(result.evidence.arms, rows.notes)
+    result = with_effects(result, source, bound, known)
+    result.compute_noticeable_by(noticed)
+    return result
 
 
 def _first_look(source: Source, rng: RNG) -> tuple[DividedRows, KeptRows, RankedRows | None]:
@@ -207,8 +215,13 @@ def _first_look(source: Source, rng: RNG) -> tuple[DividedRows, KeptRows, Ranked
     return rows, thinned, None if spaced is None else ranked_rows(spaced)
 
 
-def _judged(rows: DividedRows, thinned: KeptRows, ranked: RankedRows | None) -> GofResult:
-    """Sum what all arms need of the rows in one pass, then judge by one arm after the other."""
+def _judged(
+    rows: DividedRows, thinned: KeptRows, ranked: RankedRows | None
+) -> tuple[GofResult, Callable[[], tuple[Noticeable, ...]]]:
+    """Sum what all arms need of the rows in one pass, then judge by one arm after the other.
+
+    What would have been noticed is left to be computed when it is asked for.
+    """
     source, names = rows.source, coordinate_names(rows.source)
     chains = source.layout.time_ordered
     shares = SHARES_OF_CHAINS if chains else SHARES_OF_ROWS
@@ -219,7 +232,8 @@ def _judged(rows: DividedRows, thinned: KeptRows, ranked: RankedRows | None) -> 
     # 5. Sums, in one pass: over batches, of the training rows, and over parts of every chain.
     frame = rows.frame_of_all()
     robust, orders = robust_frame(thinned, frame), tuple(PAIR_ORDERS.values())
-    sums = BatchSums(source, frame, BASIS, batches, orders, TAILS, robust)
+    untaken = partial(BatchSums, source, frame, BASIS, batches, orders, TAILS, robust)
+    sums = untaken()
     training = TrainingSums(source, rows.partition, BASIS, rows.frame)
     silent = agreement_abstention(source)
     compared = AgreementSums(source.layout, bounds_of(thinned)) if silent is None else None
@@ -264,7 +278,7 @@ def _judged(rows: DividedRows, thinned: KeptRows, ranked: RankedRows | None) -> 
     pvalue = arms[0].pvalue if arms else 1.0
 
     # 13. Diagnostics.
-    diagnostics = None if convergence is None else diagnosed(source, convergence, ranked)
+    diagnostics = diagnosed(source, convergence, ranked)
 
     # 14. Reasons, which leave the question open if nothing was found.
     missing = [one for one in abstained if one.name not in (AGREEMENT, *GIVEN_UP)]
@@ -276,14 +290,14 @@ def _judged(rows: DividedRows, thinned: KeptRows, ranked: RankedRows | None) -> 
 
     # 15. Verdict: the result gives it by the p-value and the reasons.
     partition = trained.partition
-    return GofResult(
+    result = GofResult(
         statistic=max(0.0, float(upper_normal(pvalue))),
         pvalue=pvalue,
         alternative="greater",
         method="check",
         dimension=source.layout.dimension,
         evidence=Evidence(arms, estimates=rows.estimates, abstained=abstained),
-        ess=trained.ess if diagnostics is None else _least_ess(rows, diagnostics),
+        ess=_least_ess(rows, diagnostics, trained.ess),
         n_train=partition.count(*TRAINING),
         n_gap=partition.count("gap"),
         n_test=partition.count("test"),
@@ -292,6 +306,8 @@ def _judged(rows: DividedRows, thinned: KeptRows, ranked: RankedRows | None) -> 
         reasons=tuple(reasons),
         diagnostics=diagnostics,
     )
+    level = DEFAULT_LEVEL * shares[FLIPS]
+    return result, partial(noticeable_faults, untaken, left_out=left_out, level=level)
 
 
 #: Why no arm judges chains that get stuck.
@@ -345,8 +361,9 @@ def _circumstances(arms: Sequence[Arm], notes: Notes) -> Circumstances:
     return Circumstances(scores)
 
 
-def _least_ess(rows: DividedRows, diagnostics: Diagnostics) -> float:
+def _least_ess(rows: DividedRows, diagnostics: Diagnostics | None, independent: float) -> float:
     """The least effective number of rows: of importance weights, of draws and of scores."""
-    both = diagnostics.draws, diagnostics.scores
+    if diagnostics is None or diagnostics.of_chains is None:
+        return independent
     weights: float = rows.estimates.get("weights_ess", math.inf)
-    return min(weights, *(one.worst_known().ess for one in both))
+    return min(weights, *(one.worst_known().ess for one in diagnostics.of_chains))

@@ -56,8 +56,9 @@ _FEW_COLUMNS = 2
 class Form(NamedTuple):
     """A quadratic form of batch sums, by products K of shape (batches, batches).
 
-    ``coordinates`` is how many it takes together. ``direction`` gives the direction that stands
-    out, in standard deviations of the coordinates, if it looks along directions.
+    ``coordinates`` is how many it takes together. ``crossed`` gives the products of the sums with a
+    mean of the features, and of that mean with itself. ``direction`` gives the direction that
+    stands out, in standard deviations of the coordinates, if it looks along directions.
     """
 
     name: str
@@ -65,6 +66,7 @@ class Form(NamedTuple):
     orders: tuple[str, ...]
     products: Whole | Factor
     coordinates: int
+    crossed: Callable[[FloatArray], tuple[FloatArray, float]]
     direction: Callable[[], FloatArray] | None = None
     fewest_batches: int = FEWEST_BATCHES
 
@@ -74,52 +76,46 @@ class FlippedForm:
 
     def __init__(self, form: Form, sums: BatchSums) -> None:
         self.form, self._found = form, list[FloatArray]()
+        self.names, self.words = (f"{form.name}: sum",), form.words.replace(", ", " along ")
         chains = len(sums.joinings) > 1
         memory = form.products.memory(sums.joinings)
-        self._joining: Joining = sums.joinings[memory.level]
-        self._deflation = memory.deflation
+        self.joining: Joining = sums.joinings[memory.level]
+        self.deflation = memory.deflation
         #: Whether its autocorrelation is too long for it to be judged.
         self.slow = memory.deflation < LEAST_DEFLATION
-        self._kept = form.products.kept(self._joining, self._joining.chains if chains else None)
+        #: The chains of the batches, if neighbours in a chain depend on each other.
+        self.chains = self.joining.chains if chains else None
+        self._kept = form.products.kept(self.joining, self.chains)
         self._law = self._kept.cumulants
-        few = sums.effective_count(self._joining) < form.fewest_batches
+        few = sums.effective_count(self.joining) < form.fewest_batches
         #: How many independent rows the rows are worth, and whether these are too few.
         self.worth = memory.independent(float(sums.sizes.sum()))
         self.short = chains and self.worth < FEWEST_INDEPENDENT_A_COORDINATE * form.coordinates
         #: Whether it is judged: it varies, on enough batches that are long enough.
         self.moves = not (self.slow or few or self.short) and self._law.variance > 0.0
         #: Flips cost no more than those of this many features.
-        self.features = self._joining.count
+        self.features = self.joining.count
 
     @property
-    def words(self) -> str:
-        """What the form looks at."""
-        return self.form.words.replace(", ", " along ")
-
-    @property
-    def is_flipped(self) -> bool:
-        """Whether any patterns of signs were tried."""
-        return bool(self._found)
+    def variance(self) -> float:
+        """The variance of the statistic over all flips, in its own unit."""
+        return self._law.variance
 
     def flip(self, signs: FloatArray) -> None:
         """Try further patterns of signs; the first one ever is that of the draws as they are."""
         if not self.moves:
             return
-        values = self._kept.flipped(self._joining.of_first(signs))
+        values = self._kept.flipped(self.joining.of_first(signs))
         if not self._found:
             # The draws' own sums are more alike than flipped ones, by what correlation is left.
-            values[0] *= self._deflation
+            values[0] *= self.deflation
         self._found.append(values)
-
-    @property
-    def values(self) -> FloatArray:
-        """The statistic of the draws, and of every flip."""
-        return np.concatenate(self._found)
 
     @property
     def statistics(self) -> dict[str, tuple[FloatArray, Law]]:
         """Values for the draws and for every flip, with their law."""
-        return {f"{self.form.name}: sum": (self.values, partial(form_tail, law=self._law))}
+        values = np.concatenate(self._found)
+        return {self.names[0]: (values, partial(form_tail, law=self._law))}
 
     def parts(self, names: Sequence[str]) -> Iterator[Part]:
         """The statistic with a p-value of its own, and the direction that stands out."""
@@ -130,7 +126,7 @@ class FlippedForm:
             direction = form.direction()
             where = tuple(names[place] for place in named_places(direction))
             words = direction_words(direction, names)
-        yield Part(f"{form.name}: sum", form.words, form.orders, where, tail, 1.0, words)
+        yield Part(self.names[0], form.words, form.orders, where, tail, 1.0, words)
 
 
 def forms(sums: BatchSums, kept: NDArray[np.intp], *, metric: bool) -> Iterator[Form]:
@@ -158,9 +154,14 @@ def _hotelling(sums: BatchSums, kept: NDArray[np.intp]) -> Form:
     def direction() -> FloatArray:
         return _spread(root @ standard.sum(axis=0), kept, sums)
 
+    def crossed(mean: FloatArray) -> tuple[FloatArray, float]:
+        own = mean @ root
+        return standard @ own, float(own @ own)
+
     few = _FEW_COLUMNS * kept.size <= len(standard)
     products = Factor(standard) if few else Whole(standard @ standard.T)
-    return Form(HOTELLING, "location, directions", ("score",), products, kept.size, direction)
+    words = "location, directions"
+    return Form(HOTELLING, words, ("score",), products, kept.size, crossed, direction)
 
 
 def inverse_root(moments: FloatArray) -> FloatArray:
@@ -191,8 +192,16 @@ def _trace_of_square(sums: BatchSums, whole: FloatArray, kept: NDArray[np.intp])
         values, vectors = np.linalg.eig(total.T)
         return _spread(np.real(vectors[:, np.argmax(np.abs(values))]), kept, sums)
 
-    words, products_of_sums = "spread, directions", Whole(products)
-    return Form(SQUARE, words, ("x",), products_of_sums, kept.size, direction, FEWEST_FOR_TRACES)
+    def crossed(mean: FloatArray) -> tuple[FloatArray, float]:
+        # tr(Phi_a M), of which s_l (x_m - means_m) is an entry off the diagonal.
+        across = mean - np.diag(np.diag(mean))
+        entries = whole.reshape(len(whole), -1) @ across.T.ravel()
+        entries = entries - np.einsum("bm,bm->b", means, scores @ across.T)
+        return (entries + own @ np.diag(mean)) * unit**2, float(np.vdot(mean, mean.T)) * unit**2
+
+    words, whole_form = "spread, directions", Whole(products)
+    fewest = FEWEST_FOR_TRACES
+    return Form(SQUARE, words, ("x",), whole_form, kept.size, crossed, direction, fewest)
 
 
 def _transposed_products(

@@ -10,21 +10,19 @@ from numpy.typing import NDArray
 
 from polystein._lib.notes import first_of
 from polystein._lib.numerics import TINY
-from polystein.data.source import Source
+from polystein.data.passes import uncounted, visit_blocks
+from polystein.data.source import Block, Rows, Source
 from polystein.inference.convergence import RankedConvergence
 from polystein.inference.convergence_of_means import MeansConvergence
 from polystein.inference.pareto import pareto_index
-from polystein.methods.check.chain_convergence import ChainConvergence, RankedRows
+from polystein.methods.check.look import ChainConvergence, RankedRows
 from polystein.methods.check.statistics import FEWEST_BATCHES, FLIPS
 from polystein.methods.check.sums import BatchSums
 from polystein.results.coded import CodedText
-from polystein.results.diagnostics import (
-    Convergence,
-    Diagnostics,
-    SamplerDiagnostics,
-    sampler_diagnostics,
-)
+from polystein.results.diagnostics import Convergence, Diagnostics
 from polystein.results.evidence import Abstention
+from polystein.results.sampler import SamplerDiagnostics, sampler_diagnostics
+from polystein.types import FloatArray
 
 #: Chains with a larger R-hat have not converged, and draws worth fewer are too few, to conclude
 #: from a large p-value that nothing was found.
@@ -36,6 +34,9 @@ _FEWEST_TOLD = 20.0
 #: If one batch of rows holds more than this share of the squared scores of a coordinate, it hides
 #: what the others show: one absurd score among thousands does.
 MOST_OF_ONE_BATCH = 0.9
+#: So do fewer than eight batches that hold most of them, if each has this many times as much
+#: as any other. Heavy tails of right draws have no such gap (0 or 1 of 1,000 sets of rows).
+MOST_OF_A_FEW, STANDS_OUT = 0.5, 100.0
 #: An R-hat of spaced rows beyond this counts. Below it that of means of all rows is known better.
 SUSPECT_RHAT = 1.03
 #: Where R-hat is at most this and the ESS at least that of all coordinates, single statistics that
@@ -51,13 +52,17 @@ LARGEST_INDEX_OF_STAYS, LONG_STAY = 0.1, 10
 
 def diagnosed(
     source: Source,
-    means: ChainConvergence,
+    means: ChainConvergence | None,
     ranked: RankedRows | None,
-) -> Diagnostics:
+) -> Diagnostics | None:
     """The diagnostics of chains, by numbers that are the same wherever the rows are.
 
-    Ranks of spaced rows decide, where there are any: they know no importance weights.
+    Ranks of spaced rows decide, where there are any: they know no importance weights. Independent
+    rows have k-hat at the most.
     """
+    pareto_k = source.facts.pareto_k
+    if means is None:
+        return None if pareto_k is None else Diagnostics(pareto_k=pareto_k)
     of_draws, of_scores = means
     if ranked is not None:
         of_draws = _settled(of_draws, ranked.draws)
@@ -108,27 +113,72 @@ def stays_with_heavy_tail(stays: NDArray[np.intp]) -> CodedText | None:
 
 
 def dominant_rows(sums: BatchSums, names: Sequence[str]) -> tuple[CodedText, ...]:
-    """A reason if one batch holds nearly all of the squared scores of a coordinate.
+    """A reason if a few rows have scores so large that sign flips cannot see beside them."""
+    found = dominant_batches(sums.squares[:, 1])
+    if found is None:
+        return ()
+    coordinate, batches, share = found
+    name, places = names[coordinate], [_largest_in(sums, one, coordinate) for one in batches]
+    hold = f"{100.0 * share:.3g} % of the squared scores of {name}"
+    if len(places) == 1 and places[0].startswith("row "):
+        words = f"One draw outweighs all others: {places[0]} holds {hold}, and hides"
+    else:
+        words = f"A few draws outweigh all others: {' and '.join(places)} hold {hold}, and hide"
+    words += " what the others show. Look at these scores."
+    return (CodedText(words, "dominant-draws", name),)
 
-    Its sign is then all that flips change, and what other rows show is lost in its spread.
+
+def dominant_batches(squares: FloatArray) -> tuple[int, list[int], float] | None:
+    """The coordinate whose squared scores a few batches hold, which ones, and their share.
+
+    One batch holds nearly all of them, or fewer batches than sign flips need hold most of them and
+    stand out from all others. Their signs are then all that flips change, and what other rows
+    show is lost in their spread.
+
+    Examples
+    --------
+    >>> squares = np.ones((100, 2))
+    >>> squares[7, 1] = 300.0
+    >>> coordinate, batches, share = dominant_batches(squares)
+    >>> coordinate, batches, round(share, 2)
+    (1, [7], 0.75)
     """
-    squares = sums.squares[:, 1]
     if len(squares) < FEWEST_BATCHES:
-        return ()
+        return None
+    largest = np.sort(np.partition(squares, -FEWEST_BATCHES, axis=0)[-FEWEST_BATCHES:], axis=0)
+    own, next_largest = largest[:0:-1], largest[-2::-1]
     with np.errstate(over="ignore", invalid="ignore"):  # squares that overflow have no share
-        shares = np.nan_to_num(squares.max(axis=0) / np.maximum(squares.sum(axis=0), TINY))
-    worst = int(np.argmax(shares))
-    if shares[worst] <= MOST_OF_ONE_BATCH:
-        return ()
-    batch = int(np.argmax(squares[:, worst]))
-    where = next(one for one in sums.batches.stretches if one.batch == batch)
-    rows = f"rows {where.start} to {where.stop - 1}"
-    chain = f" of chain {where.chain}" if sums.source.layout.time_ordered else ""
-    words = (
-        f"A few draws outweigh all others: {rows}{chain} hold {100.0 * shares[worst]:.3g} % of the "
-        f"squared scores of {names[worst]}, and hide what the others show. Look at these scores."
-    )
-    return (CodedText(words, "dominant-draws", names[worst]),)
+        shares = np.nan_to_num(own.cumsum(axis=0) / np.maximum(squares.sum(axis=0), TINY))
+        hide = (shares > MOST_OF_A_FEW) & (own > STANDS_OUT * next_largest)
+    hide[0] |= shares[0] > MOST_OF_ONE_BATCH
+    if not hide.any():
+        return None
+    coordinate = int(np.argmax(np.where(hide, shares, 0.0).max(axis=0)))
+    last = int(np.argmax(hide[:, coordinate]))
+    batches = np.argsort(-squares[:, coordinate], kind="stable")[: last + 1].tolist()
+    return coordinate, batches, float(shares[last, coordinate])
+
+
+def _largest_in(sums: BatchSums, batch: int, coordinate: int) -> str:
+    """The row of a batch that has most of its squared scores, or all its rows if none has."""
+    own = [one for one in sums.batches.stretches if one.batch == batch]
+    total, best, row = 0.0, -1.0, (0, 0)
+
+    def look(block: Block) -> None:
+        nonlocal total, best, row
+        values = block.weights_or_ones * sums.frame.see(block).scores[:, coordinate] ** 2
+        total += float(values.sum())
+        for chain, start, low, high in block.chains:
+            place = int(np.argmax(values[low:high]))
+            if values[low + place] > best:
+                best, row = float(values[low + place]), (chain, start + place)
+
+    with uncounted():
+        visit_blocks(sums.source, [Rows(*one[:3]) for one in own], look)
+    chain, place = row
+    where = next(one for one in own if one.chain == chain and one.start <= place < one.stop)
+    rows = f"row {place}" if best > 0.5 * total else f"rows {where.start} to {where.stop - 1}"
+    return rows + (f" of chain {chain}" if sums.source.layout.time_ordered else "")
 
 
 def doubts(
@@ -171,8 +221,8 @@ def doubts(
             "faults may go unseen. Take more draws."
         )
         reasons.append(CodedText(words, "few-draws"))
-    if diagnostics is not None:
-        both = (("draws", diagnostics.draws), ("scores", diagnostics.scores))
+    if diagnostics is not None and diagnostics.of_chains is not None:
+        both: Both = tuple(zip(("draws", "scores"), diagnostics.of_chains, strict=True))
         reasons = [*_of_rhat(both), *_of_ess(both), *_of_constants(both), *reasons]
         reasons += _of_sampler(diagnostics.sampler)
     return tuple(reasons)
@@ -180,7 +230,9 @@ def doubts(
 
 def _healthy(diagnostics: Diagnostics) -> bool:
     """Whether the chains have clearly converged."""
-    worst = diagnostics.draws.worst_known(), diagnostics.scores.worst_known()
+    if diagnostics.of_chains is None:
+        return False
+    worst = [one.worst_known() for one in diagnostics.of_chains]
     return all(one.rhat <= HEALTHY_RHAT and one.ess >= HEALTHY_ESS for one in worst)
 
 

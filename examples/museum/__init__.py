@@ -1,0 +1,1 @@
+"""A museum of sampler bugs: `python -m examples.museum`."""

@@ -1,0 +1,173 @@
+"""`assert_draws_from`: what passes, what fails, what stays undecided, and bad input."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import binom, norm
+
+import polystein as ps
+from polystein.data.target import Target
+from polystein.testing.draws_from import FEWEST, PILOTS, PLANNED, planned_looks
+from polystein.testing.outcome import SamplerTest, marked
+
+
+def normal(seed: int, n: int) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal((n, 2))
+
+
+SHIFT = np.array([0.1, 0.0])
+
+
+def minus(x: np.ndarray) -> np.ndarray:
+    return -x
+
+
+def failed(error: pytest.ExceptionInfo[ps.FaultError]) -> SamplerTest:
+    assert isinstance(error.value, AssertionError)
+    result = error.value.result
+    assert isinstance(result, SamplerTest)
+    assert result.outcome == "failed"
+    return result
+
+
+def test_a_correct_sampler_passes_and_would_have_noticed() -> None:
+    result = ps.testing.assert_draws_from(normal, minus)
+    assert (result.outcome, result.false_alarm, result.effects) == ("passed", 1e-3, ())
+    assert result.noticed.mean <= 0.1
+    assert result.noticed.sd <= 0.05
+    assert result.needed == result.draws < 30_000
+    assert "would have been noticed" in str(result)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words", "size"),
+    [
+        (lambda x: 0.93 * x, "the sd of `x[0]` is off by -", -0.07),
+        (lambda x: x + np.array([0.0, 0.15]), "the mean of `x[1]` is off by +", 0.15),
+        (lambda x: x @ [[1.0, 0.2], [0.0, 1.0]], "the dependence of `x[", 0.2),
+    ],
+)
+def test_what_is_wrong_is_named_with_its_size(wrong: Any, words: str, size: float) -> None:
+    with pytest.raises(ps.FaultError) as error:
+        ps.testing.assert_draws_from(lambda seed, n: wrong(normal(seed, n)), minus)
+    result = failed(error)
+    assert words in str(error.value)
+    assert f"seeds {result.seeds[0]} to {result.seeds[1]}" in str(error.value)
+    assert result.effects[0].size == pytest.approx(size, abs=0.04)
+    assert result.effects[0].pvalue <= result.false_alarm
+
+
+def test_a_gross_fault_takes_the_first_look() -> None:
+    with pytest.raises(ps.FaultError) as error:
+        ps.testing.assert_draws_from(
+            lambda seed, n: 2.0 * normal(seed, n), minus, detect=(0.05, 0.05), n=20
+        )
+    assert failed(error).draws == (PILOTS + FEWEST) * 20
+
+
+def test_a_normal_law_in_place_of_two_modes_is_a_matter_of_shape() -> None:
+    """Draws of N(0, 1 + 1.5²) for two modes at ±1.5: means and sds are right."""
+
+    def score(x: np.ndarray) -> np.ndarray:
+        return -x + 1.5 * np.tanh(1.5 * x)
+
+    with pytest.raises(ps.FaultError) as error:
+        ps.testing.assert_draws_from(lambda s, n: np.hypot(1.0, 1.5) * normal(s, n)[:, :1], score)
+    assert any(effect.kind == "shape" for effect in failed(error).effects)
+
+
+def test_what_the_budget_cannot_tell_is_undecided() -> None:
+    with pytest.raises(ps.UndecidedError, match="takes about") as error:
+        ps.testing.assert_draws_from(normal, minus, detect=(0.01, 0.01), n=20, budget=4_000)
+    result = error.value.result
+    assert isinstance(result, SamplerTest)
+    assert (result.outcome, result.draws) == ("undecided", 4_000)
+    # A fixed-n test of an sd at this rate takes some (4.0 + 1.6)² / 2 / 0.01² draws.
+    assert 100_000 < result.needed < 1_000_000
+
+
+def test_the_same_rng_gives_the_same_test_and_another_one_other_seeds() -> None:
+    first, again, other = (ps.testing.assert_draws_from(normal, minus, rng=k) for k in (1, 1, 2))
+    assert first == again
+    assert first.seeds != other.seeds
+    with pytest.raises(ps.InputError, match="ask for its `outcome`"):
+        bool(first)
+
+
+def test_a_target_and_a_sample_give_names_and_chains_are_taken() -> None:
+    def density(x: np.ndarray) -> np.ndarray:
+        return -0.5 * np.sum(x**2, axis=1)
+
+    def chains(seed: int, n: int) -> np.ndarray:
+        return 0.8 * normal(seed, n).reshape(2, n // 2, 2)
+
+    without = Target.of_functions(2, density, None, names=("a", "b"))
+    facts: Any = {"log_density": density}
+    sample = ps.Sample(normal(1, 100), minus, names=["a", "b"], facts=facts)
+    for target in (without, without.with_score(minus), sample):
+        with pytest.raises(ps.FaultError, match="the sd of `a`"):
+            ps.testing.assert_draws_from(chains, target)
+
+
+def test_the_marker_gives_the_rate_that_a_call_does_not() -> None:
+    with marked(0.02):
+        assert ps.testing.assert_draws_from(normal, minus).false_alarm == 0.02
+        assert ps.testing.assert_draws_from(normal, minus, false_alarm=0.1).false_alarm == 0.1
+    assert ps.testing.assert_draws_from(normal, minus).false_alarm == 1e-3
+
+
+@pytest.mark.parametrize("planned", [100, 149, 150, 1000, 12345])
+def test_looks_share_no_more_than_the_level(planned: int) -> None:
+    looks = planned_looks(planned)
+    assert looks[-1] == (planned, PLANNED)
+    assert sum(look.share for look in looks) <= 0.75  # the rest is for looks after the planned one
+    assert [look.seeds for look in looks] == sorted(look.seeds for look in looks)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"sampler": lambda seed, n: np.ones((n, 2))}, "use its seed"),
+        ({"sampler": lambda seed, n: normal(seed, n + 1)}, "must return 100 finite draws"),
+        ({"sampler": lambda seed, n: np.nan * normal(seed, n)}, "not finite"),
+        ({"sampler": lambda seed, n: ["a"] * n}, "real draws"),
+        ({"sampler": lambda seed: normal(seed, 10)}, "`sampler` raised TypeError"),
+        ({"target": lambda x: x[:, :1]}, "`target` must give finite scores"),
+        ({"target": 3}, "`target` must be a score function"),
+        ({"detect": 0.1}, r"`detect` must be a pair"),
+        ({"detect": (0.1, 0.0)}, "two positive numbers"),
+        ({"false_alarm": 0.5}, "`false_alarm` must be"),
+        ({"budget": 1000}, "`budget` must be at least 13,200 draws"),
+        ({"n": 0}, "`n` must be a positive integer"),
+    ],
+)
+def test_bad_input_is_named(options: dict[str, Any], words: str) -> None:
+    with pytest.raises(ps.InputError, match=words):
+        ps.testing.assert_draws_from(**{"sampler": normal, "target": minus, **options})
+
+
+def test_scores_of_another_scale_are_an_error() -> None:
+    with pytest.raises(ps.ScaleError, match="same scale"):
+        ps.testing.assert_draws_from(lambda s, n: 1e60 * normal(s, n), lambda x: -x)
+
+
+@pytest.mark.slow
+def test_a_correct_sampler_takes_at_most_three_times_the_draws_of_a_fixed_test() -> None:
+    """A fixed test knows the sds, takes the whole level at once, and has the same features."""
+    shares = 0.35 / 2
+    critical = norm.isf(1e-3 * shares / 2) + norm.isf(0.05)
+    fixed = max((critical / 0.1) ** 2, (critical / 0.05) ** 2 / 2.0)
+    taken = [ps.testing.assert_draws_from(normal, minus, rng=k).draws for k in range(200)]
+    assert np.mean(taken) <= 3.0 * fixed
+
+
+@pytest.mark.slow
+def test_what_is_to_be_detected_is_detected_in_95_of_100_runs() -> None:
+    found = 0
+    for k in range(200):
+        try:
+            ps.testing.assert_draws_from(lambda s, n: normal(s, n) + SHIFT, minus, rng=k, n=40)
+        except ps.FaultError:
+            found += 1
+    assert found >= binom.ppf(0.001, 200, 0.95)
