@@ -91,7 +91,7 @@ def test_refine_has_its_level_on_rows_and_chains() -> None:
     assert together.pvalue > 0.001, rejected
 
 
-@pytest.mark.parametrize("part", ["level", "faults", "right"])
+@pytest.mark.parametrize("part", ["level", "faults"])
 def test_the_cells_begin_as_published(part: str) -> None:
     one = study(part).STUDY
     for name, line in list(one.stored().items())[:2]:
