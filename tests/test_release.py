@@ -78,6 +78,18 @@ def test_what_disagrees_is_named(tmp_path: Path, changed: dict[str, str], words:
     assert words in found
 
 
+def test_the_files_of_this_tree_agree_about_the_version() -> None:
+    found = release.disagreements(ROOT, release.stated_version(ROOT))
+    assert [one for one in found if "[Unreleased]" not in one] == []
+
+
+def test_a_version_has_one_line_a_change_in_the_changelog() -> None:
+    text = (ROOT / "CHANGELOG.md").read_text("utf-8")
+    released = text[text.index(f"## [{release.stated_version(ROOT)}]") :]
+    assert re.findall(r"^[ \t]+\S.*", released, re.M) == []
+    assert len(re.findall(r"^- ", released, re.M)) > 100
+
+
 @pytest.mark.parametrize(
     ("line", "seen"),
     [

@@ -121,17 +121,28 @@ def without_jacobian(target, rng, chains, length):
     return np.log(rng.standard_gamma(1.0, (chains, length, 1)))
 
 
+def too_wide(target, rng, chains, length):
+    """Exact draws with the variance of the thread, 0.4 % too large."""
+    shape = (chains, length, 2)
+    return 1.004**0.5 * target.draws(rng, chains * length).reshape(shape)
+
+
 class Exhibit(NamedTuple):
-    """A wrong sampler: `run(target, rng, chains, length)` gives (chain, draw, d)."""
+    """A wrong sampler: `run(target, rng, chains, length)` gives (chain, draw, d).
+
+    The gate is asked to notice errors of `size` in means and sds.
+    """
 
     name: str
     target: object
     run: Callable
+    size: tuple[float, float] = (0.02, 0.015)
 
 
 EXHIBITS = (
     Exhibit("stan#2178", NORMAL, nuts("boundary")),
     Exhibit("pymc#1763", NORMAL, nuts("subtrees")),
+    Exhibit("pymc#1763, +0.4 %", PLAIN, too_wide, (0.05, 0.002)),
     Exhibit("pymc#1421", NORMAL, nuts("always")),
     Exhibit("tfp#542", NORMAL, nuts("weights")),
     Exhibit("numpyro#826", MIXTURE, labelled),
@@ -146,8 +157,12 @@ EXHIBITS = (
         PLAIN,
         repeated(lambda t, x, r: kernels.hmc(t, x, r, last_half=1.0)[0]),
     ),
-    Exhibit("sign of a gradient", PLAIN, repeated(lambda t, x, r: kernels.mala(t, x, r, sign=-1.0))),
-    Exhibit("float32 accept step", PLAIN, repeated(lambda t, x, r: kernels.walk(t, x, r, single=3e7))),
+    Exhibit(
+        "sign of a gradient", PLAIN, repeated(lambda t, x, r: kernels.mala(t, x, r, sign=-1.0))
+    ),
+    Exhibit(
+        "float32 accept step", PLAIN, repeated(lambda t, x, r: kernels.walk(t, x, r, single=3e7))
+    ),
     Exhibit("stale log-density", PLAIN, ladder(stale=True)),
     Exhibit("wrong temperature", PLAIN, ladder(wrong=True)),
     Exhibit("adapted for ever", LOG_GAMMA, adapting),

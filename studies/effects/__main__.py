@@ -9,9 +9,9 @@ tables, with any number of processes. Lines that are there stay as they are: rem
 from pathlib import Path
 
 from studies._command import ended, parts_of, run_parts
-from studies.effects import corrected, planted, tolerance
+from studies.effects import corrected, planted, sizes, tolerance
 
-PARTS = parts_of(planted, tolerance, corrected)
+PARTS = parts_of(planted, tolerance, corrected, sizes)
 PAGE = Path(__file__).parents[2] / "docs" / "effects.md"
 
 if __name__ == "__main__":

@@ -126,12 +126,17 @@ def posterior(name: str) -> Posterior:
     return POSTERIORS[name]()
 
 
+def right_draws(name: str, rng: np.random.Generator, n: int) -> Array:
+    """Draws of 1,000 chains after 150 trajectories, three trajectories apart."""
+    step = hmc_step(0.35, 6)
+    draws = run(rng, posterior(name), step, 1000, -(-n // 1000), thin=3, burn=150)
+    return draws.reshape(-1, draws.shape[-1])[:n]
+
+
 @cache
 def reference(name: str) -> Array:
     """Mean and sd of a long run: 1,000 chains, 40 draws of each."""
-    rng, step = np.random.default_rng(1962), hmc_step(0.35, 6)
-    draws = run(rng, posterior(name), step, 1000, 40, thin=3, burn=150)
-    flat = draws.reshape(-1, draws.shape[-1])
+    flat = right_draws(name, np.random.default_rng(1962), 40_000)
     return np.stack([flat.mean(axis=0), flat.std(axis=0)])
 
 

@@ -70,10 +70,11 @@ def name(cell: Cell) -> str:
 
 
 def _cells() -> list[Cell]:
-    listed = [("", fault, 10, 1, 100) for fault in ("modes .5/.5", "modes .7/.3")]
-    listed += [("", fault, d, 1, 25) for fault in (*MISSED, "slab .01, sd 10") for d in (3, 10)]
+    listed = [("", fault, 10, 1, 40) for fault in ("modes .5/.5", "modes .7/.3")]
+    listed += [("", "slab .01, sd 10", d, 1, 40) for d in (3, 10)]
+    listed += [("", fault, d, 1, 10) for fault in MISSED for d in (3, 10)]
     listed += [
-        (law, fault, d, 0, 25)
+        (law, fault, d, 0, 20)
         for law in ("correlated Gaussian", "banana")
         for fault in ("sd 25 % off", "mean 0.3 sd off")
         for d in (5, 10)

@@ -10,7 +10,7 @@ from studies._table import Study
 from studies.refine import SEED
 from tests.statistical.samplers_laws import LAWS
 
-ROWS, STARTS, TRANSITIONS, REPLICATES = 450, 300, 6, 100
+ROWS, STARTS, TRANSITIONS, REPLICATES = 450, 300, 6, 300
 #: Dimensions: with gradients and without.
 WITH_GRADIENT, WITHOUT = 3, 5
 

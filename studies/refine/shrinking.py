@@ -77,9 +77,7 @@ def horseshoe() -> Posterior:
         of_scales = -np.tanh(x[:, :first])
         of_scales[:, 0] += (pull * effects).sum(axis=1)
         of_scales[:, 1:] += pull * effects
-        return np.column_stack(
-            [of_scales, pull * np.exp(x[:, :1] + x[:, 1:first]) - x[:, first:]]
-        )
+        return np.column_stack([of_scales, pull * np.exp(x[:, :1] + x[:, 1:first]) - x[:, first:]])
 
     return at_mode(log_density, score, first + PREDICTORS)
 
@@ -142,6 +140,8 @@ def stochastic_volatility() -> Posterior:
         of_persistence = (1.0 - persistence**2) * (later * away[:, :-1]).sum(axis=1)
         of_scale = scale * (later * x[:, 3:]).sum(axis=1) + 1.0 - 4.0 * scale**2
         of_steps = scale[:, None] * later - x[:, 3:]
-        return np.column_stack([of_mean, of_persistence - 4.0 * (x[:, 1] - 1.0), of_scale, of_steps])
+        return np.column_stack(
+            [of_mean, of_persistence - 4.0 * (x[:, 1] - 1.0), of_scale, of_steps]
+        )
 
     return at_mode(log_density, score, 3 + DAYS)

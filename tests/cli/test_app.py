@@ -178,12 +178,13 @@ def test_demo_refuses_what_it_cannot_do(run: Run, options: list[str]) -> None:
 
 
 def test_every_command_explains_itself(run: Run) -> None:
-    names = {"test", "check", "refine", "report", "demo", "reproduce"}
+    names = {"test", "check", "compare", "refine", "report", "demo", "reproduce"}
     assert {command.name for command in commands.app.registered_commands} == names
     for name in sorted(names):
         done = run(name, "--help")
         assert done.code == 0
-        assert "--seed" in done.out
+        # Comparisons draw nothing at random.
+        assert ("--seed" in done.out) == (name != "compare")
 
 
 @pytest.mark.parametrize("name", ["test", "check"])

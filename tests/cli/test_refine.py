@@ -45,7 +45,7 @@ def refined(run: Run, tmp_path: Path, function: str, *more: str) -> Outcome:
     draws = np.random.default_rng(0).standard_normal((400, 2))
     draws[:, 1] *= 0.6
     np.save(tmp_path / "draws.npy", draws)
-    small = ["--starts", "250", "--transitions", "10"]
+    small = ["--starts", "250", "--transitions", "20"]
     return run("refine", "draws.npy", "--target", f"{name}:{function}", *small, *more)
 
 

@@ -51,7 +51,11 @@ def test_functions_of_the_draws() -> None:
     assert table["cube", "mean"].corrected == pytest.approx(2.0, abs=1e-4)
     step = ps.expectations(wrong(), {"step": lambda x: x[:, 0] > 0.0}, iid=True)["step", "mean"]
     assert not step.reliable
-    assert "R2 below 0.99" in str(ps.expectations(wrong(), {"step": lambda x: x[:, 0] > 0.0}))
+    assert np.isnan([step.corrected, step.error, step.bias]).all()
+    assert (step.lower, step.upper) == (-np.inf, np.inf)
+    table = ps.expectations(wrong(), {"step": lambda x: x[:, 0] > 0.0})
+    assert "- not corrected: the scores do not tell" in str(table)
+    assert table.to_dict()["rows"][0]["corrected"] is None
 
 
 def test_reliability_is_that_of_the_draws_and_no_bound_for_the_target() -> None:

@@ -8,8 +8,12 @@ import polystein as ps
 from polystein.explain.hints import Circumstances, hint_for
 
 
-def hint(draws: np.ndarray, precision: np.ndarray | None = None) -> str:
+def hint(draws: np.ndarray, precision: np.ndarray | None = None, chains: int = 0) -> str:
+    """The hint on independent rows, or on these rows as chains."""
     scores = -draws if precision is None else -draws @ precision
+    if chains:
+        shape = (chains, -1, draws.shape[1])
+        return ps.effects(draws.reshape(shape), scores.reshape(shape)).hint
     return ps.effects(draws, scores, iid=True).hint
 
 
@@ -29,12 +33,50 @@ def test_correlations_missed_with_spreads_of_both_signs() -> None:
 
 
 def test_spreads_that_are_off_alike() -> None:
-    assert "step size" in hint(1.2 * WHITE)
+    assert "step size" in hint(1.2 * WHITE, chains=4)
     assert "too narrow" in hint(0.8 * WHITE)
 
 
+CHAIN_WORDS = ("chain", "step", "Metropolis", "warm-up", "trace", "mass matrix")
+
+
+def test_draws_without_chains_get_no_advice_about_them() -> None:
+    """Independent rows, and one chain without statistics of a sampler: both may be a fit."""
+    shifted, wide, dependent = WHITE + np.array([0.3, 0.0, 0.0, 0.0]), WHITE.copy(), WHITE.copy()
+    wide[:, 2] *= 1.5
+    dependent[:, 1] = 0.3 * dependent[:, 0] + np.sqrt(0.91) * dependent[:, 1]
+    for draws, words in (
+        (1.2 * WHITE, "too wide"),
+        (shifted, "optimisation that stopped early"),
+        (wide, "histogram"),
+        (dependent, "scatter plots"),
+    ):
+        assert words in hint(draws)
+        for found in (hint(draws), ps.effects(draws, -draws).hint):
+            assert not any(word in found for word in CHAIN_WORDS)
+    statistics = {"diverging": np.zeros((1, 4000), dtype=bool)}
+    sample = ps.Sample(shifted[None], -shifted[None], facts={"sampler_statistics": statistics})
+    assert "warm-up" in ps.effects(sample).hint
+
+
+def test_without_a_size_the_hint_is_another_look() -> None:
+    row = ps.effects(1.2 * WHITE, -1.2 * WHITE, iid=True).rows[0]
+    unknown = row._replace(size=np.nan, lower=-np.inf, upper=np.inf, error=np.inf)
+    table = ps.EffectTable((unknown,), 1)
+    found = hint_for(table, 4, Circumstances(target=True))
+    assert (found.code, "run `ps.refine`" in found) == ("refine", True)
+    assert "long run of MCMC" in hint_for(table, 4)
+
+
+def test_digits_of_single_precision_are_not_wrong_scores() -> None:
+    draws = 1.5 * WHITE
+    with pytest.warns(ps.ScoreWarning, match="digits of float32"):
+        result = ps.check(draws, (-draws).astype(np.float32).astype(float), iid=True)
+    assert result.effects.action == "look-for-scale"
+
+
 def test_location_shape_and_dependence_alone() -> None:
-    assert "warm-up" in hint(WHITE + np.array([0.3, 0.0, 0.0, 0.0]))
+    assert "warm-up" in hint(WHITE + np.array([0.3, 0.0, 0.0, 0.0]), chains=4)
     draws = WHITE.copy()
     draws[:, 0] = (np.random.default_rng(5).standard_gamma(8.0, 4000) - 8.0) / np.sqrt(8.0)
     assert "the draws are more skewed" in hint(draws)

@@ -56,4 +56,4 @@ def test_an_interval_that_is_no_promise_says_so() -> None:
 
 def test_what_scores_cannot_tell() -> None:
     words = not_judged("correlation", ("a", "b"))
-    assert words == "the correlation of `a` and `b` cannot be judged: the scores do not explain it"
+    assert words == "the correlation of `a` and `b` cannot be judged from the scores"

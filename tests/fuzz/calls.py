@@ -186,7 +186,7 @@ _DAMAGE = ("...", *JUNK)
 _MADE_BY_TESTS = (
     *("weights", "components", "evidence", "settings", "warnings", "reasons", "diagnostics"),
     *("tolerance", "tolerance_reason", "effect_table", "n_train", "n_gap", "n_test", "ess"),
-    *("statistic_name", "n_chains", "n_draws"),
+    *("statistic_name", "n_chains", "n_draws", "noticeable_faults"),
 )
 
 
@@ -306,7 +306,10 @@ ENTRIES: dict[str, Calls] = {
         "SamplerComparison.from_dict", _stored("samplers"), ("values",)
     ),
     "SamplerComparison.difference": entry(
-        "SamplerComparison.difference", _texts(("'a'", *JUNK), ("'b'", *JUNK)), receiver=_samplers
+        "SamplerComparison.difference",
+        _texts(("'a'", *JUNK), ("'b'", *JUNK)),
+        ("first", "second"),
+        _samplers,
     ),
     "plot_compare": entry("plot_compare", _texts((*_COMPARED * 9, *JUNK))),
     "Monitor": entry("Monitor"),

@@ -22,6 +22,7 @@ SEAMS = {
     "accumulator",
     "add",
     "compute_effects_by",
+    "compute_noticeable_by",
     "compute_summary_by",
     "empty",
     "long_run",

@@ -48,8 +48,9 @@ TOLERANCES: dict[str, Tolerance] = {
     # 0 but for rounding, where features explain a function exactly: 2e-16 seen, absolute.
     r"expectations: .*/rows\[.*\]\.(corrected|error)": Tolerance(absolute=1e-13),
 }
-#: Fields of `to_dict` that say nothing of a result, or repeat the shape of the draws.
-OMITTED = {"schema_version", "n_chains", "n_draws"}
+#: Fields of `to_dict` that say nothing of a result, repeat the shape of the draws, or are computed
+#: when they are asked for.
+OMITTED = {"schema_version", "n_chains", "n_draws", "noticeable"}
 
 
 class Call(NamedTuple):

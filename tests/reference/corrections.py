@@ -99,3 +99,19 @@ def kurtosis(y: Array) -> float:
 
 def fisher_z(a: Array, b: Array) -> float:
     return math.atanh(float(np.corrcoef(a, b)[0, 1]))
+
+
+def wider_features(y: Array, s: Array, about: list[int], pairs: bool) -> Array:
+    """Powers 1 to 7 of some coordinates, then single others and ordered pairs, one by one."""
+    n, d = y.shape
+    columns = [s[:, a] * y[:, a] ** k + k * y[:, a] ** (k - 1) for k in range(1, 8) for a in about]
+    if pairs:
+        others = [j for j in range(d) if j not in about]
+        columns += [s[:, j] * y[:, j] + 1 for j in others]
+        columns += [s[:, j] * y[:, j] ** 2 + 2 * y[:, j] for j in others]
+        both = [(j, k) for j in range(d) for k in range(d) if j != k and {j, k} & set(about)]
+        columns += [s[:, j] * y[:, k] for j, k in both]
+        columns += [s[:, j] * (y[:, k] ** 2 - 1) for j, k in both]
+        columns += [(s[:, j] * y[:, j] + 1) * y[:, k] for j, k in both]
+        columns += [(s[:, j] * y[:, j] + 1) * (y[:, k] ** 2 - 1) for j, k in both]
+    return np.column_stack(columns).reshape(n, -1)

@@ -20,6 +20,7 @@ from tests.refinement.laws import (
     log_gamma,
     state,
 )
+from tests.statistical.samplers_laws import with_slab
 
 
 def only(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,6 +106,25 @@ def test_every_kind_is_reversible(
     used = there + back > 0.0
     statistic = float(((there - back)[used] ** 2 / (there + back)[used]).sum())
     assert stats.chi2.sf(statistic, int(used.sum())) > 0.001
+
+
+def test_scale_moves_reach_a_wide_slab_and_keep_its_weight(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """With the Jacobian e^{ud} rows that miss a slab find it, in ten dimensions as well."""
+    only("scale", monkeypatch)
+    law, rng = with_slab(10, 0.05), np.random.default_rng(6)
+    target = Target.of_functions(10, law.log_density, law.score)
+    made = replace(kernel(target), scale_bounds=np.array([2.0, 2.6]), scale_chances=np.array([1.0]))
+    assert kernels.SCALE_MOVES[True] == LEAPFROG_STEPS
+    right = rng.standard_normal((4000, 10)) * np.where(rng.random((4000, 1)) < 0.05, 10.0, 1.0)
+    for rows in (right, rng.standard_normal((4000, 10))):
+        now = state(made, rows)
+        for _ in range(10):
+            now, moves = made.step_of(now, rng)
+        wide = int((np.linalg.norm(now.position, axis=1) > 10.0).sum())
+        assert stats.binomtest(wide, 4000, 0.05).pvalue > 0.001
+        assert moves.accepted.mean() < 0.5
 
 
 @pytest.mark.parametrize("gradient", [True, False])

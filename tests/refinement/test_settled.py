@@ -1,11 +1,11 @@
-"""Rank correlations, and the three rules of settling."""
+"""Correlations and changes between the middle and the end, and the rules of settling."""
 
 import numpy as np
 import pytest
 from scipy import stats
 
 from polystein.refinement.kernels import Moves
-from polystein.refinement.settled import Settled, rank_correlations, settled
+from polystein.refinement.settled import Settled, drifts, rank_correlations, settled, squares_kept
 from polystein.refinement.within import unsettled_words
 
 RNG = np.random.default_rng(0)
@@ -53,7 +53,7 @@ def test_a_coordinate_that_never_moves_has_not_settled() -> None:
 
 @pytest.mark.parametrize(("correlation", "drift"), [(0.18, 0.0), (0.0, 0.28)])
 def test_few_rows_are_allowed_their_noise(correlation: float, drift: float) -> None:
-    seen = np.array([correlation]), np.array([drift]), 0.0, 0.0
+    seen = np.array([correlation]), np.zeros(1), np.array([drift]), np.ones(1), 0.0, 0.0
     assert Settled(*seen, rows=250).all
     assert not Settled(*seen, rows=1000).all
 
@@ -76,3 +76,36 @@ def test_a_few_rows_that_come_in_from_far_away_are_seen() -> None:
     assert found.moving.tolist() == [False, True]
     log_sd = abs(np.log(first[:, 1].std() / second[:, 1].std()))
     assert found.drifts[1] == pytest.approx(log_sd)
+
+
+def test_rows_that_were_thrown_away_and_are_still_there_are_seen() -> None:
+    """Ten rows of 1,000 make up the sd; means, log sds and ranks hardly change."""
+    first, second = RNG.standard_normal((2, 1000, 2))
+    first[:10, 1] -= 15.0
+    second[:10, 1] -= 14.0
+    found = settled(first, second, [moves()], trajectories=True)
+    assert found.correlations.max() < 0.15
+    assert found.drifts.max() < 0.15
+    assert found.moving.tolist() == [False, True]
+    centre = np.median(second[:, 1])
+    squares = [(rows[:, 1] - centre) ** 2 for rows in (first, second)]
+    assert found.kept[1] == pytest.approx(np.corrcoef(*squares)[0, 1])
+
+
+def test_a_correlation_that_ranks_miss_is_seen_in_the_values() -> None:
+    first, second = RNG.standard_normal((2, 1000, 1))
+    first[:4, 0], second[:4, 0] = [30.0, 31.0, -30.0, -29.0], [28.0, 30.0, -31.0, -30.0]
+    found = squares_kept(first, second)
+    assert found[0] >= stats.pearsonr(first[:, 0], second[:, 0]).statistic > 0.5
+
+
+def test_heavy_tails_may_change_more_by_chance() -> None:
+    """The error of the log sd of n rows is sqrt((kurtosis - 1) / (4 n))."""
+    first, second = RNG.standard_t(5.0, size=(2, 4000, 1))
+    kurtosis = min(
+        float(np.mean((rows - rows.mean()) ** 4) / rows.var() ** 2) for rows in (first, second)
+    )
+    _, noise = drifts(first, second)
+    assert noise[0] == pytest.approx(np.sqrt((kurtosis - 1.0) / 2.0))
+    assert noise[0] > 1.3
+    assert drifts(*np.random.default_rng(3).uniform(size=(2, 1000, 1)))[1][0] == 1.0

@@ -31,10 +31,12 @@ def test_the_screen_holds_it() -> None:
     assert "1 is clearly farther" in text
     assert "ess/cost" in text
     assert "the sd of" in text
-    long = str(comparison(14))
+    many = comparison(9)
+    many = replace(many, sets=(*many.sets, *many.sets))
+    long = str(many)
     assert len(long.splitlines()) <= 24
     assert "more, in `sets`" in long
-    assert "more, in here" in render_samplers(comparison(14), rest_in="here")
+    assert "more, in here" in render_samplers(many, rest_in="here")
 
 
 def test_the_headline_of_a_clear_winner() -> None:

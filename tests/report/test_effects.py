@@ -75,7 +75,7 @@ def test_words_for_a_tolerance_say_what_they_rest_on() -> None:
     for scale, bound, words in (
         (1.0, 0.2, "within 0.2: all means within 0.2 posterior sd and sds within 20 %, as far"),
         (1.5, 0.2, "beyond 0.2: the sd of"),
-        (1.1, 0.1, "undecided whether all means within 0.1 posterior sd and sds within 10 %: it"),
+        (1.1, 0.1, "undecided whether all means within 0.1 posterior sd and sds within 10 %: 2 "),
     ):
         table = ps.effects(scale * DRAWS, -scale * DRAWS, iid=True)
         assert tolerance_words(table.within(bound)).startswith(words)
@@ -88,6 +88,10 @@ def test_words_for_a_tolerance_say_what_they_rest_on() -> None:
     table = ps.effects(rng.laplace(size=(500, 2)), np.sign(rng.laplace(size=(500, 2))), iid=True)
     assert "0.99 is needed" in tolerance_words(table.within(0.1))
     found = Tolerance("undecided", 0.05, 0.992, None, unexplained=True)
+    row = table.rows[0]._replace(what="sd", name="tau_log__")
+    found = found._replace(looked_at=16, still_open=(row,) * 2)
+    expected = "14 of 16 within; open: the sd of `tau_log__`, the sd of `tau_log__`; "
+    assert expected in tolerance_words(found)
     assert tolerance_words(found).endswith("R2 is 0.992, too little for this tolerance")
 
 

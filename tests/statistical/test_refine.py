@@ -16,7 +16,7 @@ from polystein.refinement.differences import functions_by, judged_by_flips
 from polystein.refinement.kernels import Evaluations
 from polystein.refinement.pilots import piloted, run
 from polystein.types import FloatArray
-from tests.statistical.samplers_laws import LAWS
+from tests.statistical.samplers_laws import LAWS, with_slab
 
 pytestmark = pytest.mark.slow
 
@@ -98,7 +98,7 @@ def test_the_cells_begin_as_published(part: str) -> None:
         assert one.marks_of(one.cell(name), range(3)) == line["decisions"][:3]
 
 
-@pytest.mark.parametrize("part", ["level", "faults", "fits"])
+@pytest.mark.parametrize("part", ["level", "faults", "right", "fits"])
 def test_the_page_shows_the_tables(part: str) -> None:
     shown = re.search(
         rf"<!-- table: {part} -->\n(.*?)<!-- end of table: {part} -->\n",
@@ -114,3 +114,34 @@ def test_the_published_level_holds() -> None:
     for name, marks in {**lines, "all cells": "".join(lines.values())}.items():
         rejected = len(marks) - marks.count(".")
         assert binomtest(rejected, len(marks), 0.05, alternative="greater").pvalue > 0.001, name
+
+
+def test_a_thin_wide_slab_never_passes_for_within() -> None:
+    """1 % of the target with an sd of 10 around all draws: its sd is 41 % larger than theirs."""
+    law, found = with_slab(3), []
+    for seed in range(8):
+        found.append(
+            ps.refine(
+                law.draw(np.random.default_rng([28, seed]), 2000),
+                log_density=law.log_density,
+                scores=law.score,
+                tolerance=0.25,
+                rng=seed,
+            )
+        )
+    assert all(one.tolerance != "within" for one in found)
+    assert sum(one.pvalue <= 0.05 for one in found) >= 3
+
+
+def test_the_published_fits_mislead_nobody() -> None:
+    rows = list(study("fits").STUDY.stored().values())
+    total = {
+        key: sum(int(row[key]) for row in rows)
+        for key in ("large", "called", "signs", "right", "sized", "covered")
+    }
+    assert total["called"] >= 0.9 * total["large"]
+    assert total["right"] >= 0.98 * total["signs"]
+    assert total["covered"] >= 0.93 * total["sized"]
+    fits = [row for row in rows if "right draws" not in row["fit"]]
+    assert sum(row["settled"] == "yes" for row in fits) >= 0.5 * len(fits)
+    assert np.median([float(row["after"]) / float(row["before"]) for row in fits]) <= 1.0 / 3.0

@@ -147,6 +147,11 @@ def test_bad_input_is_named(options: dict[str, Any], words: str) -> None:
         ps.testing.assert_draws_from(**{"sampler": normal, "target": minus, **options})
 
 
+def test_scores_of_another_scale_are_an_error() -> None:
+    with pytest.raises(ps.ScaleError, match="same scale"):
+        ps.testing.assert_draws_from(lambda s, n: 1e60 * normal(s, n), lambda x: -x)
+
+
 @pytest.mark.slow
 def test_a_correct_sampler_takes_at_most_three_times_the_draws_of_a_fixed_test() -> None:
     """A fixed test knows the sds, takes the whole level at once, and has the same features."""

@@ -3,7 +3,14 @@
 import numpy as np
 import pytest
 
-from polystein.testing.features import frame_of, pairs, plain_columns, sizes_of, stein_columns
+from polystein.testing.features import (
+    frame_of,
+    inverse_information,
+    pairs,
+    plain_columns,
+    sizes_of,
+    stein_columns,
+)
 from tests.reference.sampler_tests import stein_features
 
 
@@ -29,6 +36,34 @@ def test_shares_add_up_to_one_and_many_coordinates_have_neighbours_only() -> Non
     frame, _ = frame_of(rows, -rows, tuple("abcdefgh"))
     assert frame.shares.sum() == pytest.approx(1.0)
     assert pairs(8) == [(a, a + 1) for a in range(7)]
+
+
+def test_sizes_are_those_where_coordinates_are_correlated() -> None:
+    """N(0, Σ) with correlation 0.8: all means, or all sds, or one mean off."""
+    rng = np.random.default_rng(4)
+    root = np.linalg.cholesky([[1.0, 1.6], [1.6, 4.0]])
+    precision = np.linalg.inv(root @ root.T)
+    pilots, draws = rng.standard_normal((2, 200_000, 2)) @ root.T
+    frame, _ = frame_of(pilots, -pilots @ precision, ("a", "b"))
+    for moved, expected in (
+        (draws + 0.05 * np.array([1.0, 2.0]), [0.05, 0.05, 0.0, 0.0]),
+        (draws + np.array([0.05, 0.0]), [0.05, 0.0, 0.0, 0.0]),
+        (1.03 * draws, [0.0, 0.0, 0.03, 0.03]),
+    ):
+        sizes = sizes_of(frame, stein_columns(frame, moved, -moved @ precision)).mean(axis=0)
+        np.testing.assert_allclose(sizes[:4], expected, atol=0.008)
+
+
+def test_the_inverse_information_is_the_literal_one() -> None:
+    columns = np.random.default_rng(5).standard_normal((30, 2)) @ [[1.0, 0.5], [0.0, 1.0]]
+    first, second = columns.T.tolist()
+    a, b, c = (
+        sum(p * q for p, q in zip(one, two, strict=True)) / 30
+        for one, two in ((first, first), (first, second), (second, second))
+    )
+    b *= 1.0 - 2 / (2 + 3)
+    expected = np.array([[c, -b], [-b, a]]) / (a * c - b * b)
+    np.testing.assert_allclose(inverse_information(columns), expected, rtol=1e-10)
 
 
 def test_sizes_are_those_of_the_errors() -> None:

@@ -3,7 +3,6 @@
 import json
 import math
 import warnings
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,9 +14,6 @@ from polystein.workflows import compare as workflow
 from tests.reference.squared_length import features, u_statistic
 from tests.sources import MinimalSource
 from tests.statistical.samplers import autoregressive
-from tests.test_readme import run
-
-PAGE = Path(__file__).parents[2] / "docs" / "compare.md"
 
 
 def pair(seed: int, scale: float = 1.0, shift: float = 0.0, shape: Any = (4, 300, 2)) -> Any:
@@ -192,15 +188,14 @@ def test_inputs_are_left_alone() -> None:
     np.testing.assert_array_equal(scores, before[1])
 
 
-def test_the_page_of_the_docs_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    run(PAGE.read_text("utf-8"))
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("scale", [1.0, 1.15])
-def test_equal_samplers_are_told_apart_no_more_often_than_the_level_allows(scale: float) -> None:
-    rng, runs, wrong = np.random.default_rng(3), 150, 0
+def test_equal_samplers_are_told_apart_no_more_often_than_the_level_allows(
+    scale: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Effects take most of the time, and ranks do not rest on them.
+    monkeypatch.setattr(workflow, "effects_of", lambda source: ps.EffectTable((), 0))
+    rng, runs, wrong = np.random.default_rng(3), 100, 0
     for _ in range(runs):
         rows = scale * autoregressive(rng, 12, 400, 2, 0.5).reshape(3, 4, 400, 2)
         found = ps.compare({str(k): (x, -x) for k, x in enumerate(rows)})

@@ -27,7 +27,9 @@ from polystein.corrections.estimates import (
     estimated,
 )
 from polystein.corrections.fit import ROWS_PER_FEATURE
+from polystein.corrections.wider import MOST_MULTIPLICATIONS, confirmed, wider, with_doubt
 from polystein.data.coordinates import Frame
+from polystein.results.effect_rows import RELIABLE
 from polystein.types import FloatArray
 
 
@@ -98,13 +100,15 @@ def _inner(dimension: int, indices: tuple[int, ...], shape: bool) -> CoordinateD
 def coordinate_candidates(
     rows: Rows, look: FirstLook, quantities: Iterable[Quantity]
 ) -> dict[Quantity, Candidate]:
-    """Each coordinate and each pair in a design of its own."""
-    wanted = list(quantities)
-    shaped = {q.indices for q in wanted if q.what in ("skew", "tail")}
-    weighing = _Weighing(rows, look)
-    designs = {q.indices: _design(weighing, q.indices, q.indices in shaped) for q in wanted}
+    """Each coordinate and each pair in a design of its own, and shapes in a further one.
+
+    Where draws are narrow, features that only shapes need would move means and sds away.
+    """
+    wanted, weighing = list(quantities), _Weighing(rows, look)
+    kinds = {q: (q.indices, q.what in ("skew", "tail")) for q in wanted}
+    designs = {kind: _design(weighing, *kind) for kind in kinds.values()}
     fits = dict(zip(designs, rows.fits(list(designs.values()), look.frame), strict=True))
-    return {q: Candidate(q, fits[q.indices], _places(q)) for q in wanted}
+    return {q: Candidate(q, fits[kinds[q]], _places(q)) for q in wanted}
 
 
 def _places(quantity: Quantity) -> tuple[int, ...]:
@@ -160,6 +164,27 @@ def improved(
     }
 
 
+def wider_candidates(
+    rows: Rows, frame: Frame, found: dict[Quantity, Candidate]
+) -> dict[Quantity, Candidate]:
+    """The same quantities by wider sets of features, all of which are used.
+
+    Pairs of coordinates are among them where there is time for it, else higher powers alone.
+    """
+    designs = {id(one.fit): one.fit.design for one in found.values()}
+    for pairs in (True, False):
+        wide = {key: wider(design, pairs=pairs) for key, design in designs.items()}
+        sizes = [(one.cuts[-1] + one.functions) ** 2 for one in wide.values()]
+        if rows.source.layout.total * sum(sizes) <= MOST_MULTIPLICATIONS:
+            fits = rows.fits(list(wide.values()), frame, widest=True)
+            made = dict(zip(wide, fits, strict=True))
+            return {
+                q: confirmed(one._replace(fit=made[id(one.fit)]), one, rows.effective)
+                for q, one in found.items()
+            }
+    return {}
+
+
 def _preference(candidate: Candidate) -> tuple[float, float]:
     return candidate.reliability, candidate.explained
 
@@ -175,15 +200,21 @@ def best_estimates(
     Far from the target a fit on very many features may have an intercept noisier than the plain
     average, however well it explains the draws. The smaller fit then stands, if it is not.
     """
-    better = improved(rows, frame, found, values)
+    better, wide = improved(rows, frame, found, values), wider_candidates(rows, frame, found)
+    for quantity, one in better.items():
+        if one.reliability < RELIABLE and quantity in wide:
+            better[quantity] = max((one, wide[quantity]), key=_preference)
     estimates = estimated(rows, frame, list(better.values()))
     noisy = [
         one.quantity
         for one in estimates
         if one.corrected_se > one.plain_se and one.candidate is not found[one.quantity]
     ]
-    if not noisy:
-        return estimates
-    again = {one.quantity: one for one in estimated(rows, frame, [found[q] for q in noisy])}
-    calmer = {q: one for q, one in again.items() if one.corrected_se <= one.plain_se}
-    return [calmer.get(one.quantity, one) for one in estimates]
+    if noisy:
+        again = {one.quantity: one for one in estimated(rows, frame, [found[q] for q in noisy])}
+        calmer = {q: one for q, one in again.items() if one.corrected_se <= one.plain_se}
+        estimates = [calmer.get(one.quantity, one) for one in estimates]
+    return [
+        with_doubt(one, [part[one.quantity] for part in (found, wide) if one.quantity in part])
+        for one in estimates
+    ]

@@ -12,6 +12,7 @@ import numpy as np
 
 from polystein._lib.numerics import ROUNDING
 from polystein.corrections.designs import Design, JointDesign, MeansDesign
+from polystein.corrections.doubt import Doubt
 from polystein.corrections.fit import Fit, fitted
 from polystein.corrections.functionals import (
     FUNCTIONALS,
@@ -105,7 +106,7 @@ class Candidate(NamedTuple):
         """R^2 out of fold over the draws, by which features are compared; it may be negative."""
         if self.uncorrected:
             return -math.inf
-        left, all_of_it = self._left(FUNCTIONALS[self.quantity.what](self.corrected).gradient)
+        left, all_of_it = self.left(FUNCTIONALS[self.quantity.what](self.corrected).gradient)
         return 1.0 - left / all_of_it if all_of_it > 0.0 else -math.inf
 
     @property
@@ -147,7 +148,7 @@ class Candidate(NamedTuple):
         Of the draws, and as far as can be told of the target: how large the mean of what is left
         may be there, beside a variance that is known or taken to be that of a Gaussian target.
         """
-        places, (left, all_of_it) = list(self.places), self._left(gradient)
+        places, (left, all_of_it) = list(self.places), self.left(gradient)
         if all_of_it <= 0.0:
             return 0.0
         there = of_target or GAUSSIAN_VARIANCE.get(self.quantity.what, all_of_it)
@@ -155,7 +156,7 @@ class Candidate(NamedTuple):
         off += float(gradient @ self.fit.damping[places]) ** 2
         return float(np.clip(1.0 - max(left / all_of_it, off / there), 0.0, 1.0))
 
-    def _left(self, gradient: FloatArray) -> tuple[float, float]:
+    def left(self, gradient: FloatArray) -> tuple[float, float]:
         """Of a combination of functions, what is left out of fold, and its variance."""
         block = np.ix_(self.places, self.places)
         left = float(gradient @ self.fit.left[block] @ gradient)
@@ -183,11 +184,25 @@ class Estimate(NamedTuple):
     df: tuple[float, ...]
     #: Variance of the plain value if rows were independent, times their number.
     marginal: float
+    #: What is known of the features' part in bias and error.
+    bias_doubt: Doubt = Doubt()
+    error_doubt: Doubt = Doubt()
 
     @property
     def quantity(self) -> Quantity:
         """What is estimated."""
         return self.candidate.quantity
+
+    @property
+    def reliability(self) -> float:
+        """That of the corrected value: R^2, and less where other features give another value."""
+        return self.bias_doubt.lowered(self.candidate.reliability, self.bias, self.bias_se)
+
+    @property
+    def reliability_of_error(self) -> float:
+        """The same of the sampler's error."""
+        known = self.candidate.reliability_of_error
+        return self.error_doubt.lowered(known, self.error, self.error_se)
 
 
 @dataclass(frozen=True)
@@ -205,15 +220,15 @@ class Rows:
         stretches = kind(source.layout.lengths)
         return cls(source, effective_weights(source), stretches)
 
-    def fits(self, designs: Sequence[Design], frame: Frame) -> list[Fit]:
-        """Fit every design, in one pass where the matrices of all fit into memory."""
+    def fits(self, designs: Sequence[Design], frame: Frame, *, widest: bool = False) -> list[Fit]:
+        """Fit every design, `widest` or not, in one pass where all matrices fit into memory."""
         shared = [design for design in designs if share_products(design)]
         others = [design for design in designs if not share_products(design)]
         groups = zip_longest(in_groups(shared, MATRIX_NUMBERS), in_groups(others, MATRIX_NUMBERS))
         found: dict[Design, Fit] = {}
         for group in groups:
             for design, matrices in self.sums(group[0] or [], group[1] or [], frame):
-                found[design] = fitted(design, matrices, self.effective)
+                found[design] = fitted(design, matrices, self.effective, widest=widest)
         return [found[design] for design in designs]
 
     def sums(
@@ -376,15 +391,6 @@ def _estimate(candidate: Candidate, errors: Sequence[float], df: Sequence[float]
         after, change, errors = before.value, 0.0, (errors[0], errors[0], math.inf, math.inf)
     plain_se, corrected_se, bias_se, error_se = errors
     return Estimate(
-        candidate,
-        before.value,
-        after,
-        before.value - after,
-        change,
-        plain_se,
-        corrected_se,
-        bias_se,
-        error_se,
-        tuple(df),
-        marginal,
-    )
+        candidate, before.value, after, before.value - after, change,
+        plain_se, corrected_se, bias_se, error_se, tuple(df), marginal,
+    )  # fmt: skip

@@ -12,7 +12,6 @@ import numpy as np
 from polystein._lib.threads import one_blas_thread
 from polystein.corrections.candidates import best_estimates, coordinate_candidates, joint_candidates
 from polystein.corrections.estimates import (
-    RELIABLE_ENOUGH,
     Candidate,
     Estimate,
     FirstLook,
@@ -31,10 +30,13 @@ from polystein.data.guard.repeats import forbid_copies
 from polystein.data.sample import as_source
 from polystein.data.source import Source, is_source
 from polystein.errors import DegenerateError
-from polystein.results.effect_rows import LEVEL, ExpectationRow
+from polystein.results.effect_rows import LEVEL, TRUSTED, ExpectationRow
 from polystein.results.effects import ExpectationTable
 from polystein.results.tolerance import quantile
 from polystein.types import Array, ScoreFunction
+
+#: A mean of this reliability is one of the scores themselves, as those of Gaussian targets are.
+SPANNED = 1.0 - 1e-9
 
 
 def expectations(
@@ -199,8 +201,8 @@ def _explained_by_scores(
 ) -> tuple[list[Candidate], list[Quantity]]:
     """Means that the scores alone explain, and the others, which need further features."""
     candidates = [Candidate(quantity, look.means, quantity.indices) for quantity in means]
-    exact = [one for one in candidates if one.reliability >= RELIABLE_ENOUGH]
-    return exact, [one.quantity for one in candidates if one.reliability < RELIABLE_ENOUGH]
+    exact = [one for one in candidates if one.reliability >= SPANNED]
+    return exact, [one.quantity for one in candidates if one.reliability < SPANNED]
 
 
 def _units(frame: Frame, quantity: Quantity) -> Units:
@@ -218,8 +220,15 @@ def _function_units(wanted: Asked, quantity: Quantity) -> Units:
 
 
 def expectation_row(name: str, estimate: Estimate, units: Units) -> ExpectationRow:
-    """An estimate in the units of the draws."""
-    reach = quantile(LEVEL, estimate.df[2]) * estimate.bias_se
+    """An estimate in the units of the draws; below a reliability of 0.9 nothing is corrected."""
+    plain, mcse = units.value(estimate.plain), units.slope(estimate.plain) * estimate.plain_se
+    name_and_what, reliability = (name, estimate.quantity.what), estimate.reliability
+    if reliability < TRUSTED:
+        missing, unknown = (math.nan, math.nan, math.nan), (-math.inf, math.inf)
+        return ExpectationRow(
+            *name_and_what, plain, mcse, *missing, *unknown, reliability, math.nan, math.nan
+        )
+    reach = quantile(LEVEL, estimate.df[2]) * estimate.bias_se + estimate.bias_doubt.reach
     low, high = (
         units.change(estimate.corrected, estimate.bias + sign * reach)
         if math.isfinite(reach)
@@ -230,16 +239,15 @@ def expectation_row(name: str, estimate: Estimate, units: Units) -> ExpectationR
     # Of what features explain but for rounding, only rounding is left.
     variance = 0.0 if variance <= EXACT * estimate.plain_se**2 else variance
     return ExpectationRow(
-        name=name,
-        what=estimate.quantity.what,
-        plain=units.value(estimate.plain),
-        mcse=units.slope(estimate.plain) * estimate.plain_se,
+        *name_and_what,
+        plain,
+        mcse,
         corrected=units.value(estimate.corrected),
         error=units.slope(estimate.corrected) * estimate.corrected_se,
         bias=units.change(estimate.corrected, estimate.bias),
         lower=low,
         upper=high,
-        reliability=estimate.candidate.reliability,
+        reliability=reliability,
         reduction=estimate.plain_se**2 / variance if variance > 0.0 else math.inf,
         ess=estimate.marginal / variance if variance > 0.0 else math.inf,
     )

@@ -67,8 +67,10 @@ class Fit(NamedTuple):
     inflation: FloatArray
 
 
-def fitted(design: Design, matrices: FloatArray, rows: float) -> Fit:
+def fitted(design: Design, matrices: FloatArray, rows: float, *, widest: bool = False) -> Fit:
     """Choose features for every function out of fold, and fit them on all rows.
+
+    With `widest` there is no choice: all features that there are rows for are used.
 
     Parameters
     ----------
@@ -92,6 +94,7 @@ def fitted(design: Design, matrices: FloatArray, rows: float) -> Fit:
     scale[features:] = 1.0
     matrices = matrices / (weight * np.outer(scale, scale))
     cuts = _consistent(matrices.sum(axis=0), features, _allowed(design.cuts, rows))
+    cuts = cuts[-1:] if widest else cuts
     few = rows < ROWS_FOR_NO_RIDGE * cuts[min(1, len(cuts) - 1)]
     tried = [
         _chosen(matrices, features, cuts, ridge)

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from polystein._lib.columnwise import columnwise
-from polystein._lib.numerics import is_constant
+from polystein._lib.numerics import columnwise, is_constant
 from polystein.data.source import Block
 from polystein.errors import DegenerateError
 from polystein.inference.columns import ColumnMoments

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from polystein._lib.numerics import finite
+from polystein.corrections.candidates import wider_candidates
 from polystein.corrections.designs import CoordinateDesign, MappedDesign, Seen
 from polystein.corrections.estimates import (
     Candidate,
@@ -26,6 +27,7 @@ from polystein.corrections.estimates import (
     first_look,
 )
 from polystein.corrections.functionals import What
+from polystein.corrections.wider import with_doubt
 from polystein.data.coordinates import Frame
 from polystein.data.passes import every_row, run_pass
 from polystein.data.source import Block, Source, SourceOfAnother
@@ -237,8 +239,10 @@ def _along(
     coefficients = coefficients / size
     coefficients = coefficients * np.sign(coefficients[np.argmax(np.abs(coefficients))])
     (fit,) = rows.fits([DirectionDesign(reflection(coefficients))], look.frame)
-    (found,) = estimated(rows, look.frame, [Candidate(Quantity(what, (0,)), fit, (0, 1))])
-    return AlongDirection(found, coefficients)
+    candidate = Candidate(Quantity(what, (0,)), fit, (0, 1))
+    (found,) = estimated(rows, look.frame, [candidate])
+    wide = wider_candidates(rows, look.frame, {candidate.quantity: candidate})
+    return AlongDirection(with_doubt(found, list(wide.values())), coefficients)
 
 
 def reflection(direction: FloatArray) -> FloatArray:

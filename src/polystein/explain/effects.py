@@ -31,14 +31,12 @@ from polystein.explain.hints import NOTHING_ELSE, Circumstances, hint_for
 from polystein.explain.multiplicity import weighted_holm
 from polystein.explain.own_names import own_names, own_words
 from polystein.explain.screening import Chosen, chosen
-from polystein.explain.sentences import not_judged, sentence
-from polystein.results.effect_rows import LEVEL, EffectRow
+from polystein.explain.sentences import at_most, not_judged, sentence, size_unknown
+from polystein.results.effect_rows import LEVEL, TRUSTED, EffectRow
 from polystein.results.effects import EffectTable
 from polystein.results.tolerance import quantile
 from polystein.types import Array, ScoreFunction
 
-#: What the scores explain less of than this comes after all else that is found.
-DOUBTFUL = 0.9
 #: Shares of the level. What is left out without pairs goes to the others.
 SHARES = {"mean": 0.14, "sd": 0.14, "correlation": 0.39, "skew": 0.24, "tail": 0.04}
 #: What is left is that of directions.
@@ -85,9 +83,11 @@ def effects(
     many pairs only 20 get the dear computation, those that stand out in a quick look; of many
     dimensions only some coordinates. P-values allow for those that do not.
 
-    Intervals are of level 0.95, each for its own row. Where the reliability is below 0.99, they are
-    no promise. Of chains that are short beside their memory only the sums of whole chains count:
-    intervals are wide, and next to nothing is found.
+    Intervals are of level 0.95, each for its own row. They allow for how far a size changes with a
+    wider set of features, and for what no features explain. Where the scores do not tell a size,
+    with a reliability below 0.9, the row has none: it says that the parameter is off, if it was
+    found, and no more. Of chains that are short beside their memory only the sums of whole chains
+    count: intervals are wide, and next to nothing is found.
 
     Examples
     --------
@@ -114,7 +114,8 @@ def effects_of(
     """The effects of a source, taken as chains if it is in time order.
 
     With `complete` mean and sd of every coordinate are computed, whatever it costs. The hint rests
-    on what else is ``known``, too.
+    on what else is ``known``, too. Draws of one chain without statistics of a sampler may be those
+    of an approximation, and get no advice about chains.
     """
     with one_blas_thread():
         rows = Rows.of(source)
@@ -124,11 +125,16 @@ def effects_of(
     names = own_names(source)
     own = own_words(names)
     table = _table(source, looks, len(choice.spreads) == source.layout.dimension, own)
-    hint = hint_for(table, source.layout.dimension, known, _targets(looks))
+    target, layout = source.facts.target, source.layout
+    known = known._replace(
+        chains=layout.time_ordered
+        and (len(layout.lengths) > 1 or bool(source.facts.sampler_statistics)),
+        target=target is not None and target.density is not None,
+    )
+    hint = hint_for(table, layout.dimension, known, _targets(looks))
     words = hint.text
     for name, shown in own.items():
         words = words.replace(f"`{name}`", shown)
-    target = source.facts.target
     unconstrained = target is not None and target.transform is not None
     return replace(
         table, hint=words, action=hint.code, own_names=names, unconstrained=unconstrained
@@ -215,15 +221,18 @@ def _table(
     d = source.layout.dimension
     pvalues = [_pvalue(look.estimate) for look in looks]
     adjusted = weighted_holm(pvalues, [look.share for look in looks])
-    rows = [_row(look, pvalue, own) for look, pvalue in zip(looks, adjusted.tolist(), strict=True)]
+    rows = sorted(
+        (_row(look, pvalue, own) for look, pvalue in zip(looks, adjusted.tolist(), strict=True)),
+        key=_importance,
+    )
     count = 4 * d + d * (d - 1) // 2 + (DIRECTIONS if d > 1 else 0)
-    return EffectTable(tuple(sorted(rows, key=_importance)), count, complete=complete)
+    return EffectTable(tuple(rows), count, complete=complete)
 
 
-def _importance(row: EffectRow) -> tuple[bool, bool, bool, float]:
-    """Single parameters before directions, which are harder to read, and doubtful ones last."""
-    doubtful = row.found and row.reliability < DOUBTFUL
-    return not row.found, bool(row.direction), doubtful, -abs(row.statistic)
+def _importance(row: EffectRow) -> tuple[bool, bool, bool, bool, float, float]:
+    """What has a size first, and single parameters before directions, which are harder to read."""
+    vague, size = row.found and not row.directed, -abs(row.statistic) if row.judged else 0.0
+    return not row.found, not row.judged, vague, bool(row.direction), size, row.pvalue
 
 
 def _pvalue(estimate: Estimate) -> float:
@@ -244,21 +253,26 @@ def _weight(quantity: Quantity, dimension: int) -> float:
 
 
 def _row(look: _Look, pvalue: float, own: Mapping[str, str]) -> EffectRow:
-    estimate = look.estimate
-    reach = quantile(LEVEL, estimate.df[3]) * estimate.error_se
+    """A row with its size, or without one where the scores do not tell it."""
+    estimate, found = look.estimate, pvalue <= LEVEL
+    reliability, doubt = estimate.reliability_of_error, estimate.error_doubt.reach
+    reach = quantile(LEVEL, estimate.df[3]) * estimate.error_se + doubt
+    name, pair = ", ".join(look.names), look.names if len(look.names) == 2 else ()
+    if reliability < TRUSTED or not math.isfinite(reach):
+        unknown = (size_unknown if found else not_judged)(look.what, look.names, own)
+        return EffectRow(
+            name, look.what, math.nan, -math.inf, math.inf, pvalue, found, reliability,
+            unknown, math.nan, math.inf, estimate.df[3],
+            look.direction, pair,
+        )  # fmt: skip
     ends = (estimate.error, estimate.error - reach, estimate.error + reach)
     size, lower, upper = (_size(estimate, end) for end in ends)
-    reliability = estimate.candidate.reliability_of_error
-    words = (
-        sentence(look.what, look.names, size, lower, upper, reliability, own)
-        if math.isfinite(reach)
-        else not_judged(look.what, look.names, own)
-    )
+    words = sentence(look.what, look.names, size, lower, upper, reliability, own)
+    if found and reach > abs(estimate.error):
+        words = at_most(look.what, look.names, lower, upper, own)
     return EffectRow(
-        ", ".join(look.names), look.what, size, lower, upper, pvalue, pvalue <= LEVEL,
-        reliability, words,
-        estimate.error, estimate.error_se, estimate.df[3], look.direction,
-        look.names if len(look.names) == 2 else (),
+        name, look.what, size, lower, upper, pvalue, found, reliability, words,
+        estimate.error, estimate.error_se, estimate.df[3], look.direction, pair, doubt,
     )  # fmt: skip
 
 

@@ -22,12 +22,16 @@ class Circumstances(NamedTuple):
     """What is known beside the effects, in words that are empty where there is nothing to say.
 
     ``scores`` says what looks wrong about the scores themselves, ``one_chain`` and ``starts``
-    where chains differ from each other and from their own beginnings.
+    where chains differ from each other and from their own beginnings. ``chains`` says whether a
+    Markov chain made the draws: others have no chains, steps or accept steps to look at.
+    ``target`` says whether the log-density is known.
     """
 
     scores: str = ""
     one_chain: str = ""
     starts: str = ""
+    chains: bool = True
+    target: bool = False
 
 
 NOTHING_ELSE = Circumstances()
@@ -57,10 +61,13 @@ def hint_for(
             return CodedText(words.format(where), words.code)
     if not found:
         return CodedText("", "")
+    found = tuple(row for row in found if row.directed)
+    if not found:
+        return _REFINE if known.target else _NO_SIZE
     # A direction shows what single parameters show, if these show anything.
     found = tuple(row for row in found if not row.direction)
     if not found:
-        return _DIRECTION
+        return _DIRECTION if known.chains else _FIT_DIRECTION
     sds = [row for row in found if row.what == "sd"]
     pairs = [row for row in found if row.what == "correlation"]
     small = [row for row in sds if row.size < 1.0]
@@ -69,18 +76,18 @@ def hint_for(
     only_shapes = _only(found, ("skew", "tail"))
     for words, applies in (
         (_MEAN_FIELD, _most(missed, pairs) and _most(small, sds)),
-        (_STEP_SIZE, _all_alike(sds, dimension, larger=True)),
+        (_STEP_SIZE if known.chains else _TOO_WIDE, _all_alike(sds, dimension, larger=True)),
         (_TOO_NARROW, _all_alike(sds, dimension, larger=False)),
-        (_LOCATION, _only(found, ("mean",))),
+        (_LOCATION if known.chains else _FIT_LOCATION, _only(found, ("mean",))),
         (_SHAPE, only_shapes and _weaker(found[0], targets)),
         (_OWN_SHAPE, only_shapes),
         (_CORRELATION, by_pairs and _most(missed, pairs)),
-        (_OWN_CORRELATION, by_pairs),
+        (_OWN_CORRELATION if known.chains else _FIT_CORRELATION, by_pairs),
     ):
         if applies:
             return words
-    name = found[0].name
-    return CodedText(_GENERAL.format(name), _GENERAL.code, name)
+    name, general = found[0].name, _GENERAL if known.chains else _FIT_GENERAL
+    return CodedText(general.format(name), general.code, name)
 
 
 _MEAN_FIELD = CodedText(
@@ -148,6 +155,41 @@ _DIRECTION = CodedText(
 )
 _GENERAL = CodedText(
     "begin with `{}`: look at its trace, chain by chain, and at its scores.", "look-at-parameter"
+)
+
+
+_TOO_WIDE = CodedText(
+    "all spreads are too large by about the same factor: look for a tempered target, a wrong "
+    "scale, or an approximation that is too wide.",
+    "look-for-scale",
+)
+_FIT_LOCATION = CodedText(
+    "only means stand out, as with an optimisation that stopped early: let it run longer, or use "
+    "MCMC.",
+    "longer-fit",
+)
+_FIT_CORRELATION = CodedText(
+    "above all dependence is off, and the draws are more dependent than the target: look at "
+    "scatter plots of the pairs.",
+    "look-at-pairs",
+)
+_FIT_DIRECTION = CodedText(
+    "no single parameter stands out, but a combination of them does: look at it, and try a "
+    "full-rank approximation or other parameters.",
+    "look-at-direction",
+)
+_FIT_GENERAL = CodedText(
+    "begin with `{}`: look at its histogram, and at its scores.", "look-at-parameter"
+)
+_REFINE = CodedText(
+    "the scores tell no size: run `ps.refine`, which moves the draws by the target's own "
+    "log-density and compares before and after.",
+    "refine",
+)
+_NO_SIZE = CodedText(
+    "the scores tell no size: give `ps.refine` the log-density, too, or compare the draws with a "
+    "long run of MCMC.",
+    "refine",
 )
 
 

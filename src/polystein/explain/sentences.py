@@ -6,7 +6,9 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
+from polystein._lib.notes import first_of
 from polystein.results.effect_rows import RELIABLE, size_number
+from polystein.results.tolerance import Tolerance
 
 #: What an effect is one of.
 _SUBJECTS = {
@@ -46,7 +48,67 @@ def not_judged(
     what: str, names: Sequence[str], own: Mapping[str, str] = MappingProxyType({})
 ) -> str:
     """What is said where no features are of use."""
-    return f"{_subject(what, names, own)} cannot be judged: the scores do not explain it"
+    return f"{_subject(what, names, own)} cannot be judged from the scores"
+
+
+def at_most(
+    what: str,
+    names: Sequence[str],
+    lower: float,
+    upper: float,
+    own: Mapping[str, str] = MappingProxyType({}),
+) -> str:
+    """One sentence on an effect whose interval, which allows for the features, has both signs."""
+    if what in ("sd", "direction sd"):
+        far = f"{_percent(100.0 * max(1.0 - lower, upper - 1.0))} %"
+    else:
+        unit = " posterior sd" if what in ("mean", "direction mean") else ""
+        far = f"{_plain(max(-lower, upper))}{unit}"
+    subject = _subject(what, names, own)
+    return f"{subject} is off by at most {far}; its direction cannot be told from the scores"
+
+
+def size_unknown(
+    what: str, names: Sequence[str], own: Mapping[str, str] = MappingProxyType({})
+) -> str:
+    """What is said where draws are wrong in a way that the features do not explain.
+
+    Which property is off cannot be told either: that of the row may be right.
+    """
+    if what.startswith("direction"):
+        words = f"the draws are off along {_shown(names, own)}"
+    elif len(names) == 2:
+        words = f"{_shown(names, own)} are off together"
+    else:
+        words = f"{_shown(names, own)} is off"
+    return f"{words}; its size and direction cannot be told from the scores"
+
+
+def tolerance_reason(found: Tolerance) -> str:
+    """What a verdict on a tolerance rests on; where it is left open, by which parameter and why."""
+    if found.verdict == "within":
+        return f"all {found.looked_at} means and sds, as far as the draws have been"
+    if found.verdict == "beyond" and found.row is not None:
+        return found.row.sentence
+    named = [f"the {row.what} of `{row.name}`" for row in found.still_open]
+    settled = f"{found.looked_at - len(named)} of {found.looked_at} within"
+    if not named:
+        return f"{settled}, and not every coordinate was measured"
+    explained = reliability_words(found.reliability)
+    why = "it takes more draws"
+    if found.reliability < RELIABLE:
+        why = f"the scores do not tell (R2 is {explained}, and {RELIABLE:g} is needed)"
+    elif found.unexplained:
+        why = f"R2 is {explained}, too little for this tolerance"
+    return f"{settled}; open: {first_of(named, 3)}; {why}"
+
+
+def reliability_words(reliability: float) -> str:
+    """R2 with as many digits as are needed to tell it from 1, never rounded up."""
+    for digits in (2, 3, 4):
+        if reliability <= 1.0 - 10.0**-digits:
+            return f"{math.floor(reliability * 10**digits) / 10**digits:.{digits}f}"
+    return "1.0000" if reliability > 0.99995 else "0.9999"
 
 
 def _subject(what: str, names: Sequence[str], own: Mapping[str, str]) -> str:

@@ -9,6 +9,7 @@ from polystein.data.source import Source
 from polystein.errors import DegenerateError
 from polystein.explain.effects import effects_of
 from polystein.explain.hints import Circumstances
+from polystein.explain.sentences import tolerance_reason
 from polystein.explain.summary import summary_of
 from polystein.results.result import GofResult
 from polystein.results.tolerance import checked_bound
@@ -47,7 +48,9 @@ def _judged(result: GofResult, source: Source, tolerance: float, known: Circumst
         return replace(result, tolerance="undecided", tolerance_reason=str(error))
     if reason := _left_open(result, known):
         return replace(result, tolerance="undecided", tolerance_reason=reason, effect_table=table)
-    return replace(result, tolerance=table.within(tolerance).verdict, effect_table=table)
+    found = table.within(tolerance)
+    why = tolerance_reason(found)
+    return replace(result, tolerance=found.verdict, tolerance_reason=why, effect_table=table)
 
 
 def _left_open(result: GofResult, known: Circumstances) -> str:

@@ -114,15 +114,19 @@ def flip_precision(sums: FloatArray) -> np.dtype[Any]:
 
 
 def _cautious(unit: FloatArray) -> FloatArray:
-    """t of the draws as they are, moved towards 0 where skewed sums make it too large.
+    """t of the draws as they are, moved towards 0 where skewed sums make it too large."""
+    return cautious_for_skewness(unit.sum(axis=0), skewness_beyond_chance(unit), len(unit))
 
-    Only skewness beyond two standard errors counts, sqrt(6/batches) each: tests of sums that are
-    hardly skewed keep their power.
+
+def skewness_beyond_chance(unit: FloatArray) -> FloatArray:
+    """The skewness of unit columns beyond two standard errors, sqrt(6/batches) each.
+
+    Tests of sums that are hardly skewed keep their power.
     """
     total, chance = unit.sum(axis=0), 2.0 * math.sqrt(6.0 / len(unit))
     found = skewness_of_centred(unit - total / len(unit))
-    beyond = np.sign(found) * np.maximum(np.abs(found) - chance, 0.0)
-    return cautious_for_skewness(total, beyond, len(unit))
+    beyond: FloatArray = np.sign(found) * np.maximum(np.abs(found) - chance, 0.0)
+    return beyond
 
 
 def unit_columns(part: FloatArray) -> FloatArray:

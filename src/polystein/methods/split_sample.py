@@ -15,7 +15,7 @@ from polystein._lib.notes import Notes
 from polystein._lib.numerics import finite, is_constant, kish_size
 from polystein._lib.random import Streams, seed_sequence
 from polystein.data.coordinates import RAW, DrawMoments, Frame
-from polystein.data.guard.chains import require_time_along_chains
+from polystein.data.guard.chains import require_time_along_chains, stays
 from polystein.data.guard.repeats import (
     RowKeys,
     keyed_rows,
@@ -25,7 +25,6 @@ from polystein.data.guard.repeats import (
 )
 from polystein.data.guard.rows import PositiveWeights
 from polystein.data.guard.scores import refuse_zeros
-from polystein.data.guard.stays import stays
 from polystein.data.passes import (
     Accumulator,
     every_row,

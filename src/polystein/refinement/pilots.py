@@ -33,9 +33,11 @@ _CLIMBERS = 4
 _FARTHEST_SCALE, _BINS = 3.0, 12
 #: This part of the scale moves goes to all bins alike, the others where proposals are accepted.
 _ALIKE = 0.5
-#: If more than this part of the trajectories of pilots loses much energy, steps are halved: those of
-#: the starts would hardly pass.
+#: If more than this part of the trajectories of pilots loses much energy, steps are halved: those
+#: of the starts would hardly pass.
 _FEW_LOST = 0.75 * MOST_LOST
+#: Most times that they are: ever shorter trajectories lead nowhere.
+_MOST_HALVED = 2
 #: Most doublings of the number of steps.
 MOST_DOUBLINGS = 3
 
@@ -72,7 +74,9 @@ def piloted(evaluate: Evaluations, pilots: State, steps: int, rng: np.random.Gen
         )
         if (judged.still and judged.lost <= _FEW_LOST) or doubling == MOST_DOUBLINGS:
             break
-        longest = kernel.step * (0.5 if judged.lost > _FEW_LOST else 1.0)
+        longest = kernel.step * (
+            0.5 if judged.lost > _FEW_LOST and doubling < _MOST_HALVED else 1.0
+        )
         kernel = replace(kernel, factor=_factor(end.position, kernel.centres))
         kernel, _ = tuned_step(kernel, end, rng)
         kernel = replace(kernel, step=min(kernel.step, longest))

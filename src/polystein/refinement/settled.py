@@ -19,9 +19,9 @@ MOST_CORRELATED, MOST_ERRORS = 0.15, 3.0
 MOST_ALLOWED = 0.2
 #: Largest correlation, of values or their squares, between the middle and the end. A few rows that
 #: were thrown far away, and are slow to come back, make up the sd and change no rank correlation.
-MOST_KEPT = 0.3
-#: Largest change of a mean, in sds, and of a log sd between the middle and the end; or this many of
-#: their standard errors for one row, over sqrt(rows). Rows that have come back show in nothing else.
+MOST_KEPT = 0.2
+#: Largest change of a mean, in sds, and of a log sd between the middle and the end; or this many
+#: of their errors for one row, over sqrt(rows). Rows that have come back show in nothing else.
 MOST_DRIFT, DRIFT_NOISE = 0.15, 4.7
 #: Largest part of the trajectories that lose more than 100 in energy.
 MOST_LOST = 0.01
@@ -42,7 +42,7 @@ class Settled(NamedTuple):
 
     @property
     def worst(self) -> FloatArray:
-        """How much each coordinate still moves: what it shows over what is allowed, at its worst."""
+        """How much each coordinate still moves: what it shows over what is allowed, the worst."""
         root = float(np.sqrt(self.rows))
         correlated = self.correlations / max(MOST_CORRELATED, MOST_ERRORS / root)
         drifted = self.drifts / np.maximum(MOST_DRIFT, DRIFT_NOISE * self.noise / root)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 
 from polystein.errors import PolysteinError
-from polystein.results.effect_rows import LEVEL, RELIABLE, EffectRow, ExpectationRow
+from polystein.explain.sentences import reliability_words, tolerance_reason
+from polystein.results.effect_rows import LEVEL, RELIABLE, TRUSTED, EffectRow, ExpectationRow
 from polystein.results.effects import EffectTable, ExpectationTable
 from polystein.results.result import GofResult
 from polystein.results.tolerance import Tolerance
@@ -32,10 +33,14 @@ def expectation_table(table: ExpectationTable) -> str:
     lines = [head, *(_expectation_line(row, width) for row in table.rows[:MOST_ROWS])]
     if len(table.rows) > MOST_ROWS:
         lines.append(f"... and {len(table.rows) - MOST_ROWS} more, in `rows`")
-    if any(not row.reliable for row in table.rows):
+    if any(TRUSTED <= row.reliability < RELIABLE for row in table.rows):
         lines.append(
             f"* R2 below {RELIABLE:g}: if the draws are wrong, the corrected value may be off by "
             "more than its error says."
+        )
+    if any(row.reliability < TRUSTED for row in table.rows):
+        lines.append(
+            f"- not corrected: the scores do not tell the value (reliability below {TRUSTED:g})."
         )
     return "\n".join(lines)
 
@@ -49,13 +54,14 @@ def _expectation_line(row: ExpectationRow, width: int) -> str:
 
 
 def expectation_cells(row: ExpectationRow) -> tuple[str, ...]:
-    """The texts of one expectation; a star marks a reliability that is too low."""
+    """The texts of one expectation; a star marks a low reliability, a dash what is missing."""
     return (
         row.name,
         row.what,
         *map(_number, (row.plain, row.mcse, row.corrected, row.error, row.bias)),
-        f"{_number(row.lower)} to {_number(row.upper)}",
-        f"{reliability_words(row.reliability)}{'' if row.reliable else ' *'}",
+        "-" if math.isnan(row.corrected) else f"{_number(row.lower)} to {_number(row.upper)}",
+        reliability_words(row.reliability)
+        + (" *" if TRUSTED <= row.reliability < RELIABLE else ""),
     )
 
 
@@ -79,9 +85,10 @@ def effect_table(table: EffectTable) -> str:
     found, rest = table.found, [row for row in table.judged if not row.found]
     unknown = [row for row in table.rows if not row.judged and not row.found]
     lines = [f"Found at the level {LEVEL:g}, allowing for all {table.looks} properties looked at:"]
-    lines += [f"  {row.sentence}" for row in found[:MOST_ROWS]] or ["  nothing"]
-    if len(found) > MOST_ROWS:
-        lines.append(f"  ... and {len(found) - MOST_ROWS} more, in `rows`")
+    told = list(dict.fromkeys(row.sentence for row in found))
+    lines += [f"  {sentence}" for sentence in told[:MOST_ROWS]] or ["  nothing"]
+    if len(told) > MOST_ROWS:
+        lines.append(f"  ... and {len(told) - MOST_ROWS} more, in `rows`")
     if table.hint:
         lines.append(f"What next: {table.hint}")
     if rest:
@@ -118,7 +125,8 @@ def effect_facts(
         facts.append(("Effects", f"not told: {why_not}"))
     if table is None or not result.rejected(alpha):
         return [*matters, *facts]
-    rows = table.found
+    # Several properties of a parameter that have no size have one sentence.
+    rows = list({row.sentence: row for row in reversed(table.found)}.values())[::-1]
     if not rows:
         facts.append(("Effects", nothing_found_words(table, rejected=True)))
     shown = list(rows)
@@ -138,7 +146,10 @@ def effect_facts(
 def hint_words(result: GofResult, table: EffectTable) -> str:
     """What to do about effects: nothing where they are within the tolerance."""
     if result.tolerance == "within":
-        return "the faults are real but within the tolerance: the draws are good enough for it."
+        return (
+            "the faults are real but within the tolerance, as far as the draws have been: they are "
+            "good enough for it."
+        )
     return table.hint
 
 
@@ -176,8 +187,8 @@ def matters_words(result: GofResult, table: EffectTable | None) -> str:
     bound = float(result.settings["tolerance"])
     if table is None:
         return tolerance_words(Tolerance("undecided", bound, 0.0, None), result.tolerance_reason)
-    found = table.within(bound)
-    return tolerance_words(found, result.tolerance_reason, unconstrained=table.unconstrained)
+    left_open = result.tolerance_reason if result.tolerance == "undecided" else ""
+    return tolerance_words(table.within(bound), left_open, unconstrained=table.unconstrained)
 
 
 def tolerance_words(
@@ -190,34 +201,18 @@ def tolerance_words(
     bound = f"{tolerance.bound:g}"
     scope = f"means within {bound} posterior sd and sds within {100.0 * tolerance.bound:g} %"
     scope += " on the unconstrained scale" if unconstrained else ""
-    if left_open:
-        return f"undecided whether all {scope}: {left_open}"
+    if left_open or tolerance.verdict == "undecided":
+        return f"undecided whether all {scope}: {left_open or tolerance_reason(tolerance)}"
     explained = reliability_words(tolerance.reliability)
     if tolerance.verdict == "within":
         rests = "" if explained == "1.0000" else f" (R2 at least {explained})"
         how = "as far as the draws have been, by simultaneous 95 % intervals"
         return f"within {bound}: all {scope}, {how}{rests}"
-    sentence = "" if tolerance.row is None else tolerance.row.sentence
-    if tolerance.verdict == "beyond":
-        return f"beyond {bound}: {sentence}" + (
-            "" if explained == "1.0000" else f"; R2 {explained}"
-        )
-    if tolerance.reliability < RELIABLE:
-        reason = f"R2 is {explained}, and {RELIABLE:g} is needed"
-    elif tolerance.unexplained:
-        reason = f"R2 is {explained}, too little for this tolerance"
-    else:
-        reason = f"it takes more draws; farthest out, {sentence}"
-    return f"undecided whether all {scope}: {reason}"
-
-
-def reliability_words(reliability: float) -> str:
-    """R2 with as many digits as are needed to tell it from 1, never rounded up."""
-    for digits in (2, 3, 4):
-        if reliability <= 1.0 - 10.0**-digits:
-            return f"{math.floor(reliability * 10**digits) / 10**digits:.{digits}f}"
-    return "1.0000" if reliability > 0.99995 else "0.9999"
+    rests = "" if explained == "1.0000" else f"; R2 {explained}"
+    return f"beyond {bound}: {tolerance_reason(tolerance)}{rests}"
 
 
 def _number(value: float) -> str:
+    if math.isnan(value):
+        return "-"
     return f"{value:.4g}" if math.isfinite(value) else ("inf" if value > 0.0 else "-inf")

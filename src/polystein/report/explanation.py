@@ -51,8 +51,8 @@ def explanation_text(result: GofResult) -> str:
         )
     if power := power_words(result):
         lines += wrapped(f"{as_sentence(power)}.")
-        for one in least_visible_words(result):
-            lines += wrapped(f"- {one}", "", "  ")
+        for fault in least_visible_words(result):
+            lines += wrapped(f"- {fault}", "", "  ")
     lines += wrapped(f"Rows: {draws_words(result)}.")
     for one in result.evidence.abstained:
         lines += wrapped(f"The {one.name} did not judge: {one.reason}.")

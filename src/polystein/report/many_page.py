@@ -6,6 +6,7 @@ from polystein._lib.notes import shown_name
 from polystein.report.effects import effects_to_tell
 from polystein.report.many import MANY_QUESTION, many_headline, row_words, size_words
 from polystein.report.page import (
+    MOST_LETTERS,
     NOTHING_KNOWN,
     Block,
     Origin,
@@ -17,9 +18,12 @@ from polystein.report.page import (
     text,
 )
 from polystein.report.result_page import answer_sections
-from polystein.report.text import headline, p_number
+from polystein.report.text import headline, p_number, shorten
 from polystein.results.many import CheckRow, CheckTable, count_of_fits
 
+#: Fits that are told in full, the worst ones: with these the page of any number is below 500 KB.
+MOST_TOLD = 20
+MOST_WARNINGS = 50
 _HEAD = [
     ("fit", ""),
     ("verdict", ""),
@@ -33,7 +37,13 @@ _HEAD = [
 def many_page(checks: CheckTable, origin: Origin = NOTHING_KNOWN) -> str:
     """A page with the table, and below it every fit that is rejected or inconclusive by itself."""
     fits = [row for row in checks.worst_first if row.result is not None]
-    alone = [_by_itself(row, checks.alpha) for row in fits if row.verdict != "not rejected"]
+    wrong = [row for row in fits if row.verdict != "not rejected"]
+    alone = [_by_itself(row, checks.alpha) for row in wrong[:MOST_TOLD]]
+    if len(wrong) > MOST_TOLD:
+        words = (
+            f"{len(wrong) - MOST_TOLD:,} more are rejected or inconclusive. `table[name].result`"
+        )
+        alone.append(Section("Further fits", [text(f"{words} has each of them.")]))
     where = "`table.rows`"
     sections = [
         Section("All fits", [table("All fits", _HEAD, [*map(_cells, checks.worst_first)], where)]),
@@ -52,6 +62,9 @@ def many_page(checks: CheckTable, origin: Origin = NOTHING_KNOWN) -> str:
         if row.result is not None
         for words in row.result.warnings
     ]
+    if len(warned) > MOST_WARNINGS:
+        further = f"... and {len(warned) - MOST_WARNINGS:,} more, in `table[name].result.warnings`"
+        warned = [*warned[:MOST_WARNINGS], further]
     kind = {"error": "inconclusive"}.get(checks.verdict, checks.verdict.replace(" ", "-"))
     return rendered(
         Page(
@@ -87,4 +100,5 @@ def _by_itself(row: CheckRow, alpha: float) -> Section:
     rest = f"in `table[{row.name!r}].result.effects`"
     for section in answer_sections(result, alpha, effects, why_not, rest=rest):
         blocks += [Block("heading", section.title), *section.blocks]
-    return Section(f"{shown_name(row.name)}: {row.verdict}", blocks)
+    name = shorten(shown_name(row.name), MOST_LETTERS)
+    return Section(f"{name}: {row.verdict}", blocks)

@@ -6,6 +6,7 @@ A page has no scripts and loads nothing from anywhere. It needs the extra ``html
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
@@ -24,12 +25,14 @@ from polystein.report.effects import shown_name
 from polystein.report.forest import forest_of, legend_words, no_size, size_words
 from polystein.report.html import with_names
 from polystein.report.svg import Drawing, forest_axis, forest_line
-from polystein.report.text import p_number
+from polystein.report.text import p_number, shorten
 from polystein.results.effect_rows import EffectRow
 from polystein.results.effects import EffectTable
 
 #: Rows of a forest plot, and of a table: with these a page of any result is below 500 KB.
 MOST_DRAWN, MOST_ROWS = 20, 500
+#: Letters of a name, or of a word, on a page.
+MOST_LETTERS = 120
 
 
 class Block(NamedTuple):
@@ -96,7 +99,8 @@ def table(
     """
     left_out = len(rows) - MOST_ROWS
     where = f"... and {left_out:,} more{rest and f', in {rest}'}" if left_out > 0 else ""
-    content = {"label": label, "head": head, "rows": rows[:MOST_ROWS], "left_out": where}
+    kept = [(shorten(first, MOST_LETTERS), *others) for first, *others in rows[:MOST_ROWS]]
+    content = {"label": label, "head": head, "rows": kept, "left_out": where}
     return Block("table", content)
 
 
@@ -116,7 +120,12 @@ def forest_block(
         more += f" {unknown:,} of {len(effects.rows):,} cannot be judged and are not drawn."
     content = {
         "lines": [
-            (line.name, line.row.what, forest_line(forest, line), interval_words(line.row))
+            (
+                shorten(line.name, MOST_LETTERS),
+                line.row.what,
+                forest_line(forest, line),
+                interval_words(line.row),
+            )
             for line in forest.lines
         ],
         "axis": forest_axis(forest),
@@ -190,8 +199,16 @@ def _version_words(found: Mapping[str, str]) -> str:
 
 
 def _shown(words: object) -> Drawing:
-    """Words as HTML with names set as names; drawings as they are."""
-    return words if isinstance(words, Drawing) else Drawing(with_names(str(words)))
+    """Words as HTML with names set as names, long ones cut; drawings as they are."""
+    if isinstance(words, Drawing):
+        return words
+    names = _LONG_NAME.sub(lambda found: f"`{shorten(found[1], MOST_LETTERS)}`", str(words))
+    return Drawing(with_names(_LONG_WORD.sub(lambda found: shorten(found[0], MOST_LETTERS), names)))
+
+
+#: What is cut: names between backticks, and words without a space.
+_LONG_NAME = re.compile(rf"`([^`]{{{MOST_LETTERS + 1},}})`")
+_LONG_WORD = re.compile(rf"[^\s`]{{{MOST_LETTERS + 1},}}")
 
 
 @cache

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import textwrap
 from collections.abc import Iterable, Iterator
 
@@ -25,6 +26,8 @@ _MOST_LINES = {"Abstained": 2, "Off": 2, "": 2, "Chains": 2}
 _MOST_LINES_OF_FACT = 3
 #: What is left out first where lines are scarce.
 _LEAST_IMPORTANT = ("Draws", "Statistic", "Meaning", "Abstained", "Chains")
+#: A number stays with its unit.
+_BEFORE_UNIT = re.compile(r"(?<=\d) (?=%|sd\b)")
 #: Columns of the longest label, "Statistic" and "Tolerance", with two spaces.
 _LABEL = 11
 #: The bar of a share of 100 %.
@@ -322,8 +325,9 @@ def labelled(label: str, text: str, hanging: str = "") -> list[str]:
 
 def wrapped(text: str, first: str = "", further: str = "") -> list[str]:
     """The words of a text on lines that fit; names of users may hold any separator of lines."""
-    words = " ".join(text.split())
-    return textwrap.wrap(words, WIDTH, initial_indent=first, subsequent_indent=further)
+    words = _BEFORE_UNIT.sub("\xa0", " ".join(text.split()))
+    lines = textwrap.wrap(words, WIDTH, initial_indent=first, subsequent_indent=further)
+    return [line.replace("\xa0", " ") for line in lines]
 
 
 def _cut(lines: list[str], most: int, where: str, indent: int) -> list[str]:

@@ -41,6 +41,8 @@ ACTIONS = (
     "look-at-pairs",
     "look-at-direction",
     "look-at-parameter",
+    "longer-fit",
+    "refine",
 )
 
 

@@ -8,6 +8,8 @@ from typing import NamedTuple
 #: Below this reliability (R^2 out of fold, over the draws) intervals may not cover. Above it they
 #: cover where the features explain as much under the target.
 RELIABLE = 0.99
+#: Below this reliability neither size nor direction is told, and no value is corrected.
+TRUSTED = 0.9
 #: Level at which an effect counts as found, and of simultaneous intervals.
 LEVEL = 0.05
 
@@ -39,8 +41,9 @@ class EffectRow(NamedTuple):
         Whether it is at most 0.05.
     reliability : float
         R^2 over the draws, out of fold, of the function behind the row on Stein features, and
-        lower where the features show that the draws are far off. Below 0.99 the interval may be
-        off by more than it says. It is no bound on what is unexplained where no draws are.
+        lower where the features show that the draws are far off, or where a wider set of features
+        gives another size. Below 0.9 no size is told: it is NaN, and the interval has no bounds.
+        It is no bound on what is unexplained where no draws are.
     sentence : str
         The same in words.
     estimate, error, df : float
@@ -52,6 +55,9 @@ class EffectRow(NamedTuple):
         more, chosen on the first chains and judged on the others.
     pair : tuple of str
         Of a correlation, the names of its two parameters, which may hold commas themselves.
+    doubt : float
+        What the interval has on both sides beside its noise: how far the size changes with a wider
+        set of features, and a margin for what no features explain.
     """
 
     name: str
@@ -68,6 +74,7 @@ class EffectRow(NamedTuple):
     df: float
     direction: tuple[float, ...] = ()
     pair: tuple[str, ...] = ()
+    doubt: float = 0.0
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -81,6 +88,12 @@ class EffectRow(NamedTuple):
     def judged(self) -> bool:
         """Whether the size has an error that is known; without one it says nothing."""
         return math.isfinite(self.size) and math.isfinite(self.error)
+
+    @property
+    def directed(self) -> bool:
+        """Whether the size is told, and with it whether it is too large or too small."""
+        nothing = 1.0 if self.what in ("sd", "direction sd") else 0.0
+        return self.judged and (self.lower > nothing or self.upper < nothing)
 
     @property
     def reliable(self) -> bool:
@@ -103,13 +116,16 @@ class ExpectationRow(NamedTuple):
     plain, mcse : float
         Its value in the draws, and that value's Monte Carlo standard error.
     corrected, error : float
-        The value corrected by Stein features, and its standard error.
+        The value corrected by Stein features, and its standard error. Both are NaN where the
+        reliability is below 0.9: nothing then replaces the plain value.
     bias, lower, upper : float
-        Plain minus corrected value, the sampler's error, with its interval of level 0.95. The
-        bounds are infinite where no features are of use.
+        Plain minus corrected value, the sampler's error, with its interval of level 0.95, which
+        allows for the choice of features. Without a corrected value the bias is NaN, and the
+        interval has no bounds.
     reliability : float
         R^2 over the draws, out of fold, of the function on the features, and lower where the
-        features show that the draws are far off. Below 0.99 the corrected value may be off by more
+        features show that the draws are far off, or where a wider set of features gives another
+        value. Below 0.99 the corrected value may be off by more
         than its error says, if the draws are wrong. It is no bound on what is unexplained where no
         draws are.
     reduction : float

@@ -10,6 +10,8 @@ from polystein._lib.records import listed
 
 #: The probability with which a fault of the size told is noticed.
 PROBABILITY = 0.8
+#: What may be off.
+KINDS = ("mean", "sd", "correlation")
 
 
 class Noticeable(NamedTuple):
@@ -50,6 +52,6 @@ def noticeable_from_list(values: Any) -> tuple[Noticeable, ...] | None:
 def _one(value: Mapping[str, Any]) -> Noticeable:
     size = math.inf if value["size"] is None else float(value["size"])
     names = tuple(str(name) for name in listed(value["names"], "names"))
-    if not size > 0.0:
-        raise ValueError(f"the size of what is noticed is {size}")
-    return Noticeable(str(value["what"]), size, names)
+    if not size > 0.0 or value["what"] not in KINDS:
+        raise ValueError(f"a {value['what']} of size {size} is nothing that could be noticed")
+    return Noticeable(value["what"], size, names)

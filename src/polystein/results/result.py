@@ -84,8 +84,9 @@ class GofResult(WithEffects):
         Whether every mean and sd is ``"within"`` the tolerance that `check` was given, one is
         ``"beyond"`` it, or that is ``"undecided"``; None if it was given none.
     tolerance_reason : str
-        Why a tolerance is undecided whatever the intervals say: chains that disagree, doubts about
-        the draws, or effects that cannot be computed. Else empty.
+        What the verdict on the tolerance rests on: of "within" how far that goes, of "beyond" which
+        parameter, of "undecided" how many are settled, which are open and why. Empty without a
+        tolerance.
     effects : EffectTable
         Of `check`: which property of which parameter is off, by how much. Computed when it is
         asked for; ``effect_table`` is None before that.

@@ -6,7 +6,7 @@ import math
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from polystein._lib.imports import imported
 from polystein._lib.records import listed, require_types, stored
@@ -15,9 +15,6 @@ from polystein.results.effect_rows import RELIABLE
 from polystein.results.effects import EffectTable
 from polystein.results.schemas import schema_of
 from polystein.types import Structure
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 SCHEMA_VERSION = 1
 #: What sets of draws are compared by.
@@ -178,12 +175,13 @@ class SamplerComparison:
         self, first: str, second: str, measure: Measure = "discrepancy"
     ) -> SetDifference:
         """By how much the first set is farther from the target than the second."""
-        for one in self.differences:
-            if one.measure == measure and one.first == first and one.second == second:
-                return one
-            if one.measure == measure and one.first == second and one.second == first:
-                ends = (-one.value, -one.upper, -one.lower)
-                return SetDifference(first, second, measure, *ends, one.pvalue)
+        if all(isinstance(one, str) for one in (first, second, measure)):
+            for one in self.differences:
+                if (one.first, one.second, one.measure) == (first, second, measure):
+                    return one
+                if (one.second, one.first, one.measure) == (first, second, measure):
+                    ends = (-one.value, -one.upper, -one.lower)
+                    return SetDifference(first, second, measure, *ends, one.pvalue)
         names = ", ".join(repr(one.name) for one in self.sets[:6])
         raise InputError(
             f"`first` and `second` must be two of {names}, and `measure` one of "
@@ -253,7 +251,7 @@ class SamplerComparison:
         with writing("path", path):
             write_document(compare_page(self), path, overwrite=overwrite)
 
-    def plot(self, *, ax: Axes | None = None) -> Axes:
+    def plot(self, *, ax: Any = None) -> Any:
         """Draw the sets side by side: `polystein.plot_compare`."""
         from polystein.report.compare_plot import plot_compare
 

@@ -25,7 +25,8 @@ class Tolerance(NamedTuple):
 
     ``reliability`` is the lowest of the rows that decide, ``row`` the one that is farthest out.
     ``unexplained`` says whether more draws would not help: what the features leave unexplained
-    keeps the question open.
+    keeps the question open. ``looked_at`` is the number of means and sds, and ``still_open`` are
+    those that are neither inside nor outside, the farthest out first, those without a size last.
     """
 
     verdict: ToleranceVerdict
@@ -33,6 +34,8 @@ class Tolerance(NamedTuple):
     reliability: float
     row: EffectRow | None
     unexplained: bool = False
+    looked_at: int = 0
+    still_open: tuple[EffectRow, ...] = ()
 
 
 def checked_bound(tolerance: object, argument: str = "tolerance") -> float:
@@ -63,7 +66,9 @@ def judged(rows: Sequence[EffectRow], tolerance: float, *, complete: bool) -> To
         return math.log1p(-tolerance), math.log1p(tolerance)
 
     def distance(row: EffectRow) -> float:
-        """How far out the estimate is, in units of the bound on its side."""
+        """How far out the estimate is, in units of the bound on its side; -1 without a size."""
+        if not row.judged:
+            return -1.0
         least, most = bounds(row)
         return row.estimate / (most if row.estimate >= 0.0 else least)
 
@@ -76,17 +81,19 @@ def judged(rows: Sequence[EffectRow], tolerance: float, *, complete: bool) -> To
             return "outside"
         return "inside" if least <= low and high <= most else "open"
 
-    places = [place(row, _unexplained(row)) for row in deciding]
-    if "outside" in places:
-        beyond = (row for row, where in zip(deciding, places, strict=True) if where == "outside")
-        worst = max(beyond, key=distance)
-        return Tolerance("beyond", tolerance, worst.reliability, worst)
+    places = [place(row, max(_unexplained(row), row.doubt)) for row in deciding]
+    placed = list(zip(deciding, places, strict=True))
+    left = sorted((row for row, where in placed if where == "open"), key=distance, reverse=True)
     farthest, lowest = max(deciding, key=distance), min(row.reliability for row in deciding)
-    if complete and set(places) == {"inside"}:
-        return Tolerance("within", tolerance, lowest, farthest)
+    found = Tolerance("undecided", tolerance, lowest, farthest, False, len(deciding), tuple(left))
+    if "outside" in places:
+        worst = max((row for row, where in placed if where == "outside"), key=distance)
+        return found._replace(verdict="beyond", reliability=worst.reliability, row=worst)
+    if complete and not left:
+        return found._replace(verdict="within")
     explained = {place(row, 0.0) for row in deciding}
     decided = "outside" in explained or (complete and explained == {"inside"})
-    return Tolerance("undecided", tolerance, lowest, farthest, unexplained=decided)
+    return found._replace(unexplained=decided)
 
 
 def _unexplained(row: EffectRow) -> float:

@@ -59,7 +59,7 @@ def rfsd_test(
     r"""Random-feature Stein discrepancy test with L1 IMQ features (Huggins and Mackey, 2018).
 
     With Phi(x, z) = (1 + ||x - z||^2 / c'^2)^beta' and locations z_1, ..., z_M drawn
-    from a density nu, the squared discrepancy is
+    from a density nu, the squared discrepancy is::
 
         sum_i (1/M sum_m |mean of s_i(x) Phi(x, z_m) + d/dx_i Phi(x, z_m)| / nu(z_m))^2,
 

@@ -18,11 +18,11 @@ from polystein.inference.skewed_means import tails_of_means
 from polystein.testing.features import frame_of, sizes_of, stein_columns
 from polystein.testing.outcome import (
     Detect,
-    FoundEffect,
     Outcome,
     SamplerTest,
     answered,
     detected,
+    found_effects,
     rate_of,
 )
 from polystein.types import RNG, Array, FloatArray, ScoreFunction
@@ -209,7 +209,8 @@ def judged(runs: Runs, rate: float, sought: Detect, most: int) -> SamplerTest:
         """The mean of every feature over the draws of each seed, as estimated effects."""
         draws = runs.draws(start, stop).reshape(-1, rows.shape[1])
         columns = sizes_of(frame, stein_columns(frame, draws, runs.scores(draws)))
-        return columns.reshape(stop - start, runs.rows, -1).mean(axis=1)
+        found: FloatArray = columns.reshape(stop - start, runs.rows, -1).mean(axis=1)
+        return found
 
     def noticed(blocks: FloatArray, count: int, share: float) -> FloatArray:
         """The effects that a look with so many seeds notices, by the spread of these blocks."""
@@ -242,13 +243,7 @@ def judged(runs: Runs, rate: float, sought: Detect, most: int) -> SamplerTest:
             share = 0.5 * (LATE if look.share == PLANNED else look.share)
             looks.append(Look(min(most, int(1.1 * takes(blocks, share)) + 1), share))
     errors, sizes = blocks.std(axis=0, ddof=1) / np.sqrt(len(blocks)), blocks.mean(axis=0)
-    effects = tuple(
-        FoundEffect(
-            *frame.features[place], float(sizes[place]), float(errors[place]), float(pvalues[place])
-        )
-        for place in np.argsort(pvalues).tolist()
-        if pvalues[place] <= rate
-    )
+    effects = found_effects(frame.features, sizes, errors, pvalues, rate)
     d, draws = rows.shape[1], (PILOTS + len(blocks)) * runs.rows
     return SamplerTest(
         outcome,
@@ -275,7 +270,8 @@ def planned_looks(planned: int) -> list[Look]:
 
     The k-th early look has the share 2^-k of a quarter of the level.
     """
-    early, seeds = [], FEWEST
+    early: list[Look] = []
+    seeds = FEWEST
     while seeds * 1.5 <= planned:
         early.append(Look(seeds, EARLY * 0.5 ** (len(early) + 1)))
         seeds *= 2

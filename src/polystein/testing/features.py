@@ -1,8 +1,10 @@
 """The Stein features that are judged, in the frame of pilots, with sizes in natural units.
 
-For a function g of coordinate j the feature is s_j g + ∂g/∂x_j, whose mean is 0 under the target
-for draws of any quality. A shift of the draws by δ sd changes the mean of c s_j by -δ I, where I
-is its variance under the target (Fisher's information), and likewise for the scale.
+For a function g of coordinate j the feature is s_j g + ∂g/∂x_j, whose mean is 0 under the target.
+If the draws are those of the target moved by δ sds, the means of the scores are -I δ to the first
+order, where I is Fisher's information, the second moment of the scores under the target.
+-I⁻¹ times the scores therefore estimates δ, also where coordinates are correlated. The same holds
+for changes of the sds of all coordinates and the features of g = x_j.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from polystein.errors import InputError
+from polystein.errors import InputError, ScaleError
 from polystein.types import FloatArray
 
 #: What a feature tells about its coordinate.
@@ -20,6 +22,10 @@ Kind: TypeAlias = Literal["mean", "sd", "shape", "dependence"]
 SHARES: dict[Kind, float] = {"mean": 0.35, "sd": 0.35, "shape": 0.15, "dependence": 0.15}
 #: Frequency of the waves, in radians per sd: two modes of three sds between them are one period.
 _FREQUENCY = 2.0
+#: Rows of the pilots depend on each other: ten of them count as one in the information.
+_ROWS = 0.1
+#: Larger features would overflow in third powers.
+_LARGEST = 1e90
 #: Up to this many coordinates all pairs are judged, above it neighbours.
 _ALL_PAIRS = 6
 
@@ -32,11 +38,11 @@ class Feature(NamedTuple):
 
 
 class Frame(NamedTuple):
-    """Centre and scale of the draws, and Fisher's information of the feature columns."""
+    """Centre and scale of the draws, and the matrix that turns features into effects."""
 
     centre: FloatArray
     scale: FloatArray
-    information: FloatArray
+    effects: FloatArray
     features: tuple[Feature, ...]
 
     @property
@@ -55,24 +61,41 @@ def frame_of(
     draws: FloatArray, scores: FloatArray, names: tuple[str, ...]
 ) -> tuple[Frame, FloatArray]:
     """The frame of (n, d) pilots, which are not judged, and their features."""
-    centre, scale = draws.mean(axis=0), draws.std(axis=0)
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        centre, scale = draws.mean(axis=0), draws.std(axis=0)
     if not (scale > 0.0).all():
         raise InputError(
             "`sampler` must return draws that vary; "
             f"`{names[int(np.argmin(scale))]}` is the same in all pilots"
         )
-    bare = Frame(centre, scale, np.ones(1), ())
-    columns = stein_columns(bare, draws, scores)
-    information = np.mean(columns**2, axis=0)
-    d = draws.shape[1]
+    columns = stein_columns(Frame(centre, scale, np.ones((1, 1)), ()), draws, scores)
+    d, count = draws.shape[1], columns.shape[1]
     kinds: list[Kind] = [*("mean",) * d, *("sd",) * d, *("shape",) * (2 * d)]
     features = [Feature(kind, name) for kind, name in zip(kinds, names * 4, strict=True)]
     features += [Feature("dependence", f"{names[a]}, {names[b]}") for a, b in pairs(d)]
     # Waves are in units of their own sd; products in those of a correlation.
-    information[2 * d : 4 * d] = np.sqrt(information[2 * d : 4 * d])
-    information[4 * d :] = 1.0
-    information = np.where(information > 0.0, information, 1.0)
-    return Frame(centre, scale, information, tuple(features)), columns
+    waves = np.sqrt(np.mean(columns[:, 2 * d : 4 * d] ** 2, axis=0))
+    effects = np.eye(count)
+    effects[2 * d : 4 * d] /= np.where(waves > 0.0, waves, 1.0)[:, None]
+    for block in (slice(0, d), slice(d, 2 * d)):
+        effects[block, block] = inverse_information(columns[:, block])
+    return Frame(centre, scale, -effects, tuple(features)), columns
+
+
+def inverse_information(columns: FloatArray) -> FloatArray:
+    """The inverse of the second moment of columns, drawn towards the diagonal.
+
+    Any matrix keeps the mean 0 of the features: with few rows this one costs power, not the level.
+    """
+    n, d = columns.shape
+    moment = columns.T @ columns / n
+    own = np.diag(moment).copy()
+    own[own <= 0.0] = 1.0
+    share, root = d / (d + _ROWS * n), np.sqrt(own)
+    correlation = (1.0 - share) * moment / np.outer(root, root)
+    np.fill_diagonal(correlation, 1.0)
+    found: FloatArray = np.linalg.inv(correlation) / np.outer(root, root)
+    return found
 
 
 def pairs(d: int) -> list[tuple[int, int]]:
@@ -82,20 +105,22 @@ def pairs(d: int) -> list[tuple[int, int]]:
     return [(a, a + 1) for a in range(d - 1)]
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def stein_columns(frame: Frame, draws: FloatArray, scores: FloatArray) -> FloatArray:
     """The features of (n, d) rows: location, scale, two waves, products; mean 0 under H0."""
     z, s = (draws - frame.centre) / frame.scale, scores * frame.scale
     sine, cosine = np.sin(_FREQUENCY * z), np.cos(_FREQUENCY * z)
     waves = [s * sine + _FREQUENCY * cosine, s * cosine - _FREQUENCY * sine]
     first, second = np.array(pairs(draws.shape[1]), dtype=np.intp).reshape(-1, 2).T
-    return np.hstack([s, s * z + 1.0, *waves, s[:, first] * z[:, second]])
+    return _bounded(s, s * z + 1.0, *waves, s[:, first] * z[:, second])
 
 
 def sizes_of(frame: Frame, columns: FloatArray) -> FloatArray:
     """Columns as one-step estimates of the effects: sds, parts of the sd, correlations."""
-    return -columns / frame.information
+    return columns @ frame.effects
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def plain_columns(frame: Frame, draws: FloatArray) -> FloatArray:
     """Functions of rows whose means a kernel must keep, in the units of `sizes_of`.
 
@@ -104,4 +129,15 @@ def plain_columns(frame: Frame, draws: FloatArray) -> FloatArray:
     z = (draws - frame.centre) / frame.scale
     first, second = np.array(pairs(draws.shape[1]), dtype=np.intp).reshape(-1, 2).T
     waves = [np.sin(_FREQUENCY * z), np.cos(_FREQUENCY * z)]
-    return np.hstack([z, 0.5 * (z**2 - 1.0), *waves, z[:, first] * z[:, second]])
+    return _bounded(z, 0.5 * (z**2 - 1.0), *waves, z[:, first] * z[:, second])
+
+
+def _bounded(*parts: FloatArray) -> FloatArray:
+    """The features side by side; an error if they cannot be summed."""
+    columns = np.hstack(parts)
+    if not (np.abs(columns) < _LARGEST).all():
+        raise ScaleError(
+            f"the Stein features must be below {_LARGEST:g}, in sds of the draws; got larger ones. "
+            "Are draws and scores of the same target, on the same scale?"
+        )
+    return columns

@@ -17,11 +17,11 @@ from polystein.testing.draws_from import CHANCE, FEWEST, Runs, read_target
 from polystein.testing.features import frame_of, plain_columns, sizes_of, stein_columns
 from polystein.testing.outcome import (
     Detect,
-    FoundEffect,
     Outcome,
     SamplerTest,
     answered,
     detected,
+    found_effects,
     rate_of,
 )
 from polystein.types import RNG, Array, FloatArray, ScoreFunction
@@ -136,16 +136,7 @@ def assert_invariant(
     outcome: Outcome = "passed" if times <= 1.0 else "undecided"
     if pvalues.min() <= rate:
         outcome = "failed"
-    effects = tuple(
-        FoundEffect(
-            *frame.features[place % half],
-            float(sizes[place]),
-            float(errors[place]),
-            float(pvalues[place]),
-        )
-        for place in np.argsort(pvalues).tolist()
-        if pvalues[place] <= rate
-    )
+    effects = found_effects(frame.features * 2, sizes, errors, pvalues, rate)
     return answered(
         SamplerTest(
             outcome,

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, NoReturn, TypeAlias
 
+import numpy as np
+
 from polystein._lib.arguments import is_finite_number
 from polystein.errors import FaultError, InputError, UndecidedError
+from polystein.types import FloatArray
 
 Outcome: TypeAlias = Literal["passed", "failed", "undecided"]
 
@@ -144,6 +147,27 @@ def detected(value: object) -> Detect:
     if not all(is_finite_number(one) and one > 0.0 for one in value):
         raise InputError(f"`detect` must have two positive numbers, in sds; got {value!r}")
     return Detect(float(value[0]), float(value[1]))
+
+
+def found_effects(
+    features: Sequence[tuple[str, str]],
+    sizes: FloatArray,
+    errors: FloatArray,
+    pvalues: FloatArray,
+    rate: float,
+) -> tuple[FoundEffect, ...]:
+    """The features whose p-values, over their shares of the level, are below the rate."""
+    return tuple(
+        FoundEffect(
+            features[place][0],
+            features[place][1],
+            float(sizes[place]),
+            float(errors[place]),
+            float(pvalues[place]),
+        )
+        for place in np.argsort(pvalues).tolist()
+        if pvalues[place] <= rate
+    )
 
 
 def answered(result: SamplerTest) -> SamplerTest:

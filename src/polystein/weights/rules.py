@@ -121,9 +121,9 @@ class SoftThreshold:
     """Sparse weights of many features: soft thresholding of their studentised means.
 
     With t_j = sqrt(n) mean_j / sd_j, which is about N(0, 1) for a feature of mean
-    zero, lambda_j is proportional to sign(t_j) max(|t_j| - c, 0) / sd_j with
+    zero, lambda_j is proportional to ``sign(t_j) max(|t_j| - c, 0) / sd_j`` with
     c = level sqrt(2 log K): the largest of K such t_j is about sqrt(2 log K). Where
-    none is larger than c, the feature of the largest |t_j| has all of the weight.
+    none is larger than c, the feature of the largest ``|t_j|`` has all of the weight.
 
     Needs the features' variances but not their covariances, so that K may be far
     beyond the number of rows; maximises the Rayleigh quotient of Proposition 4.3

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polystein._lib.notes import first_of
+from polystein.data.guard.chains import first_rows, moved
 from polystein.data.guard.interleaved import interleaved_rows_error
-from polystein.data.guard.stays import first_rows, moved
 from polystein.data.passes import (
     cores,
     every_row,

@@ -2,5 +2,14 @@
 
 `check` has four arms that share the level: sign flips of batch sums over all rows, witnesses that
 are trained on some rows and judged on others, a comparison of the chains with each other, and a
-kernel net under everything. `statistics` has the table of all that is looked at.
+kernel net under everything. `check.py` is the straight line, in the 15 steps of ``docs/check.md``.
+Their parts are read in this order:
+
+- `statistics`: the table of all that is looked at, and the shares of the level;
+- `look`: the rows that are kept, and how far chains have come (steps 3 and 6);
+- `batches` and `sums`: batches of rows, and the sums over them (4, 5);
+- `trained`, with `witnesses` and `cross_fitting` (7); `agreement` (8);
+- `flips`, with `families` and `forms` (9); `net` (10);
+- `verdict`: what leaves the question open (11, 13, 14);
+- `noticed`: what such a pass would have noticed, if it is asked for.
 """

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from polystein._lib.columnwise import columnwise
+from polystein._lib.numerics import columnwise
 from polystein._lib.segments import Cuts
 from polystein.data.source import Block, Layout, Source
 from polystein.inference.agreement import (

@@ -27,11 +27,13 @@ from polystein.explain.tolerance import checked_tolerance, with_effects
 from polystein.inference.pvalues import upper_normal
 from polystein.methods.check.agreement import AgreementSums, agreement_abstention, agreement_arm
 from polystein.methods.check.batches import chains_are_batches, cut
-from polystein.methods.check.chain_convergence import RankedRows, chain_convergence, ranked_rows
 from polystein.methods.check.flips import flip_signs
 from polystein.methods.check.look import (
     KeptRows,
+    RankedRows,
     bounds_of,
+    chain_convergence,
+    ranked_rows,
     robust_frame,
     spaced_rows,
     thinned_rows,
@@ -350,7 +352,8 @@ def _slow_warning(names: Sequence[str], slow: NDArray[np.bool_]) -> LowESSWarnin
 
 def _circumstances(arms: Sequence[Arm], notes: Notes) -> Circumstances:
     """What a hint rests on beside the effects: suspect scores, and chains that do not agree."""
-    scores = " ".join(notes.of_kind(ScoreWarning))
+    # Scores of few digits are coarse, and not wrong.
+    scores = " ".join(words for words in notes.of_kind(ScoreWarning) if "digits" not in words)
     for arm in arms:
         if arm.name == AGREEMENT and arm.pvalue <= DEFAULT_LEVEL:
             where = arm.leading.words.rpartition(":")[0]

@@ -45,19 +45,18 @@ class Family(NamedTuple):
 
 def families(sums: BatchSums, kept: NDArray[np.intp]) -> Iterator[Family]:
     """Each family of features with its batch sums; those of all coordinates are of the ``kept``."""
-    x, *bounded = sums.basis.names
-
-    def columns(values: FloatArray) -> Callable[[], Iterator[FloatArray]]:
-        return lambda: iter([values.reshape(sums.count, -1)])
-
-    yield Family("score", ("score",), columns(sums.diagonal[:, 0]))
-    yield Family("x", (x,), columns(sums.diagonal[:, 1]))
-    yield Family("G1-4", tuple(bounded), columns(sums.diagonal[:, 2:]))
-    yield Family("tails", TAILS.names, columns(sums.tails))
-    yield Family("waves", WAVES.names, columns(sums.waves))
+    (x, *bounded), diagonal = sums.basis.names, sums.diagonal
+    for name, orders, values in (
+        ("score", ("score",), diagonal[:, 0]),
+        ("x", (x,), diagonal[:, 1]),
+        ("G1-4", tuple(bounded), diagonal[:, 2:]),
+        ("tails", TAILS.names, sums.tails),
+        ("waves", WAVES.names, sums.waves),
+    ):
+        yield Family(name, orders, partial(iter, [values.reshape(sums.count, -1)]))
     if kept.size > 1:
-        trace = centred_spreads(sums, kept).sum(axis=1)
-        yield Family(TRACE, (x,), columns(trace), of_all=True)
+        trace = centred_spreads(sums, kept).sum(axis=1, keepdims=True)
+        yield Family(TRACE, (x,), partial(iter, [trace]), of_all=True)
     if sums.judges_pairs:
         for name, order in PAIR_ORDERS.items():
             yield Family(f"{name} pairs", (name,), partial(_pairs, sums, order), of_pairs=True)

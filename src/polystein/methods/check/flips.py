@@ -9,7 +9,6 @@ allowed for (`polystein.inference.memory`).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -79,7 +78,11 @@ def flip_signs(
     ``left_out`` says which coordinates are too slow to be judged. The flips go on while the
     p-value is near one of the ``levels``.
     """
-    given_up = list(_given_up(sums))
+    dimension, given_up = sums.source.layout.dimension, []
+    if dimension > 1 and not sums.judges_pairs:
+        given_up.append(Abstention(PAIRS, _MANY_PAIRS))
+    if dimension > MOST_COORDINATES:
+        given_up.append(Abstention(FINE, _MANY_WAVES))
     if not sums.memory_is_known:
         return [Abstention(FLIPS, _SHORT), *given_up]
     if left_out.all():
@@ -104,7 +107,7 @@ def flip_signs(
     if not judged:
         few = f"there are fewer than {FEWEST_BATCHES} independent batches of rows. Take more draws"
         return [Abstention(FLIPS, few), *missing, *given_up]
-    seen = [name for one in judged for name in one.statistics]
+    seen = [name for one in judged for name in one.names]
     shares = flip_shares(seen, kept.size, beyond_chance)
     extreme, patterns = _continued(judged, shares, sums, rng, levels)
     parts = [
@@ -135,10 +138,8 @@ def statistics_of(sums: BatchSums, kept: NDArray[np.intp]) -> Flipped:
     metric = kept.size > 1 and sums.score_products.size > 0 and enough
     correlation = total_correlation(sums.score_products[np.ix_(kept, kept)]) if metric else 0.0
     beyond_chance = correlation - kept.size / (4.0 * rows)
-    correlated, left_out = (
-        beyond_chance > LEAST_CORRELATION,
-        np.ones(sums.diagonal.shape[2], np.bool_),
-    )
+    correlated = beyond_chance > LEAST_CORRELATION
+    left_out = np.ones(sums.diagonal.shape[2], dtype=np.bool_)
     left_out[kept] = False
     every: list[Judged] = [
         FlippedFamily(family, sums, left_out, conservative=correlated)
@@ -146,15 +147,6 @@ def statistics_of(sums: BatchSums, kept: NDArray[np.intp]) -> Flipped:
     ]
     every += [FlippedForm(form, sums) for form in forms(sums, kept, metric=metric)]
     return Flipped(every, metric, correlation, beyond_chance)
-
-
-def _given_up(sums: BatchSums) -> Iterator[Abstention]:
-    """What is not looked at in this many dimensions."""
-    dimension = sums.source.layout.dimension
-    if dimension > 1 and not sums.judges_pairs:
-        yield Abstention(PAIRS, _MANY_PAIRS)
-    if dimension > MOST_COORDINATES:
-        yield Abstention(FINE, _MANY_WAVES)
 
 
 _SHORT = "the chains are too short to tell how long their autocorrelation lasts. Run them longer"
@@ -198,23 +190,18 @@ def _continued(
     if sums.keeps_pairs:
         most = MOST_PRODUCTS / (sum(one.features for one in judged) * sums.count)
     patterns = FIRST_PATTERNS
-    for further in FURTHER_PATTERNS:
-        extreme = _extreme(judged, shares)
-        if further > most or is_decided(extreme, patterns, levels):
-            return extreme, patterns
+    for further in (*FURTHER_PATTERNS, 0):
+        found = {name: each for one in judged for name, each in one.statistics.items()}
+        extreme = at_least_as_extreme(list(found.values()), [shares[name] for name in found])
+        if not further or further > most or is_decided(extreme, patterns, levels):
+            break
         while patterns < further:
             some = min(_PATTERNS_AT_ONCE, further - patterns)
             signs = random_signs(some, sums.count, rng)
             for one in judged:
                 one.flip(signs)
             patterns += some
-    return _extreme(judged, shares), patterns
-
-
-def _extreme(judged: list[Judged], shares: dict[str, float]) -> int:
-    """How many patterns are at least as extreme as the draws, which count themselves."""
-    found = {name: each for one in judged for name, each in one.statistics.items()}
-    return at_least_as_extreme(list(found.values()), [shares[name] for name in found])
+    return extreme, patterns
 
 
 class Group(NamedTuple):
@@ -238,59 +225,20 @@ class FlippedFamily:
     ) -> None:
         self.family, self._sums, self._left_out = family, sums, left_out
         self._conservative = conservative or family.of_all
-        self._table = family.statistics
-        #: Whether the autocorrelation of any features is too long for them to be judged.
-        self.slow = False
+        table = family.statistics
+        self._least, self.words = table[0], table[0].looks_at
+        self.names = tuple(one.name for one in table)
+        #: Whether the autocorrelation of any features is too long for them to be judged, how many
+        #: features are judged, and whether any of them varies.
+        self.slow, self.features, self.moves = False, 0, False
         # The groups of each part. A part may have been summed for one visit: it is grouped when
         # it is first flipped.
         self._groups: list[list[Group]] = []
         self._found: list[FlippedStatistics] = []
-        # U U' of the unit columns U of all features, for the law of their sum.
-        self._adds_up = any(one.name.endswith(_SUM) for one in self._table)
+        # U U' of the unit columns U of all features, for the law of their sum, which further flips
+        # do not change.
         self._products = np.zeros((sums.count, sums.count))
-
-    @property
-    def words(self) -> str:
-        """What the family looks at."""
-        return self._table[0].looks_at
-
-    @property
-    def features(self) -> int:
-        """How many features are judged."""
-        return sum(group.places.size for groups in self._groups for group in groups)
-
-    def _grouped(self, part: FloatArray, offset: int) -> list[Group]:
-        """The features of a part that are judged, by their autocorrelation."""
-        kept, levels = self._kept(offset, part.shape[1]), self._sums.joinings
-        groups = [Group(kept, levels[0], 1.0, np.inf)]
-        if len(levels) > 1 and kept.size:
-            rows = float(self._sums.sizes.sum())
-            curves = variance_curves(tamed(_columns_at(part, kept)), levels)
-            groups = [
-                Group(
-                    kept[features],
-                    levels[memory.level],
-                    memory.deflation,
-                    memory.independent(rows),
-                )
-                for features, memory in speeds(curves, levels, conservative=self._conservative)
-            ]
-        self.slow = self.slow or any(group.deflation < LEAST_DEFLATION for group in groups)
-        return [group for group in groups if self._suffices(group)]
-
-    def _suffices(self, group: Group) -> bool:
-        """Whether the features can be judged on these batches."""
-        least, batches = self._table[0], self._sums.effective_count(group.joining)
-        seen = group.places.size > 0 and group.deflation >= LEAST_DEFLATION
-        return seen and batches >= least.batches and group.independent >= least.rows
-
-    def _kept(self, offset: int, features: int) -> NDArray[np.intp]:
-        """Places of the features without a coordinate that is left out."""
-        if self.family.of_all or not self._left_out.any():
-            return np.arange(features)
-        first, second = np.divmod(np.arange(offset, offset + features), self._left_out.size)
-        slow = self._left_out[second]
-        return np.flatnonzero(~(slow | self._left_out[first] if self.family.of_pairs else slow))
+        self._law_of_sum: Law = np.ones_like
 
     def columns(self) -> Iterator[tuple[NDArray[np.intp], FloatArray, Group]]:
         """The joined sums of the features that are judged, with their places, group by group."""
@@ -305,26 +253,48 @@ class FlippedFamily:
 
     def flip(self, signs: FloatArray) -> None:
         """Try further patterns of signs; the first one ever is that of the draws as they are."""
-        found = FlippedStatistics(len(signs))
+        found, first_time = FlippedStatistics(len(signs)), not self._found
+        adds_up = first_time and self.names[0].endswith(_SUM)
         for places, columns, group in self.columns():
             own = group.joining.of_first(signs)
-            if self._adds_up and not self._found:
+            if adds_up:
                 unit, first = unit_columns(columns), group.joining.starts
                 self._products[np.ix_(first, first)] += unit @ unit.T
             # The draws' own sums are more alike than flipped ones, by what correlation is left.
-            unflipped = None if self._found else group.deflation
+            unflipped = group.deflation if first_time else None
             found.add(columns, own, places=places, unflipped=unflipped)
         self._found.append(found)
+        self.moves = self.moves or bool(found.largest.max() > 0.0)
+        if adds_up:
+            self._law_of_sum = gamma_law(self._products)
 
-    @property
-    def moves(self) -> bool:
-        """Whether any feature varies."""
-        return any(found.largest.max() > 0.0 for found in self._found)
-
-    @cached_property
-    def _law_of_sum(self) -> Law:
-        """The law of the sum, which further flips do not change."""
-        return gamma_law(self._products)
+    def _grouped(self, part: FloatArray, offset: int) -> list[Group]:
+        """The features of a part that can be judged, by their autocorrelation."""
+        levels, left_out = self._sums.joinings, self._left_out
+        # Features of a coordinate that is left out are left out.
+        kept = np.arange(part.shape[1])
+        if left_out.any() and not self.family.of_all:
+            first, second = np.divmod(offset + kept, left_out.size)
+            slow = left_out[second]
+            kept = np.flatnonzero(~(slow | left_out[first] if self.family.of_pairs else slow))
+        groups = [Group(kept, levels[0], 1.0, np.inf)]
+        if len(levels) > 1 and kept.size:
+            rows = float(self._sums.sizes.sum())
+            curves = variance_curves(tamed(_columns_at(part, kept)), levels)
+            found = speeds(curves, levels, conservative=self._conservative)
+            groups = [
+                Group(kept[own], levels[memory.level], memory.deflation, memory.independent(rows))
+                for own, memory in found
+            ]
+        judged, least = [], self._least
+        for group in groups:
+            too_slow = group.deflation < LEAST_DEFLATION
+            self.slow = self.slow or too_slow
+            few = self._sums.effective_count(group.joining) < least.batches
+            if group.places.size and not (too_slow or few or group.independent < least.rows):
+                judged.append(group)
+                self.features += group.places.size
+        return judged
 
     @property
     def statistics(self) -> dict[str, tuple[FloatArray, Law]]:
@@ -333,28 +303,31 @@ class FlippedFamily:
         To be calibrated, the draws are treated as one of the flips.
         """
         found: dict[str, tuple[FloatArray, Law]] = {}
-        for one in self._table:
-            if one.name.endswith(_SUM):
+        for name in self.names:
+            if name.endswith(_SUM):
                 values = np.concatenate([each.total for each in self._found])
-                found[one.name] = values, self._law_of_sum
+                found[name] = values, self._law_of_sum
             else:
                 values = np.concatenate([each.largest for each in self._found])
-                found[one.name] = values, maximum_law(values)
+                found[name] = values, maximum_law(values)
         return found
 
     def parts(self, names: Sequence[str]) -> Iterator[Part]:
-        """The statistics, each with a p-value of its own."""
+        """The statistics, each with a p-value of its own and the feature that stands out."""
         family, first = self.family, self._found[0]
         orders, place = family.place(first.position, len(names))
-        where = (orders, tuple(names[index] for index in place))
+        leading = orders, tuple(names[index] for index in place)
+        # A sum that comes mostly from one feature is attributed to that feature.
+        spread_out = 2 * first.largest[0] <= first.total[0]
         for name, (values, law) in self.statistics.items():
-            # A sum that comes mostly from one feature is attributed to that feature.
-            spread_out = name.endswith(_SUM) and 2 * first.largest[0] <= first.total[0]
-            seen, coordinates = (family.orders, ()) if spread_out else where
-            # To be shown, the draws are compared with the flips alone.
-            shown = law if name.endswith(_SUM) else maximum_law(values[1:])
-            pvalue = float(shown(values[:1])[0])
-            yield Part(name, self.words, seen, coordinates, pvalue, 1.0)
+            if name.endswith(_SUM):
+                pvalue = float(law(values[:1])[0])
+                where = (family.orders, ()) if spread_out else leading
+            else:
+                # To be shown, the draws are compared with the flips alone.
+                pvalue = float(maximum_law(values[1:])(values[:1])[0])
+                where = leading
+            yield Part(name, self.words, *where, pvalue, 1.0)
 
 
 #: Statistics on the same flips: those of a family of features, or a quadratic form.

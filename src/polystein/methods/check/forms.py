@@ -76,6 +76,7 @@ class FlippedForm:
 
     def __init__(self, form: Form, sums: BatchSums) -> None:
         self.form, self._found = form, list[FloatArray]()
+        self.names, self.words = (f"{form.name}: sum",), form.words.replace(", ", " along ")
         chains = len(sums.joinings) > 1
         memory = form.products.memory(sums.joinings)
         self.joining: Joining = sums.joinings[memory.level]
@@ -96,19 +97,9 @@ class FlippedForm:
         self.features = self.joining.count
 
     @property
-    def words(self) -> str:
-        """What the form looks at."""
-        return self.form.words.replace(", ", " along ")
-
-    @property
     def variance(self) -> float:
         """The variance of the statistic over all flips, in its own unit."""
         return self._law.variance
-
-    @property
-    def is_flipped(self) -> bool:
-        """Whether any patterns of signs were tried."""
-        return bool(self._found)
 
     def flip(self, signs: FloatArray) -> None:
         """Try further patterns of signs; the first one ever is that of the draws as they are."""
@@ -121,14 +112,10 @@ class FlippedForm:
         self._found.append(values)
 
     @property
-    def values(self) -> FloatArray:
-        """The statistic of the draws, and of every flip."""
-        return np.concatenate(self._found)
-
-    @property
     def statistics(self) -> dict[str, tuple[FloatArray, Law]]:
         """Values for the draws and for every flip, with their law."""
-        return {f"{self.form.name}: sum": (self.values, partial(form_tail, law=self._law))}
+        values = np.concatenate(self._found)
+        return {self.names[0]: (values, partial(form_tail, law=self._law))}
 
     def parts(self, names: Sequence[str]) -> Iterator[Part]:
         """The statistic with a p-value of its own, and the direction that stands out."""
@@ -139,7 +126,7 @@ class FlippedForm:
             direction = form.direction()
             where = tuple(names[place] for place in named_places(direction))
             words = direction_words(direction, names)
-        yield Part(f"{form.name}: sum", form.words, form.orders, where, tail, 1.0, words)
+        yield Part(self.names[0], form.words, form.orders, where, tail, 1.0, words)
 
 
 def forms(sums: BatchSums, kept: NDArray[np.intp], *, metric: bool) -> Iterator[Form]:

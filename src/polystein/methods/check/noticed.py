@@ -21,8 +21,8 @@ level, is below the quantile of the same number of right draws. The size that is
 probability 0.8 is solved for, and the largest among parameters is told: that of the least visible
 one.
 
-The other arms see the fault, too, so that sizes are a little too large rather than too small. The
-correction for skewness is left out.
+Every t is moved towards 0 for the skewness of the batch sums, as that of the draws is. The other
+arms see the fault, too, so that sizes are a little too large rather than too small.
 """
 
 from __future__ import annotations
@@ -38,8 +38,14 @@ from numpy.typing import NDArray
 from polystein._lib.numerics import TINY
 from polystein._lib.threads import one_blas_thread
 from polystein.data.source import coordinate_names
+from polystein.inference.pvalues import cautious_for_skewness
 from polystein.inference.quadratic_forms import apart, joined_products
-from polystein.inference.signflips import Law, random_signs
+from polystein.inference.signflips import (
+    Law,
+    random_signs,
+    skewness_beyond_chance,
+    unit_columns,
+)
 from polystein.methods.check.flips import (
     FIRST_PATTERNS,
     FlippedFamily,
@@ -255,7 +261,8 @@ def shifts(
             entry, values, scale = s, terms[order - 1].values, 1.0
         found = np.stack([(entry * one[:, None]).T @ values for one in v])
         found[:, range(x.shape[1]), range(x.shape[1])] = 0.0
-        return -scale * found.reshape(len(v), -1)
+        pairs: FloatArray = -scale * found.reshape(len(v), -1)
+        return pairs
     if name == "waves":
         entries = diagonal_entries(rows.robust_scores, WAVES.terms(rows.robust_draws))
         next(entries)
@@ -263,7 +270,8 @@ def shifts(
     diagonal = chain(BASIS.terms(x), TAILS.terms(x))
     every = [v @ entry for entry in diagonal_entries(s, diagonal)]
     if name == TRACE:
-        return -every[1][:, kept].sum(axis=1, keepdims=True)
+        trace: FloatArray = -every[1][:, kept].sum(axis=1, keepdims=True)
+        return trace
     last = 1 + BASIS.order
     own = {
         "score": slice(0, 1),
@@ -281,7 +289,7 @@ class MovedFamily:
         found = flipped.statistics.items()
         self._found = {name: (values[1:], law) for name, (values, law) in found}
         self._strength = strength
-        self._groups: list[tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]] = []
+        self._groups: list[tuple[FloatArray, ...]] = []
 
     def add(
         self,
@@ -302,17 +310,17 @@ class MovedFamily:
         own, mean = columns[:, most].astype(np.float64), means[most]
         total = math.sqrt(deflation) * float(weights.sum()) * mean
         crossed = signs @ (weights[:, None] * own * (2.0 * mean))
-        self._groups.append(
-            (signs @ own, total, squares[most], crossed, float(weights @ weights) * mean**2)
-        )
+        added = float(weights @ weights) * mean**2
+        skewness, batches = skewness_beyond_chance(unit_columns(own)), np.array(len(own))
+        self._groups.append((signs @ own, total, squares[most], crossed, added, skewness, batches))
 
     def after(self, size: float) -> dict[str, tuple[FloatArray, Law]]:
         """The statistics of draws with a fault of this size, for every pattern of signs."""
         found = dict(self._found)
-        for sums, total, squares, crossed, added in self._groups:
-            moved = (sums + size * total) ** 2 / np.maximum(
-                squares + size * crossed + size**2 * added, TINY
-            )
+        for sums, total, squares, crossed, added, skewness, batches in self._groups:
+            spread = np.maximum(squares + size * crossed + size**2 * added, TINY)
+            t = (sums + size * total) / np.sqrt(spread)
+            moved = cautious_for_skewness(t, skewness, int(batches)) ** 2 if size else t**2
             for name, (values, law) in found.items():
                 if name.endswith(": sum"):
                     before = (sums**2 / squares).sum(axis=1)

@@ -21,8 +21,14 @@ from polystein.data.passes import (
 )
 from polystein.data.source import Block, Source
 from polystein.inference.memory import Joining, joinings
-from polystein.methods.check.batches import Batches, Totals, add_to_batches, chains_are_batches
-from polystein.methods.check.pair_sums import PairJob, PairSums
+from polystein.methods.check.batches import (
+    Batches,
+    PairJob,
+    PairSums,
+    Totals,
+    add_to_batches,
+    chains_are_batches,
+)
 from polystein.methods.check.statistics import WAVES
 from polystein.stein.basis import Basis, Term, magnitude_functions
 from polystein.stein.operator import diagonal_entries
@@ -62,7 +68,8 @@ class BatchSums:
         robust: Frame | None = None,
     ) -> None:
         self.source, self.basis, self.batches, self.frame = source, basis, batches, frame
-        dimension = source.layout.dimension
+        #: How many batches there are.
+        self.count, dimension = batches.count, source.layout.dimension
         self.deviations = LargestDeviations(frame, dimension)
         self.judges_pairs = 1 < dimension <= MOST_PAIRED_DIMENSIONS
         every = (*orders, *([] if robust is None else [MAGNITUDES]))
@@ -100,11 +107,6 @@ class BatchSums:
         sums, rows = (self._pass, *others), every_row(self.source)
         run_pass(self.source, rows, *sums, most=most, many_steps=True)
         return self
-
-    @property
-    def count(self) -> int:
-        """How many batches there are."""
-        return self.batches.count
 
     @cached_property
     def joinings(self) -> list[Joining]:
@@ -300,7 +302,13 @@ class BatchPass:
         assert self.robust is not None
         seen = self.robust.see(block)
         if self.waves.size:
-            self._add_waves(seen, segments)
+            totals = Totals(seen, segments)
+            sums = np.empty((segments.number.size, *self.waves.shape[1:]))
+            entries = diagonal_entries(seen.scores, WAVES.terms(seen.draws))
+            next(entries)  # the scores themselves
+            for place, column in enumerate(entries):
+                totals.write(column, sums[:, place])
+            add_to_batches(self.waves, segments.number, sums)
         wanted = [pairs for job, pairs in self.pairs.items() if job.order == MAGNITUDES]
         if wanted:
             # The factors are s g(x) + g'(x), and k(x).
@@ -308,16 +316,6 @@ class BatchPass:
             _, entry = diagonal_entries(seen.scores, [odd])
             for pairs in wanted:
                 pairs.add(entry, even, seen.weights, segments)
-
-    def _add_waves(self, seen: Block, segments: Segments) -> None:
-        """Add the waves of rows in the robust frame."""
-        totals = Totals(seen, segments)
-        sums = np.empty((segments.number.size, *self.waves.shape[1:]))
-        entries = diagonal_entries(seen.scores, WAVES.terms(seen.draws))
-        next(entries)  # the scores themselves
-        for place, column in enumerate(entries):
-            totals.write(column, sums[:, place])
-        add_to_batches(self.waves, segments.number, sums)
 
     def merge(self, other: BatchPass) -> BatchPass:
         """Add another accumulator's rows."""

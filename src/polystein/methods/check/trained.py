@@ -12,7 +12,6 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import stdtr
 
 from polystein._lib.numerics import TINY
@@ -32,7 +31,7 @@ from polystein.inference.pvalues import (
 from polystein.inference.signflips import tamed
 from polystein.inference.variance import IID, ColumnAccumulator
 from polystein.methods.check.batches import chains_are_batches
-from polystein.methods.check.chain_convergence import chain_convergence
+from polystein.methods.check.look import chain_convergence
 from polystein.methods.check.statistics import TEST_ROWS, TRAINED
 from polystein.methods.check.sums import BatchSums
 from polystein.methods.check.witnesses import (
@@ -48,7 +47,6 @@ from polystein.methods.split_sample import (
     z_statistics,
 )
 from polystein.results.evidence import Abstention, Arm, Part
-from polystein.types import FloatArray
 
 #: Test rows stay this many memories away from training rows; nearer than one is too near.
 GAP_MEMORIES, LEAST_GAP_MEMORIES = 3.0, 1.0
@@ -90,25 +88,16 @@ def training_memory(rows: DividedRows, sums: BatchSums) -> Training:
         return Training(0.0, 0.0, 0.0)
     sizes, chains = sums.sizes[batches], sums.batches.chain_of[batches]
     levels = joinings(sizes, chains)
-    columns = np.concatenate(_scores_and_spreads(rows, sums, batches), axis=1)
+    scores, spreads = sums.diagonal[batches, 0], sums.diagonal[batches, 1]
+    everywhere, training = sums.frame, rows.frame
+    if not (everywhere.centre is None or everywhere.scale is None or training.centre is None):
+        # They are centred at the mean over all rows, test rows among them.
+        spreads = spreads + scores * ((everywhere.centre - training.centre) / everywhere.scale)
+    columns = np.concatenate([scores, spreads], axis=1)
     curves = np.split(variance_curves(tamed(columns), levels), 2, axis=1)
     memories = [speed.memory.rows for family in curves for speed in speeds(family, levels)]
     slowest = chain_convergence(sums, batches).scores.ess.min()
     return Training(max(memories), float(sizes.sum()), float(slowest))
-
-
-def _scores_and_spreads(
-    rows: DividedRows, sums: BatchSums, batches: NDArray[np.intp]
-) -> tuple[FloatArray, FloatArray]:
-    """Sums of s and of s x + 1 with x centred at its mean over training rows.
-
-    The sums are of rows centred at the mean over all rows, test rows among them.
-    """
-    scores, spreads = sums.diagonal[batches, 0], sums.diagonal[batches, 1]
-    everywhere, training = sums.frame, rows.frame
-    if everywhere.centre is None or everywhere.scale is None or training.centre is None:
-        return scores, spreads
-    return scores, spreads + scores * ((everywhere.centre - training.centre) / everywhere.scale)
 
 
 class Trained(NamedTuple):
@@ -132,7 +121,9 @@ def trained_arm(
         return Trained(Abstention(TRAINED, _TOO_FEW if few else _TOO_SLOW), partition)
     if partition.awaits_gap:
         partition = partition.with_gap(math.ceil(GAP_MEMORIES * training.memory))
-        if _shortest_gap(rows, partition) < LEAST_GAP_MEMORIES * training.memory:
+        gaps = {one.chain: one.stop - one.start for one in partition.rows("gap")}
+        shortest = min(gaps.get(chain, 0) for chain in range(len(rows.source.layout.lengths)))
+        if shortest < LEAST_GAP_MEMORIES * training.memory:
             return Trained(Abstention(TRAINED, _TOO_SLOW), partition)
     accumulator = None
     if rows.source.layout.time_ordered:
@@ -159,12 +150,6 @@ _TOO_FEW = (
 )
 
 
-def _shortest_gap(rows: DividedRows, partition: Partition) -> int:
-    """The least number of rows between training and test rows of a chain."""
-    gaps = {stretch.chain: stretch.stop - stretch.start for stretch in partition.rows("gap")}
-    return min(gaps.get(chain, 0) for chain in range(len(rows.source.layout.lengths)))
-
-
 def batches_of_tests(partition: Partition, memory: float, *, whole: bool) -> LugsailBatches | None:
     """Sums over batches of the test rows of chains; None if there are too few rows.
 
@@ -179,22 +164,17 @@ def batches_of_tests(partition: Partition, memory: float, *, whole: bool) -> Lug
             for place, stretch in enumerate(tested)
         }
         return LugsailBatches(stretches, MEMBERS, halved=False)
+    fewest = max(FEWEST_A_CHAIN, math.ceil(FEWEST_BATCHES / len(tested)))
+    most = max(fewest, MOST_BATCHES // len(tested))
     for stretch in tested:
         length = stretch.stop - stretch.start
-        halves = 2 * _batches_of_chain(length, len(tested), memory)
+        wanted = int(length / max(BATCH_MEMORIES * memory, 2.0 * FEWEST_ROWS))
+        halves = 2 * min(max(fewest, wanted), most)
         if length < FEWEST_ROWS * halves:
             return None
         stretches[stretch.chain] = ChainHalves(stretch.start, stretch.stop, halves, first)
         first += halves
     return LugsailBatches(stretches, MEMBERS, halved=True)
-
-
-def _batches_of_chain(rows: int, chains: int, memory: float) -> int:
-    """How many batches the test rows of one of several chains make."""
-    fewest = max(FEWEST_A_CHAIN, math.ceil(FEWEST_BATCHES / chains))
-    most = max(fewest, MOST_BATCHES // chains)
-    wanted = int(rows / max(BATCH_MEMORIES * memory, 2.0 * FEWEST_ROWS))
-    return min(max(fewest, wanted), most)
 
 
 def _judged(

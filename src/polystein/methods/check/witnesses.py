@@ -13,7 +13,7 @@ that other training rows made, so that no rows need be set aside for them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, replace
@@ -136,41 +136,29 @@ class TrainedWitnesses:
     @property
     def members(self) -> tuple[Member, ...]:
         """The members, in the order of the columns."""
-        dense, stack = (self._entries_of(column) for column in range(2))
-        first, all_orders = (self._orders_of(column) for column in range(2))
+        dense, stack = self.entries.T.reshape(2, 1 + self.basis.order, -1)
+        of_dense, of_stack = (
+            _with_weight(("score", *self.basis.names), np.abs(weights).sum(axis=1))
+            for weights in (dense, stack)
+        )
+        first, all_orders = (
+            _with_weight(self.orders.names, weights) for weights in self.combination.T
+        )
+        # The coordinates that have the most weight over all orders
+        sizes = np.linalg.norm(stack, axis=0)
+        largest = np.argsort(-sizes, kind="stable")[:MOST_NAMED]
+        leading = tuple(largest[sizes[largest] > 0.0].tolist())
         return (
-            Member("trained score", "location", _weighed_orders(dense, self.basis)),
-            Member(
-                "sparse stack", "spread, shape", _weighed_orders(stack, self.basis), _largest(stack)
-            ),
+            Member("trained score", "location", of_dense),
+            Member("sparse stack", "spread, shape", of_stack, leading),
             Member("trained x", "spread, correlation", first),
             Member("trained stack", "everything at once", all_orders),
         )
 
-    def _entries_of(self, column: int) -> FloatArray:
-        """A member's weights of the diagonal entries, of shape (1 + Q, d)."""
-        return self.entries[:, column].reshape(1 + self.basis.order, -1)
 
-    def _orders_of(self, column: int) -> tuple[str, ...]:
-        weights = self.combination[:, column].tolist()
-        return tuple(
-            name for name, weight in zip(self.orders.names, weights, strict=True) if weight != 0.0
-        )
-
-
-def _weighed_orders(weights: FloatArray, basis: Basis) -> tuple[str, ...]:
-    """The orders that have weight, by name; the score comes first."""
-    sizes = np.abs(weights).sum(axis=1).tolist()
-    return tuple(
-        name for name, size in zip(("score", *basis.names), sizes, strict=True) if size != 0.0
-    )
-
-
-def _largest(weights: FloatArray) -> tuple[int, ...]:
-    """The coordinates that have the most weight over all orders."""
-    sizes = np.linalg.norm(weights, axis=0)
-    order = np.argsort(-sizes, kind="stable")[:MOST_NAMED]
-    return tuple(int(index) for index in order if sizes[index] > 0.0)
+def _with_weight(names: Sequence[str], weights: FloatArray) -> tuple[str, ...]:
+    """The orders that have weight, by name."""
+    return tuple(names[place] for place in np.flatnonzero(weights).tolist())
 
 
 class TrainingSums:
@@ -206,44 +194,34 @@ class TrainingSums:
         chosen, bounds = self._fold_by_fold(block, index)
         seen = self._frame.see(chosen)
         terms = list(self.basis.terms(seen.draws))
-        if not self.dual:
-            self._add_folds(seen, terms, bounds)
-        entries = diagonal_entries(seen.scores, terms)
-        self.entries.update_side_by_side(entries, seen.rows, seen.weights)
-
-    def _add_folds(self, seen: Block, terms: list[Term], bounds: list[int]) -> None:
-        """Add rows to the sums of their folds, which begin and end at these bounds."""
-        for moments, (low, high) in zip(self.folds, pairwise(bounds), strict=True):
+        # Witnesses that are products with the rows have no sums of folds.
+        for moments, (low, high) in zip(self.folds, pairwise(bounds), strict=False):
             if low < high:
                 own = [term.part(low, high) for term in terms]
                 moments.add(seen.part(low, high), self._log_scale, own)
+        entries = diagonal_entries(seen.scores, terms)
+        self.entries.update_side_by_side(entries, seen.rows, seen.weights)
 
     def _fold_by_fold(self, block: Block, index: NDArray[np.intp]) -> tuple[Block, list[int]]:
         """Some rows of a block, those of a fold side by side, and where each fold begins and ends.
 
         The order of the rows within a fold does not matter to sums.
         """
-        cuts = self._cuts(block)
+        chain, start, low, high = np.array(block.chains, dtype=np.intp).T[:, :, None]
+        # The rows of the block from which on the next folds begin, for each of its runs.
+        cuts = low + np.clip(self._bounds[chain[:, 0]] - start, 0, high - low)
         if len(cuts) == 1:
             # Rows of one chain are in the order of the folds.
             bounds = np.searchsorted(index, cuts[0]).tolist()
             return _rows_at(block, index), [0, *bounds, index.size]
-        fold = _fold_of(block, cuts)[index]
+        # The fold grows by one at each cut, and begins anew with each run.
+        steps = np.bincount(cuts.ravel(), minlength=block.rows + 1)
+        steps -= (FOLDS - 1) * np.bincount(high[:, 0], minlength=block.rows + 1)
+        fold = np.cumsum(steps[:-1])[index]
         in_order = bool(np.all(fold[1:] >= fold[:-1]))
         order = np.argsort(fold, kind="stable")
         bounds = np.searchsorted(fold[order], np.arange(FOLDS + 1)).tolist()
         return _rows_at(block, index) if in_order else block.take(index[order]), bounds
-
-    def _cuts(self, block: Block) -> NDArray[np.intp]:
-        """The rows of a block from which on the next folds begin, for each of its runs."""
-        if len(block.chains) == 1:
-            ((own, first, low, high),) = block.chains
-            bounds = self._bounds[own : own + 1] - first
-        else:
-            chain, start, low, high = np.array(block.chains, dtype=np.intp).T[:, :, None]
-            bounds = self._bounds[chain[:, 0]] - start
-        cuts: NDArray[np.intp] = low + np.minimum(np.maximum(bounds, 0), high - low)
-        return cuts
 
     def merge(self, other: TrainingSums) -> TrainingSums:
         """Add another accumulator's rows."""
@@ -251,14 +229,6 @@ class TrainingSums:
             mine.merge(yours)
         self.entries.merge(other.entries)
         return self
-
-
-def _fold_of(block: Block, cuts: NDArray[np.intp]) -> NDArray[np.intp]:
-    """The fold of every row: it grows by one at each cut, and begins anew with each run."""
-    ends = [run.high for run in block.chains]
-    steps = np.bincount(cuts.ravel(), minlength=block.rows + 1)
-    steps -= (FOLDS - 1) * np.bincount(ends, minlength=block.rows + 1)
-    return np.cumsum(steps[:-1])
 
 
 def _rows_at(block: Block, index: NDArray[np.intp]) -> Block:

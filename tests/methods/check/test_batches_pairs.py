@@ -6,8 +6,8 @@ import pytest
 import polystein as ps
 from polystein._lib.segments import Segments
 from polystein.data.source import Block
-from polystein.methods.check import pair_sums
-from polystein.methods.check.pair_sums import PairJob, PairSums
+from polystein.methods.check import batches as pair_sums
+from polystein.methods.check.batches import PairJob, PairSums
 from tests.rows import Array, arbitrary_rows
 
 D, ROWS, BATCHES = 3, 24, 4

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from polystein.data.guard.stays import first_rows, moved, stays
+from polystein.data.guard.chains import first_rows, moved, stays
 
 
 def literal(chains: list[list[int]]) -> list[int]:

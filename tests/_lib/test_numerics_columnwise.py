@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from polystein._lib.columnwise import columnwise
+from polystein._lib.numerics import columnwise
 
 
 @pytest.mark.parametrize("columns", [1, 3, 512, 513])

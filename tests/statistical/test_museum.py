@@ -1,0 +1,52 @@
+"""The museum in its short form, and its page."""
+
+import csv
+import importlib
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def museum(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """The museum, which is in the repository but not beside the tests of an installed package."""
+    return importlib.import_module("examples.museum.__main__")
+
+
+def test_the_short_form_catches_its_exhibits(
+    museum: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["museum", "--short"])
+    museum.main()
+    printed = capsys.readouterr().out
+    assert printed.count("  failed  ") == len(museum.SHORT)
+    assert "MALA (correct): passed" in printed
+
+
+def test_the_table_holds_every_exhibit_and_is_on_the_page(museum: ModuleType) -> None:
+    with museum.TABLE.open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["exhibit"] for row in rows] == [one.name for one in museum.EXHIBITS]
+    page = (ROOT / "docs" / "museum.md").read_text(encoding="utf-8")
+    assert "\n".join(museum.markdown(rows)) in page
+    for row in rows:
+        caught = row["gate"] == "failed"
+        assert float(row["seconds"]) <= 60.0
+        assert int(row["draws"]) <= museum.BUDGET
+        assert caught or int(row["needed"]) > museum.BUDGET
+    assert sum(row["gate"] == "failed" for row in rows) >= len(rows) - 1
+
+
+@pytest.mark.parametrize("name", ["no Jacobian", "momentum kept", "stale log-density"])
+def test_a_line_is_what_the_museum_finds(museum: ModuleType, name: str) -> None:
+    with museum.TABLE.open(newline="", encoding="utf-8") as file:
+        stored = {row["exhibit"]: row for row in csv.DictReader(file)}[name]
+    (exhibit,) = (one for one in museum.EXHIBITS if one.name == name)
+    found = {key: str(value) for key, value in museum.judge(exhibit).items()}
+    assert {**found, "seconds": ""} == {**stored, "seconds": ""}
