@@ -21,7 +21,7 @@ from polystein.types import FloatArray
 FEWEST_ROWS = 4
 #: More batches of independent rows make the flips dearer and the verdict hardly better.
 MOST_BATCHES = 250
-#: A chain of four is cut into 64 batches, which halve five times.
+#: Each of four chains is cut into 64 batches, which are joined by twos five times.
 MOST_BATCHES_OF_CHAINS = 256
 #: From this many chains on the batches are chains, which are independent of each other ...
 MANY_CHAINS = 32

@@ -153,7 +153,8 @@ def check(
     along directions. ``evidence.abstained`` says so. The kernel net is consistent against every
     alternative and needs many rows; the other arms need few and see what they look at.
     Chains of correlated coordinates that are worth fewer than eight independent rows for each of
-    them are "inconclusive" unless they are rejected. Trained witnesses abstain if test rows would
+    them are "inconclusive" unless they are rejected, or R-hat is at most 1.02 and the ESS at least
+    200 for all coordinates. Trained witnesses abstain if test rows would
     depend on training rows. No arm judges chains that get stuck at single rows for long.
 
     ``result.effects`` says which property of which parameter is off; see `effects`. It is
@@ -180,7 +181,7 @@ def check(
     True
     """
     bound = checked_tolerance(tolerance)
-    # 1. Rows or chains.
+    # 1. Rows or chains. Copies of chains and resampled rows are errors.
     source = with_coordinates(as_source(draws, scores, model), var_names, coords)
     source = rows_or_chains(source, iid)
     refuse_absurd_chains(source)
@@ -230,6 +231,8 @@ def _judged(
     batches = cut(source.layout, chains=chains)
 
     # 5. Sums, in one pass: over batches, of the training rows, and over parts of every chain.
+    # Sums over batches are in the frame of all rows. The witnesses are trained and judged in that of
+    # the training rows, `rows.frame`, which knows nothing of the test rows.
     frame = rows.frame_of_all()
     robust, orders = robust_frame(thinned, frame), tuple(PAIR_ORDERS.values())
     untaken = partial(BatchSums, source, frame, BASIS, batches, orders, TAILS, robust)
@@ -240,7 +243,8 @@ def _judged(
     sums.take(training, *([] if compared is None else [compared]))
     rows.notes.add(sums.deviations.warning())
 
-    # 6. Left out: coordinates that are too slow beside the others, or whose scale is too slow.
+    # 6. Left out, by the sign flips and the net: coordinates that are too slow beside the others,
+    # whose chains disagree, or whose scale is too slow.
     left_out, convergence = np.zeros(len(names), dtype=np.bool_), None
     slow_scales = left_out if ranked is None else ranked.slow_scales()
     if chains:
@@ -340,7 +344,7 @@ def combined(
 
 
 def _slow_warning(names: Sequence[str], slow: NDArray[np.bool_]) -> LowESSWarning | None:
-    """A warning of the coordinates that move too slowly to be judged by sign flips."""
+    """A warning of the coordinates that the sign flips and the kernel net leave out."""
     if not slow.any():
         return None
     left = first_of([name for name, own in zip(names, slow, strict=True) if own], 5)

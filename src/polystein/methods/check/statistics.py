@@ -31,7 +31,8 @@ PAIRS, DIRECTIONS, FINE = (
 )
 GIVEN_UP = (PAIRS, DIRECTIONS, FINE, NET)
 
-#: x sees location, spread and correlation best; four bounded functions see the shape.
+#: x sees location, spread and correlation best; four bounded functions, the Hermite functions G1 to
+#: G4, see the shape.
 BASIS = LinearAndBounded(5)
 #: The functions whose pairs of coordinates are looked at, by their order: x for correlation, G2 for
 #: curved dependence.
