@@ -257,8 +257,10 @@ def _judged(
     trained = trained_arm(rows, training, memory, slow_scales=bool(slow_scales.any()))
     found: list[Arm | Abstention] = [trained.arm]
 
-    # 8. Agreement of chains. Stays of half a chain are those of frozen chains.
+    # Stays at one row, for the agreement and for step 11. Those of half a chain are of frozen chains.
     stays = rows.stays[2 * rows.stays < min(source.layout.lengths)]
+
+    # 8. Agreement of chains.
     if compared is not None:
         found.append(agreement_arm(compared, names, int(stays.max(initial=1))))
     elif chains and silent is not None:
@@ -268,11 +270,13 @@ def _judged(
     levels, rng = _open_levels(found, shares, FLIPS), rows.streams.resampling
     found += flip_signs(sums, names, rng, left_out=left_out, levels=levels)
 
-    # 10. Kernel net, with a random stream of its own.
+    # 10. Kernel net, with a random stream of its own: no weights of `check` are drawn at random, so
+    # that the stream of weights is free.
     levels, rng = _open_levels(found, shares, NET), rows.streams.weights
     found.append(net_arm(thinned, sums, rng, left_out=left_out, levels=levels))
 
-    # 11. Stuck chains: whatever was found on them is no evidence.
+    # 11. Stuck chains: whatever was found on them is no evidence. The arms have run nevertheless,
+    # for the roles of the rows and the warnings are those of any call.
     stuck = stays_with_heavy_tail(stays)
     if stuck is not None:
         found = [Abstention(name, _STUCK) for name in shares]
