@@ -188,11 +188,11 @@ def check(
     # Rows are read for a first look, for sums, and either to train or to test.
     with one_blas_thread(), working(source, n_jobs, progress, reads=3.0):
         rows, thinned, ranked = _first_look(source, rng)
-        result, noticed = _judged(rows, thinned, ranked)
+        result, compute_noticeable = _sum_and_judge(rows, thinned, ranked)
     rows.notes.emit()
     known = _circumstances(result.evidence.arms, rows.notes)
     result = with_effects(result, source, bound, known)
-    result.compute_noticeable_by(noticed)
+    result.compute_noticeable_by(compute_noticeable)
     return result
 
 
@@ -216,7 +216,7 @@ def _first_look(source: Source, rng: RNG) -> tuple[DividedRows, KeptRows, Ranked
     return rows, thinned, None if spaced is None else ranked_rows(spaced)
 
 
-def _judged(
+def _sum_and_judge(
     rows: DividedRows, thinned: KeptRows, ranked: RankedRows | None
 ) -> tuple[GofResult, Callable[[], tuple[Noticeable, ...]]]:
     """Sum what all arms need of the rows in one pass, then judge by one arm after the other.
@@ -235,12 +235,14 @@ def _judged(
     # the training rows, `rows.frame`, which knows nothing of the test rows.
     frame = rows.frame_of_all()
     robust, orders = robust_frame(thinned, frame), tuple(PAIR_ORDERS.values())
-    untaken = partial(BatchSums, source, frame, BASIS, batches, orders, TAILS, robust)
-    sums = untaken()
+    new_sums = partial(BatchSums, source, frame, BASIS, batches, orders, TAILS, robust)
+    sums = new_sums()
     training = TrainingSums(source, rows.partition, BASIS, rows.frame)
-    silent = agreement_abstention(source)
-    compared = AgreementSums(source.layout, bounds_of(thinned)) if silent is None else None
-    sums.take(training, *([] if compared is None else [compared]))
+    no_agreement = agreement_abstention(source)
+    agreement_sums = (
+        AgreementSums(source.layout, bounds_of(thinned)) if no_agreement is None else None
+    )
+    sums.take(training, *([] if agreement_sums is None else [agreement_sums]))
     rows.notes.add(sums.deviations.warning())
 
     # 6. Left out, by the sign flips and the net: coordinates that are too slow beside the others,
@@ -261,10 +263,10 @@ def _judged(
     stays = rows.stays[2 * rows.stays < min(source.layout.lengths)]
 
     # 8. Agreement of chains.
-    if compared is not None:
-        found.append(agreement_arm(compared, names, int(stays.max(initial=1))))
-    elif chains and silent is not None:
-        found.append(silent)
+    if agreement_sums is not None:
+        found.append(agreement_arm(agreement_sums, names, int(stays.max(initial=1))))
+    elif chains and no_agreement is not None:
+        found.append(no_agreement)
 
     # 9. Sign flips.
     levels, rng = _open_levels(found, shares, FLIPS), rows.streams.resampling
@@ -315,7 +317,7 @@ def _judged(
         diagnostics=diagnostics,
     )
     level = DEFAULT_LEVEL * shares[FLIPS]
-    return result, partial(noticeable_faults, untaken, left_out=left_out, level=level)
+    return result, partial(noticeable_faults, new_sums, left_out=left_out, level=level)
 
 
 #: Why no arm judges chains that get stuck.
@@ -370,9 +372,9 @@ def _circumstances(arms: Sequence[Arm], notes: Notes) -> Circumstances:
     return Circumstances(scores)
 
 
-def _least_ess(rows: DividedRows, diagnostics: Diagnostics | None, independent: float) -> float:
+def _least_ess(rows: DividedRows, diagnostics: Diagnostics | None, test_ess: float) -> float:
     """The least effective number of rows: of importance weights, of draws and of scores."""
     if diagnostics is None or diagnostics.of_chains is None:
-        return independent
+        return test_ess
     weights: float = rows.estimates.get("weights_ess", math.inf)
     return min(weights, *(one.worst_known().ess for one in diagnostics.of_chains))

@@ -134,7 +134,7 @@ def trained_arm(
     if slow_scales:
         return Trained(Abstention(TRAINED, _SLOW_SCALE), partition)
     witnesses = fit_witnesses(rows.source, sums, rows.frame, training.time)
-    return _judged(rows, partition, witnesses, accumulator)
+    return _judge_on_test_rows(rows, partition, witnesses, accumulator)
 
 
 _TOO_SLOW = (
@@ -177,7 +177,7 @@ def batches_of_tests(partition: Partition, memory: float, *, whole: bool) -> Lug
     return LugsailBatches(stretches, MEMBERS, halved=True)
 
 
-def _judged(
+def _judge_on_test_rows(
     rows: DividedRows,
     partition: Partition,
     witnesses: TrainedWitnesses,
