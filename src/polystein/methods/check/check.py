@@ -52,7 +52,7 @@ from polystein.methods.check.statistics import (
     TAILS,
 )
 from polystein.methods.check.sums import BatchSums
-from polystein.methods.check.trained import INDEPENDENT, trained_arm, training_memory
+from polystein.methods.check.trained import INDEPENDENT, memory_of_training, trained_arm
 from polystein.methods.check.verdict import (
     diagnosed,
     dominant_rows,
@@ -231,18 +231,18 @@ def _sum_and_judge(
     batches = cut(source.layout, chains=chains)
 
     # 5. Sums, in one pass: over batches, of the training rows, and over parts of every chain.
-    # Sums over batches are in the frame of all rows. The witnesses are trained and judged in that of
-    # the training rows, `rows.frame`, which knows nothing of the test rows.
+    # Sums over batches are in the frame of all rows. The witnesses are trained and judged in that
+    # of the training rows, `rows.frame`, which knows nothing of the test rows.
     frame = rows.frame_of_all()
     robust, orders = robust_frame(thinned, frame), tuple(PAIR_ORDERS.values())
     new_sums = partial(BatchSums, source, frame, BASIS, batches, orders, TAILS, robust)
     sums = new_sums()
-    training = TrainingSums(source, rows.partition, BASIS, rows.frame)
+    training_sums = TrainingSums(source, rows.partition, BASIS, rows.frame)
     no_agreement = agreement_abstention(source)
     agreement_sums = (
         AgreementSums(source.layout, bounds_of(thinned)) if no_agreement is None else None
     )
-    sums.take(training, *([] if agreement_sums is None else [agreement_sums]))
+    sums.take(training_sums, *([] if agreement_sums is None else [agreement_sums]))
     rows.notes.add(sums.deviations.warning())
 
     # 6. Left out, by the sign flips and the net: coordinates that are too slow beside the others,
@@ -255,11 +255,11 @@ def _sum_and_judge(
         rows.notes.add(_slow_warning(names, left_out))
 
     # 7. Trained witnesses.
-    memory = training_memory(rows, sums) if chains else INDEPENDENT
-    trained = trained_arm(rows, training, memory, slow_scales=bool(slow_scales.any()))
+    training_memory = memory_of_training(rows, sums) if chains else INDEPENDENT
+    trained = trained_arm(rows, training_sums, training_memory, slow_scales=bool(slow_scales.any()))
     found: list[Arm | Abstention] = [trained.arm]
 
-    # Stays at one row, for the agreement and for step 11. Those of half a chain are of frozen chains.
+    # Stays at one row, for steps 8 and 11. Those of half a chain are of frozen chains.
     stays = rows.stays[2 * rows.stays < min(source.layout.lengths)]
 
     # 8. Agreement of chains.
