@@ -44,7 +44,7 @@ from polystein.methods.check.statistics import (
     AGREEMENT,
     BASIS,
     FLIPS,
-    GIVEN_UP,
+    LEAVES_NOTHING_OPEN,
     NET,
     PAIR_ORDERS,
     SHARES_OF_CHAINS,
@@ -291,7 +291,7 @@ def _sum_and_judge(
     diagnostics = diagnosed(source, convergence, ranked)
 
     # 14. Reasons, which leave the question open if nothing was found.
-    missing = [one for one in abstained if one.name not in (AGREEMENT, *GIVEN_UP)]
+    missing = [one for one in abstained if one.name not in LEAVES_NOTHING_OPEN]
     total = math.inf if chains else float(source.layout.total)
     independent = rows.estimates.get("weights_ess", total)
     reasons = [] if stuck is None else [stuck]

@@ -22,14 +22,20 @@ FLIPS, TRAINED, AGREEMENT, NET = (
     "kernel net",
 )
 ALL_ROWS, TEST_ROWS, SOME_ROWS = "all rows", "the test rows", "evenly spaced rows"
-#: What sign flips do not look at in many dimensions, and with few rows. A verdict is not held open
-#: for it: it says so instead.
+#: What sign flips do not look at in many dimensions, and with few rows.
 PAIRS, DIRECTIONS, FINE = (
     "sign flips of pairs of coordinates",
     "sign flips of whole directions",
     "sign flips of waves",
 )
-GIVEN_UP = (PAIRS, DIRECTIONS, FINE, NET)
+#: Whose abstention does not hold a verdict open: `Evidence.abstained` says so instead.
+LEAVES_NOTHING_OPEN = (
+    PAIRS,  # of too many coordinates, which no more rows change; the trained witnesses see pairs
+    DIRECTIONS,  # single coordinates are judged; it takes rows or memory that there are not
+    FINE,  # of too many coordinates, which no more rows change
+    NET,  # its power is low: that it finds nothing says little in any case
+    AGREEMENT,  # R-hat holds the verdict open where chains disagree
+)
 
 #: x sees location, spread and correlation best; four bounded functions, the Hermite functions G1 to
 #: G4, see the shape.
