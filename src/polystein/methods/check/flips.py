@@ -58,7 +58,7 @@ FIRST_PATTERNS, FURTHER_PATTERNS = 500, (2_000, 6_000, 20_000)
 #: Flips beyond the first take at most this many multiplications: a few seconds.
 MOST_PRODUCTS = 2**35
 #: Hotelling's statistic needs this many rows for each coordinate.
-FEWEST_ROWS_A_COORDINATE = 2.0
+ROWS_FOR_DIRECTIONS = 2.0
 #: How the names of sums of t^2 end.
 _SUM = ": sum"
 #: At most this many patterns are tried at once.
@@ -134,7 +134,7 @@ def statistics_of(sums: BatchSums, kept: NDArray[np.intp]) -> Flipped:
     # How correlated the scores are decides on shares, and on how autocorrelation is pooled. Flips
     # leave the products of scores alone.
     rows = float(sums.sizes.sum())
-    enough = rows >= FEWEST_ROWS_A_COORDINATE * kept.size
+    enough = rows >= ROWS_FOR_DIRECTIONS * kept.size
     metric = kept.size > 1 and sums.score_products.size > 0 and enough
     correlation = total_correlation(sums.score_products[np.ix_(kept, kept)]) if metric else 0.0
     beyond_chance = correlation - kept.size / (4.0 * rows)
@@ -162,7 +162,7 @@ _FEW_FOR_DIRECTIONS = (
     f"{FEWEST_INDEPENDENT_A_COORDINATE:.0f} independent rows for each of them. Run them longer"
 )
 _NO_METRIC = (
-    f"location along a direction needs {FEWEST_ROWS_A_COORDINATE:.0f} rows for each coordinate "
+    f"location along a direction needs {ROWS_FOR_DIRECTIONS:.0f} rows for each coordinate "
     f"and at most {MOST_COORDINATES:,} coordinates. Where coordinates are correlated, faults may "
     "go unseen"
 )

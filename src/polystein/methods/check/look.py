@@ -24,9 +24,9 @@ from polystein.types import FloatArray
 #: distant starts easier to detect. A smaller one makes means of few rows, which many chains have,
 #: more nearly normal.
 BOUND, BOUND_OF_MANY = 5.0, 2.5
-#: Rows from which medians and spreads are taken. The number is a prime: rows are then spread
+#: Rows that are kept, for medians and spreads. The number is a prime: rows are then spread
 #: evenly over the chains and over the times of chains of any length.
-MOST_ROWS = 1_021
+THINNED_ROWS = 1_021
 #: More are kept of very many: this many times the root of their number. They are those of the
 #: kernel net, which is then consistent against every alternative.
 ROWS_A_ROOT = 3.0
@@ -121,7 +121,7 @@ def thinned_rows(layout: Layout) -> KeptRows:
     They tell where the middle of every column is and how it is bounded, and are those of the
     kernel net.
     """
-    wanted = max(MOST_ROWS, int(ROWS_A_ROOT * layout.total**0.5))
+    wanted = max(THINNED_ROWS, int(ROWS_A_ROOT * layout.total**0.5))
     count = min(layout.total, wanted, max(2, MOST_NUMBERS_OF_ROWS // (2 * layout.dimension)))
     return KeptRows(layout, np.arange(count) * layout.total // count)
 
@@ -233,7 +233,7 @@ def _rank(inorder: FloatArray, part: float) -> int:
 #: the second if others are worth four times as many.
 FEWEST_DRAWS, FEW_DRAWS, TIMES_FASTER = 30.0, 100.0, 4.0
 #: Coordinates whose chains disagree by more than this R-hat are left out as well.
-LARGEST_RHAT = 1.2
+RHAT_LEFT_OUT = 1.2
 #: Coordinates whose distances from the median are worth fewer draws than the first are left out,
 #: or fewer than the second if values themselves are worth twice as many: their scale moves
 #: so slowly that its autocorrelation cannot be told. Distances of an AR(1) chain are worth more
@@ -280,7 +280,7 @@ class ChainConvergence(NamedTuple):
     def too_slow(self) -> NDArray[np.bool_]:
         """Which coordinates cannot be judged, or not together with the others."""
         ess = np.minimum(self.draws.ess, self.scores.ess)
-        disagree = np.maximum(self.draws.rhat, self.scores.rhat) > LARGEST_RHAT
+        disagree = np.maximum(self.draws.rhat, self.scores.rhat) > RHAT_LEFT_OUT
         compared = min(FEW_DRAWS, float(ess.max()) / TIMES_FASTER)
         result: NDArray[np.bool_] = disagree | (ess < max(FEWEST_DRAWS, compared))
         return result

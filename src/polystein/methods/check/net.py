@@ -23,13 +23,13 @@ from polystein.results.evidence import Abstention, Arm, Part
 from polystein.stein.kernel import IMQKernel, batch_products, stein_rows
 from polystein.types import FloatArray
 
-#: Rows at the least.
-FEWEST_ROWS = 500
+#: Rows of the net, if there are, or more of very many.
+NET_ROWS = 500
 #: The inverse multiquadric in whitened coordinates. A wider one, such as that of the median
 #: distance, does not see a parity of four signs or a hole.
 NET_KERNEL = IMQKernel(c=0.3**0.5)
 #: Second moments of scores whiten if there are this many rows for each coordinate.
-FEWEST_ROWS_A_COORDINATE = 10.0
+ROWS_TO_WHITEN = 10.0
 #: Patterns of signs, that of the draws included: 1/1,000 is below the net's share of the level
 #: 0.05. Where the p-value is near a level that people use, flips go on until this many.
 FIRST_PATTERNS, FURTHER_PATTERNS = 1_000, (5_000, 20_000)
@@ -99,13 +99,13 @@ def kernel_products(thinned: KeptRows, sums: BatchSums, kept: NDArray[np.intp]) 
     s -> A^-1 s. M exists where the draws have no variance.
     """
     draws, scores = thinned.draws_and_scores
-    wanted = max(FEWEST_ROWS, int(ROWS_A_ROOT * sums.source.layout.total**0.5))
+    wanted = max(NET_ROWS, int(ROWS_A_ROOT * sums.source.layout.total**0.5))
     some = np.arange(min(wanted, len(draws))) * len(draws) // min(wanted, len(draws))
     batches = sums.batches.of_rows(*(part[some] for part in thinned.places))
     draws, scores = sums.frame.apply(draws[some], scores[some])
     draws, scores = draws[:, kept], scores[:, kept]
     rows = float(sums.sizes.sum())
-    if sums.score_products.size and rows >= FEWEST_ROWS_A_COORDINATE * kept.size:
+    if sums.score_products.size and rows >= ROWS_TO_WHITEN * kept.size:
         moments = sums.score_products[np.ix_(kept, kept)] * (sums.weight_scale / rows)
         root, inverse = _roots(moments)
         draws, scores = draws @ root, scores @ inverse

@@ -53,11 +53,11 @@ GAP_MEMORIES, LEAST_GAP_MEMORIES = 3.0, 1.0
 #: Batches of test rows have this many memories if there are enough rows for it, ...
 BATCH_MEMORIES = 4.0
 #: ... and every chain has this many of them, all chains together neither fewer nor more than these.
-FEWEST_A_CHAIN, FEWEST_BATCHES, MOST_BATCHES = 4, 16, 128
+FEWEST_A_CHAIN, FEWEST_TEST_BATCHES, MOST_TEST_BATCHES = 4, 16, 128
 #: With a coordinate worth fewer training rows, memory cannot be told from chance.
 LEAST_TRAINING_ESS = 30.0
 #: Halves of batches have at least this many rows.
-FEWEST_ROWS = 2
+ROWS_A_HALF = 2
 
 
 class TrainingMemory(NamedTuple):
@@ -164,19 +164,19 @@ def batches_of_tests(partition: Partition, memory: float, *, whole: bool) -> Lug
     tested = list(partition.rows("test"))
     stretches, first = {}, 0
     if whole:
-        count = min(len(tested), MOST_BATCHES)
+        count = min(len(tested), MOST_TEST_BATCHES)
         stretches = {
             stretch.chain: ChainHalves(stretch.start, stretch.stop, 1, place * count // len(tested))
             for place, stretch in enumerate(tested)
         }
         return LugsailBatches(stretches, MEMBERS, halved=False)
-    fewest = max(FEWEST_A_CHAIN, math.ceil(FEWEST_BATCHES / len(tested)))
-    most = max(fewest, MOST_BATCHES // len(tested))
+    fewest = max(FEWEST_A_CHAIN, math.ceil(FEWEST_TEST_BATCHES / len(tested)))
+    most = max(fewest, MOST_TEST_BATCHES // len(tested))
     for stretch in tested:
         length = stretch.stop - stretch.start
-        wanted = int(length / max(BATCH_MEMORIES * memory, 2.0 * FEWEST_ROWS))
+        wanted = int(length / max(BATCH_MEMORIES * memory, 2.0 * ROWS_A_HALF))
         halves = 2 * min(max(fewest, wanted), most)
-        if length < FEWEST_ROWS * halves:
+        if length < ROWS_A_HALF * halves:
             return None
         stretches[stretch.chain] = ChainHalves(stretch.start, stretch.stop, halves, first)
         first += halves
