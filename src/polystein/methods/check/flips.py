@@ -99,11 +99,11 @@ def flip_signs(
             missing.append(Abstention(f"{FLIPS} of {one.words}", _SLOW))
         elif isinstance(one, FlippedForm) and one.short:
             # Products of two coordinates decorrelate twice as fast as the coordinates.
-            chance = kept.size / (8.0 * max(one.worth, 1.0))
+            chance = chance_correlation(kept.size, 2.0 * max(one.worth, 1.0))
             if correlation > LEAST_CORRELATION + chance:
                 missing.append(Abstention(f"{FLIPS} of {one.words}", _FEW_FOR_DIRECTIONS))
 
-    judged = [one for one in every if one.moves]
+    judged = [one for one in every if one.is_judged]
     if not judged:
         few = f"there are fewer than {FEWEST_BATCHES} independent batches of rows. Take more draws"
         return [Abstention(FLIPS, few), *missing, *given_up]
@@ -137,7 +137,7 @@ def statistics_of(sums: BatchSums, kept: NDArray[np.intp]) -> Flipped:
     enough = rows >= ROWS_FOR_DIRECTIONS * kept.size
     metric = kept.size > 1 and sums.score_products.size > 0 and enough
     correlation = total_correlation(sums.score_products[np.ix_(kept, kept)]) if metric else 0.0
-    beyond_chance = correlation - kept.size / (4.0 * rows)
+    beyond_chance = correlation - chance_correlation(kept.size, rows)
     correlated = beyond_chance > LEAST_CORRELATION
     left_out = np.ones(sums.diagonal.shape[2], dtype=np.bool_)
     left_out[kept] = False
@@ -147,6 +147,14 @@ def statistics_of(sums: BatchSums, kept: NDArray[np.intp]) -> Flipped:
     ]
     every += [FlippedForm(form, sums) for form in forms(sums, kept, metric=metric)]
     return Flipped(every, metric, correlation, beyond_chance)
+
+
+def chance_correlation(coordinates: int, rows: float) -> float:
+    """The total correlation that uncorrelated coordinates show by chance in this many rows.
+
+    Of d (d - 1)/2 pairs each adds its squared correlation, about 1/n, over 2 d.
+    """
+    return coordinates / (4.0 * rows)
 
 
 _SHORT = "the chains are too short to tell how long their autocorrelation lasts. Run them longer"
@@ -228,11 +236,10 @@ class FlippedFamily:
         table = family.statistics
         self._least, self.words = table[0], table[0].looks_at
         self.names = tuple(one.name for one in table)
-        #: Whether the autocorrelation of any features is too long for them to be judged, how many
-        #: features are judged, and whether any of them varies.
-        self.slow, self.features, self.moves = False, 0, False
-        # The groups of each part. A part may have been summed for one visit: it is grouped when
-        # it is first flipped.
+        #: Known after the first flip: whether the autocorrelation of any features is too long for
+        #: them to be judged, how many features are judged, and whether any of these varies.
+        self.slow, self.features, self.is_judged = False, 0, False
+        # The groups of each part, known once it has been flipped.
         self._groups: list[list[Group]] = []
         self._found: list[FlippedStatistics] = []
         # U U' of the unit columns U of all features, for the law of their sum, which further flips
@@ -241,30 +248,38 @@ class FlippedFamily:
         self._law_of_sum: Law = np.ones_like
 
     def columns(self) -> Iterator[tuple[NDArray[np.intp], FloatArray, Group]]:
-        """The joined sums of the features that are judged, with their places, group by group."""
+        """The joined sums of the features that are judged, with their places, group by group.
+
+        They are known after the first flip.
+        """
+        for number, part, offset in self._parts():
+            yield from _joined(part, offset, self._groups[number])
+
+    def _parts(self) -> Iterator[tuple[int, FloatArray, int]]:
+        """The parts with their numbers, and how many features come before each."""
         offset = 0
         for number, part in enumerate(self.family.parts()):
-            if number == len(self._groups):
-                self._groups.append(self._grouped(part, offset))
-            for group in self._groups[number]:
-                columns = group.joining.joined(_columns_at(part, group.places))
-                yield offset + group.places, columns, group
+            yield number, part, offset
             offset += part.shape[1]
 
     def flip(self, signs: FloatArray) -> None:
         """Try further patterns of signs; the first one ever is that of the draws as they are."""
         found, first_time = FlippedStatistics(len(signs)), not self._found
         adds_up = first_time and self.names[0].endswith(_SUM)
-        for places, columns, group in self.columns():
-            own = group.joining.of_first(signs)
-            if adds_up:
-                unit, first = unit_columns(columns), group.joining.starts
-                self._products[np.ix_(first, first)] += unit @ unit.T
-            # The draws' own sums are more alike than flipped ones, by what correlation is left.
-            unflipped = group.deflation if first_time else None
-            found.add(columns, own, places=places, unflipped=unflipped)
+        for number, part, offset in self._parts():
+            if first_time:
+                # A part may have been summed for one visit: it is grouped as it is flipped.
+                self._groups.append(self._grouped(part, offset))
+            for places, columns, group in _joined(part, offset, self._groups[number]):
+                own = group.joining.of_first(signs)
+                if adds_up:
+                    unit, first = unit_columns(columns), group.joining.starts
+                    self._products[np.ix_(first, first)] += unit @ unit.T
+                # The draws' own sums are more alike than flipped ones, by what correlation is left.
+                unflipped = group.deflation if first_time else None
+                found.add(columns, own, places=places, unflipped=unflipped)
         self._found.append(found)
-        self.moves = self.moves or bool(found.largest.max() > 0.0)
+        self.is_judged = self.is_judged or bool(found.largest.max() > 0.0)
         if adds_up:
             self._law_of_sum = gamma_law(self._products)
 
@@ -276,7 +291,9 @@ class FlippedFamily:
         if left_out.any() and not self.family.of_all:
             first, second = np.divmod(offset + kept, left_out.size)
             slow = left_out[second]
-            kept = np.flatnonzero(~(slow | left_out[first] if self.family.of_pairs else slow))
+            if self.family.of_pairs:
+                slow = slow | left_out[first]
+            kept = np.flatnonzero(~slow)
         groups = [Group(kept, levels[0], 1.0, np.inf)]
         if len(levels) > 1 and kept.size:
             rows = float(self._sums.sizes.sum())
@@ -332,6 +349,15 @@ class FlippedFamily:
 
 #: Statistics on the same flips: those of a family of features, or a quadratic form.
 Judged: TypeAlias = FlippedFamily | FlippedForm
+
+
+def _joined(
+    part: FloatArray, offset: int, groups: Sequence[Group]
+) -> Iterator[tuple[NDArray[np.intp], FloatArray, Group]]:
+    """The joined sums of the groups of a part, with the places of their features in the family."""
+    for group in groups:
+        columns = group.joining.joined(_columns_at(part, group.places))
+        yield offset + group.places, columns, group
 
 
 def _columns_at(part: FloatArray, places: NDArray[np.intp]) -> FloatArray:

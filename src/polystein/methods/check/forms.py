@@ -92,7 +92,7 @@ class FlippedForm:
         self.worth = memory.independent(float(sums.sizes.sum()))
         self.short = chains and self.worth < FEWEST_INDEPENDENT_A_COORDINATE * form.coordinates
         #: Whether it is judged: it varies, on enough batches that are long enough.
-        self.moves = not (self.slow or few or self.short) and self._law.variance > 0.0
+        self.is_judged = not (self.slow or few or self.short) and self._law.variance > 0.0
         #: Flips cost no more than those of this many features.
         self.features = self.joining.count
 
@@ -103,7 +103,7 @@ class FlippedForm:
 
     def flip(self, signs: FloatArray) -> None:
         """Try further patterns of signs; the first one ever is that of the draws as they are."""
-        if not self.moves:
+        if not self.is_judged:
             return
         values = self._kept.flipped(self.joining.of_first(signs))
         if not self._found:
