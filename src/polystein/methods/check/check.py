@@ -25,7 +25,12 @@ from polystein.errors import LowESSWarning, ScoreWarning
 from polystein.explain.hints import Circumstances
 from polystein.explain.tolerance import checked_tolerance, with_effects
 from polystein.inference.pvalues import upper_normal
-from polystein.methods.check.agreement import AgreementSums, agreement_abstention, agreement_arm
+from polystein.methods.check.agreement import (
+    AgreementSums,
+    agreement_abstention,
+    agreement_arm,
+    place_of,
+)
 from polystein.methods.check.batches import chains_are_batches, cut
 from polystein.methods.check.flips import flip_signs
 from polystein.methods.check.look import (
@@ -366,9 +371,8 @@ def _circumstances(arms: Sequence[Arm], notes: Notes) -> Circumstances:
     scores = " ".join(words for words in notes.of_kind(ScoreWarning) if "digits" not in words)
     for arm in arms:
         if arm.name == AGREEMENT and arm.pvalue <= DEFAULT_LEVEL:
-            where = arm.leading.words.rpartition(":")[0]
-            one = where.startswith("chain ")
-            return Circumstances(scores, where if one else "", "" if one else where)
+            where, whole_chain = place_of(arm.leading)
+            return Circumstances(scores, *((where, "") if whole_chain else ("", where)))
     return Circumstances(scores)
 
 

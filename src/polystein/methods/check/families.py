@@ -10,7 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polystein.methods.check.forms import centred_spreads
-from polystein.methods.check.statistics import OF_FLIPS, PAIR_ORDERS, TAILS, TRACE, WAVES, Statistic
+from polystein.methods.check.statistics import (
+    PAIR_ORDERS,
+    TAILS,
+    TRACE,
+    WAVES,
+    Statistic,
+    of_family,
+)
 from polystein.methods.check.sums import MAGNITUDES, BatchSums
 from polystein.types import FloatArray
 
@@ -31,7 +38,7 @@ class Family(NamedTuple):
     @property
     def statistics(self) -> tuple[Statistic, ...]:
         """Its rows of the table."""
-        return tuple(one for one in OF_FLIPS if one.name.split(":")[0] == self.name)
+        return of_family(self.name)
 
     def place(self, position: int, dimension: int) -> tuple[tuple[str, ...], tuple[int, ...]]:
         """Order and coordinates of a feature."""

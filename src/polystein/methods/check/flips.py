@@ -37,6 +37,7 @@ from polystein.methods.check.forms import (
 from polystein.methods.check.statistics import (
     ALL_ROWS,
     DIRECTIONS,
+    FAMILY_PREFIX,
     FEWEST_BATCHES,
     FINE,
     FLIPS,
@@ -59,8 +60,6 @@ FIRST_PATTERNS, FURTHER_PATTERNS = 500, (2_000, 6_000, 20_000)
 MOST_PRODUCTS = 2**35
 #: Hotelling's statistic needs this many rows for each coordinate.
 ROWS_FOR_DIRECTIONS = 2.0
-#: How the names of sums of t^2 end.
-_SUM = ": sum"
 #: At most this many patterns are tried at once.
 _PATTERNS_AT_ONCE = 1_000
 
@@ -96,12 +95,12 @@ def flip_signs(
     missing = [Abstention(DIRECTIONS, _NO_METRIC)] if kept.size > 1 and not metric else []
     for one in every:
         if one.slow:
-            missing.append(Abstention(f"{FLIPS} of {one.words}", _SLOW))
+            missing.append(Abstention(FAMILY_PREFIX + one.words, _SLOW))
         elif isinstance(one, FlippedForm) and one.short:
             # Products of two coordinates decorrelate twice as fast as the coordinates.
             chance = chance_correlation(kept.size, 2.0 * max(one.worth, 1.0))
             if correlation > LEAST_CORRELATION + chance:
-                missing.append(Abstention(f"{FLIPS} of {one.words}", _FEW_FOR_DIRECTIONS))
+                missing.append(Abstention(FAMILY_PREFIX + one.words, _FEW_FOR_DIRECTIONS))
 
     judged = [one for one in every if one.is_judged]
     if not judged:
@@ -133,7 +132,7 @@ def statistics_of(sums: BatchSums, kept: NDArray[np.intp]) -> Flipped:
     """The statistics of the coordinates that are kept, before any flip."""
     # How correlated the scores are decides on shares, and on how autocorrelation is pooled. Flips
     # leave the products of scores alone.
-    rows = float(sums.sizes.sum())
+    rows = sums.effective_rows
     enough = rows >= ROWS_FOR_DIRECTIONS * kept.size
     metric = kept.size > 1 and sums.score_products.size > 0 and enough
     correlation = total_correlation(sums.score_products[np.ix_(kept, kept)]) if metric else 0.0
@@ -233,9 +232,9 @@ class FlippedFamily:
     ) -> None:
         self.family, self._sums, self._left_out = family, sums, left_out
         self._conservative = conservative or family.of_all
-        table = family.statistics
-        self._least, self.words = table[0], table[0].looks_at
-        self.names = tuple(one.name for one in table)
+        self._table = family.statistics
+        self._least, self.words = self._table[0], self._table[0].looks_at
+        self.names = tuple(one.name for one in self._table)
         #: Known after the first flip: whether the autocorrelation of any features is too long for
         #: them to be judged, how many features are judged, and whether any of these varies.
         self.slow, self.features, self.is_judged = False, 0, False
@@ -265,7 +264,7 @@ class FlippedFamily:
     def flip(self, signs: FloatArray) -> None:
         """Try further patterns of signs; the first one ever is that of the draws as they are."""
         found, first_time = FlippedStatistics(len(signs)), not self._found
-        adds_up = first_time and self.names[0].endswith(_SUM)
+        adds_up = first_time and self._table[0].is_sum
         for number, part, offset in self._parts():
             if first_time:
                 # A part may have been summed for one visit: it is grouped as it is flipped.
@@ -296,7 +295,7 @@ class FlippedFamily:
             kept = np.flatnonzero(~slow)
         groups = [Group(kept, levels[0], 1.0, np.inf)]
         if len(levels) > 1 and kept.size:
-            rows = float(self._sums.sizes.sum())
+            rows = self._sums.effective_rows
             curves = variance_curves(tamed(_columns_at(part, kept)), levels)
             found = speeds(curves, levels, conservative=self._conservative)
             groups = [
@@ -320,13 +319,13 @@ class FlippedFamily:
         To be calibrated, the draws are treated as one of the flips.
         """
         found: dict[str, tuple[FloatArray, Law]] = {}
-        for name in self.names:
-            if name.endswith(_SUM):
+        for one in self._table:
+            if one.is_sum:
                 values = np.concatenate([each.total for each in self._found])
-                found[name] = values, self._law_of_sum
+                found[one.name] = values, self._law_of_sum
             else:
                 values = np.concatenate([each.largest for each in self._found])
-                found[name] = values, maximum_law(values)
+                found[one.name] = values, maximum_law(values)
         return found
 
     def parts(self, names: Sequence[str]) -> Iterator[Part]:
@@ -336,15 +335,15 @@ class FlippedFamily:
         leading = orders, tuple(names[index] for index in place)
         # A sum that comes mostly from one feature is attributed to that feature.
         spread_out = 2 * first.largest[0] <= first.total[0]
-        for name, (values, law) in self.statistics.items():
-            if name.endswith(_SUM):
+        for one, (values, law) in zip(self._table, self.statistics.values(), strict=True):
+            if one.is_sum:
                 pvalue = float(law(values[:1])[0])
                 where = (family.orders, ()) if spread_out else leading
             else:
                 # To be shown, the draws are compared with the flips alone.
                 pvalue = float(maximum_law(values[1:])(values[:1])[0])
                 where = leading
-            yield Part(name, self.words, *where, pvalue, 1.0)
+            yield Part(one.name, self.words, *where, pvalue, 1.0)
 
 
 #: Statistics on the same flips: those of a family of features, or a quadratic form.

@@ -24,11 +24,11 @@ from polystein.inference.memory import Joining
 from polystein.inference.quadratic_forms import Factor, Whole, form_tail
 from polystein.inference.signflips import Law
 from polystein.methods.check.statistics import (
-    FEWEST_BATCHES,
-    FEWEST_FOR_TRACES,
     HOTELLING,
     PAIR_ORDERS,
     SQUARE,
+    Statistic,
+    of_family,
 )
 from polystein.methods.check.sums import BatchSums
 from polystein.results.evidence import Part
@@ -56,19 +56,24 @@ _FEW_COLUMNS = 2
 class Form(NamedTuple):
     """A quadratic form of batch sums, by products K of shape (batches, batches).
 
-    ``coordinates`` is how many it takes together. ``crossed`` gives the products of the sums with a
-    mean of the features, and of that mean with itself. ``direction`` gives the direction that
-    stands out, in standard deviations of the coordinates, if it looks along directions.
+    ``name`` is that of its family in the table. ``coordinates`` is how many it takes together.
+    ``crossed`` gives the products of the sums with a mean of the features, and of that mean with
+    itself. ``direction`` gives the direction that stands out, in standard deviations of the
+    coordinates, if it looks along directions.
     """
 
     name: str
-    words: str
     orders: tuple[str, ...]
     products: Whole | Factor
     coordinates: int
     crossed: Callable[[FloatArray], tuple[FloatArray, float]]
     direction: Callable[[], FloatArray] | None = None
-    fewest_batches: int = FEWEST_BATCHES
+
+    @property
+    def statistic(self) -> Statistic:
+        """Its row of the table."""
+        (own,) = of_family(self.name)
+        return own
 
 
 class FlippedForm:
@@ -76,7 +81,8 @@ class FlippedForm:
 
     def __init__(self, form: Form, sums: BatchSums) -> None:
         self.form, self._found = form, list[FloatArray]()
-        self.names, self.words = (f"{form.name}: sum",), form.words.replace(", ", " along ")
+        self._table = form.statistic
+        self.names, self.words = (self._table.name,), self._table.looks_at.replace(", ", " along ")
         chains = len(sums.joinings) > 1
         memory = form.products.memory(sums.joinings)
         self.joining: Joining = sums.joinings[memory.level]
@@ -87,9 +93,9 @@ class FlippedForm:
         self.chains = self.joining.chains if chains else None
         self._kept = form.products.kept(self.joining, self.chains)
         self._law = self._kept.cumulants
-        few = sums.effective_count(self.joining) < form.fewest_batches
+        few = sums.effective_count(self.joining) < self._table.batches
         #: How many independent rows the rows are worth, and whether these are too few.
-        self.worth = memory.independent(float(sums.sizes.sum()))
+        self.worth = memory.independent(sums.effective_rows)
         self.short = chains and self.worth < FEWEST_INDEPENDENT_A_COORDINATE * form.coordinates
         #: Whether it is judged: it varies, on enough batches that are long enough.
         self.is_judged = not (self.slow or few or self.short) and self._law.variance > 0.0
@@ -126,7 +132,7 @@ class FlippedForm:
             direction = form.direction()
             where = tuple(names[place] for place in named_places(direction))
             words = direction_words(direction, names)
-        yield Part(self.names[0], form.words, form.orders, where, tail, 1.0, words)
+        yield Part(self.names[0], self._table.looks_at, form.orders, where, tail, 1.0, words)
 
 
 def forms(sums: BatchSums, kept: NDArray[np.intp], *, metric: bool) -> Iterator[Form]:
@@ -160,8 +166,7 @@ def _hotelling(sums: BatchSums, kept: NDArray[np.intp]) -> Form:
 
     few = _FEW_COLUMNS * kept.size <= len(standard)
     products = Factor(standard) if few else Whole(standard @ standard.T)
-    words = "location, directions"
-    return Form(HOTELLING, words, ("score",), products, kept.size, crossed, direction)
+    return Form(HOTELLING, ("score",), products, kept.size, crossed, direction)
 
 
 def inverse_root(moments: FloatArray) -> FloatArray:
@@ -199,9 +204,7 @@ def _trace_of_square(sums: BatchSums, whole: FloatArray, kept: NDArray[np.intp])
         entries = entries - np.einsum("bm,bm->b", means, scores @ across.T)
         return (entries + own @ np.diag(mean)) * unit**2, float(np.vdot(mean, mean.T)) * unit**2
 
-    words, whole_form = "spread, directions", Whole(products)
-    fewest = FEWEST_FOR_TRACES
-    return Form(SQUARE, words, ("x",), whole_form, kept.size, crossed, direction, fewest)
+    return Form(SQUARE, ("x",), Whole(products), kept.size, crossed, direction)
 
 
 def _transposed_products(

@@ -104,7 +104,7 @@ def kernel_products(thinned: KeptRows, sums: BatchSums, kept: NDArray[np.intp]) 
     batches = sums.batches.of_rows(*(part[some] for part in thinned.places))
     draws, scores = sums.frame.apply(draws[some], scores[some])
     draws, scores = draws[:, kept], scores[:, kept]
-    rows = float(sums.sizes.sum())
+    rows = sums.effective_rows
     if sums.score_products.size and rows >= ROWS_TO_WHITEN * kept.size:
         moments = sums.score_products[np.ix_(kept, kept)] * (sums.weight_scale / rows)
         root, inverse = _roots(moments)

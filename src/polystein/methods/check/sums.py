@@ -128,6 +128,17 @@ class BatchSums:
             return self.batches.rows.astype(np.float64)
         return self._pass.weights * self.weight_scale
 
+    @property
+    def effective_rows(self) -> float:
+        """How many rows all batches have; with importance weights, how many they are worth."""
+        return float(self.sizes.sum())
+
+    @property
+    def batch_weights(self) -> FloatArray:
+        """The total importance weight of each batch; its rows without weights."""
+        result: FloatArray = self.sizes / self.weight_scale
+        return result
+
     @cached_property
     def weight_scale(self) -> float:
         """What makes importance weights sum to their effective number, sum w / sum w^2."""
@@ -148,7 +159,7 @@ class BatchSums:
         Its own draws depend on its scores, and centred by them scores times draws have no mean
         of -1.
         """
-        longest, weights = self.joinings[-1], self.sizes / self.weight_scale
+        longest, weights = self.joinings[-1], self.batch_weights
         outside = weights.sum() - longest.joined(weights)
         sums = self.draws.sum(axis=0) - longest.joined(self.draws)
         means = sums / np.maximum(outside, TINY)[:, None]

@@ -16,7 +16,7 @@ from polystein.inference.convergence import RankedConvergence
 from polystein.inference.convergence_of_means import MeansConvergence
 from polystein.inference.pareto import pareto_index
 from polystein.methods.check.look import ChainConvergence, RankedRows
-from polystein.methods.check.statistics import FEWEST_BATCHES, FLIPS
+from polystein.methods.check.statistics import FAMILY_PREFIX, FEWEST_BATCHES
 from polystein.methods.check.sums import BatchSums
 from polystein.results.coded import CodedText
 from polystein.results.diagnostics import Convergence, Diagnostics
@@ -213,7 +213,7 @@ def doubts(
     reasons = [
         CodedText(f"The {arm.name} did not judge: {_sentence(arm.reason)}", "part-did-not-judge")
         for arm in abstained
-        if not (healthy and arm.name.startswith(f"{FLIPS} of "))
+        if not (healthy and arm.name.startswith(FAMILY_PREFIX))
     ]
     if independent_rows < ESS_OPEN:
         words = (
