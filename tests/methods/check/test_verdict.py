@@ -12,7 +12,8 @@ from polystein.data.sample import as_source
 from polystein.inference.convergence import ranked_convergence
 from polystein.inference.convergence_of_means import MeansConvergence
 from polystein.methods.check import verdict
-from polystein.methods.check.look import ChainConvergence, RankedRows, ranked_rows, spaced_rows
+from polystein.methods.check.left_out import ChainConvergence, RankedRows, ranked_rows
+from polystein.methods.check.look import spaced_rows
 from polystein.methods.check.verdict import diagnosed, doubts, stays_with_heavy_tail
 from polystein.results.diagnostics import Convergence, Diagnostics
 from polystein.results.evidence import Abstention

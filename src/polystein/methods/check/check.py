@@ -33,12 +33,10 @@ from polystein.methods.check.agreement import (
 )
 from polystein.methods.check.batches import chains_are_batches, cut
 from polystein.methods.check.flips import flip_signs
+from polystein.methods.check.left_out import RankedRows, chain_convergence, ranked_rows
 from polystein.methods.check.look import (
     KeptRows,
-    RankedRows,
     bounds_of,
-    chain_convergence,
-    ranked_rows,
     robust_frame,
     spaced_rows,
     thinned_rows,

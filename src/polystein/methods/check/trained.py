@@ -31,7 +31,7 @@ from polystein.inference.pvalues import (
 from polystein.inference.signflips import tamed
 from polystein.inference.variance import IID, ColumnAccumulator
 from polystein.methods.check.batches import chains_are_batches
-from polystein.methods.check.look import chain_convergence
+from polystein.methods.check.left_out import chain_convergence
 from polystein.methods.check.statistics import TEST_ROWS, TRAINED
 from polystein.methods.check.sums import BatchSums
 from polystein.methods.check.witnesses import (

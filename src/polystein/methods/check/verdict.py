@@ -15,7 +15,7 @@ from polystein.data.source import Block, Rows, Source
 from polystein.inference.convergence import RankedConvergence
 from polystein.inference.convergence_of_means import MeansConvergence
 from polystein.inference.pareto import pareto_index
-from polystein.methods.check.look import ChainConvergence, RankedRows
+from polystein.methods.check.left_out import ChainConvergence, RankedRows
 from polystein.methods.check.statistics import FAMILY_PREFIX, FEWEST_BATCHES
 from polystein.methods.check.sums import BatchSums
 from polystein.results.coded import CodedText

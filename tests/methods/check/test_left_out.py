@@ -10,7 +10,7 @@ import polystein as ps
 from polystein.data.coordinates import Frame
 from polystein.inference.convergence_of_means import MeansConvergence, convergence_of_means
 from polystein.methods.check.batches import cut
-from polystein.methods.check.look import (
+from polystein.methods.check.left_out import (
     FEW_DRAWS,
     FEWEST_DRAWS,
     RHAT_LEFT_OUT,
