@@ -284,7 +284,7 @@ class FlippedFamily:
 
     def _grouped(self, part: FloatArray, offset: int) -> list[Group]:
         """The features of a part that can be judged, by their autocorrelation."""
-        levels, left_out = self._sums.joinings, self._left_out
+        joinings, left_out = self._sums.joinings, self._left_out
         # Features of a coordinate that is left out are left out.
         kept = np.arange(part.shape[1])
         if left_out.any() and not self.family.of_all:
@@ -293,13 +293,13 @@ class FlippedFamily:
             if self.family.of_pairs:
                 slow = slow | left_out[first]
             kept = np.flatnonzero(~slow)
-        groups = [Group(kept, levels[0], 1.0, np.inf)]
-        if len(levels) > 1 and kept.size:
+        groups = [Group(kept, joinings[0], 1.0, np.inf)]
+        if len(joinings) > 1 and kept.size:
             rows = self._sums.effective_rows
-            curves = variance_curves(tamed(_columns_at(part, kept)), levels)
-            found = speeds(curves, levels, conservative=self._conservative)
+            curves = variance_curves(tamed(_columns_at(part, kept)), joinings)
+            found = speeds(curves, joinings, conservative=self._conservative)
             groups = [
-                Group(kept[own], levels[memory.level], memory.deflation, memory.independent(rows))
+                Group(kept[own], joinings[memory.level], memory.deflation, memory.independent(rows))
                 for own, memory in found
             ]
         judged, least = [], self._least

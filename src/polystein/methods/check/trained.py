@@ -89,15 +89,15 @@ def memory_of_training(rows: DividedRows, sums: BatchSums) -> TrainingMemory:
     if not batches.size or not sums.memory_is_known:
         return UNKNOWN
     sizes, chains = sums.sizes[batches], sums.batches.chain_of[batches]
-    levels = joinings(sizes, chains)
+    lengths = joinings(sizes, chains)
     scores, spreads = sums.diagonal[batches, 0], sums.diagonal[batches, 1]
     of_all, of_training = sums.frame, rows.frame
     if not (of_all.centre is None or of_all.scale is None or of_training.centre is None):
         # They are centred at the mean over all rows, test rows among them.
         spreads = spreads + scores * ((of_all.centre - of_training.centre) / of_all.scale)
     columns = np.concatenate([scores, spreads], axis=1)
-    curves = np.split(variance_curves(tamed(columns), levels), 2, axis=1)
-    memories = [speed.memory.rows for family in curves for speed in speeds(family, levels)]
+    curves = np.split(variance_curves(tamed(columns), lengths), 2, axis=1)
+    memories = [speed.memory.rows for family in curves for speed in speeds(family, lengths)]
     slowest = chain_convergence(sums, batches).scores.ess.min()
     return TrainingMemory(max(memories), float(sizes.sum()), float(slowest))
 
