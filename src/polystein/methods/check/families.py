@@ -50,8 +50,8 @@ class Family(NamedTuple):
         return (self.orders[first],), (second,)
 
 
-def families(sums: BatchSums, kept: NDArray[np.intp]) -> Iterator[Family]:
-    """Each family of features with its batch sums; those of all coordinates are of the ``kept``."""
+def families(sums: BatchSums, coordinates: NDArray[np.intp]) -> Iterator[Family]:
+    """Each family of features with its batch sums; ``coordinates`` are those not left out."""
     (x, *bounded), diagonal = sums.basis.names, sums.diagonal
     for name, orders, values in (
         ("score", ("score",), diagonal[:, 0]),
@@ -61,8 +61,8 @@ def families(sums: BatchSums, kept: NDArray[np.intp]) -> Iterator[Family]:
         ("waves", WAVES.names, sums.waves),
     ):
         yield Family(name, orders, partial(iter, [values.reshape(sums.count, -1)]))
-    if kept.size > 1:
-        trace = centred_spreads(sums, kept).sum(axis=1, keepdims=True)
+    if coordinates.size > 1:
+        trace = centred_spreads(sums, coordinates).sum(axis=1, keepdims=True)
         yield Family(TRACE, (x,), partial(iter, [trace]), of_all=True)
     if sums.judges_pairs:
         for name, order in PAIR_ORDERS.items():

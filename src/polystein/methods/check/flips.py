@@ -86,19 +86,19 @@ def flip_signs(
         return [Abstention(FLIPS, _SHORT), *given_up]
     if left_out.all():
         return [Abstention(FLIPS, _ALL_SLOW), *given_up]
-    kept = np.flatnonzero(~left_out)
-    every, metric, correlation, beyond_chance = statistics_of(sums, kept)
+    coordinates = np.flatnonzero(~left_out)
+    every, metric, correlation, beyond_chance = statistics_of(sums, coordinates)
     signs = random_signs(FIRST_PATTERNS, sums.count, rng, unflipped_first=True)
     for one in every:
         one.flip(signs)
 
-    missing = [Abstention(DIRECTIONS, _NO_METRIC)] if kept.size > 1 and not metric else []
+    missing = [Abstention(DIRECTIONS, _NO_METRIC)] if coordinates.size > 1 and not metric else []
     for one in every:
         if one.slow:
             missing.append(Abstention(FAMILY_PREFIX + one.words, _SLOW))
         elif isinstance(one, FlippedForm) and one.short:
             # Products of two coordinates decorrelate twice as fast as the coordinates.
-            chance = chance_correlation(kept.size, 2.0 * max(one.worth, 1.0))
+            chance = chance_correlation(coordinates.size, 2.0 * max(one.worth, 1.0))
             if correlation > LEAST_CORRELATION + chance:
                 missing.append(Abstention(FAMILY_PREFIX + one.words, _FEW_FOR_DIRECTIONS))
 
@@ -107,7 +107,7 @@ def flip_signs(
         few = f"there are fewer than {FEWEST_BATCHES} independent batches of rows. Take more draws"
         return [Abstention(FLIPS, few), *missing, *given_up]
     seen = [name for one in judged for name in one.names]
-    shares = flip_shares(seen, kept.size, beyond_chance)
+    shares = flip_shares(seen, coordinates.size, beyond_chance)
     extreme, patterns = _continued(judged, shares, sums, rng, levels)
     parts = [
         part._replace(level_share=shares[part.name]) for one in judged for part in one.parts(names)
@@ -128,23 +128,25 @@ class Flipped(NamedTuple):
     beyond_chance: float
 
 
-def statistics_of(sums: BatchSums, kept: NDArray[np.intp]) -> Flipped:
-    """The statistics of the coordinates that are kept, before any flip."""
+def statistics_of(sums: BatchSums, coordinates: NDArray[np.intp]) -> Flipped:
+    """The statistics of the coordinates that are not left out, before any flip."""
     # How correlated the scores are decides on shares, and on how autocorrelation is pooled. Flips
     # leave the products of scores alone.
     rows = sums.effective_rows
-    enough = rows >= ROWS_FOR_DIRECTIONS * kept.size
-    metric = kept.size > 1 and sums.score_products.size > 0 and enough
-    correlation = total_correlation(sums.score_products[np.ix_(kept, kept)]) if metric else 0.0
-    beyond_chance = correlation - chance_correlation(kept.size, rows)
+    enough = rows >= ROWS_FOR_DIRECTIONS * coordinates.size
+    metric = coordinates.size > 1 and sums.score_products.size > 0 and enough
+    correlation = (
+        total_correlation(sums.score_products[np.ix_(coordinates, coordinates)]) if metric else 0.0
+    )
+    beyond_chance = correlation - chance_correlation(coordinates.size, rows)
     correlated = beyond_chance > LEAST_CORRELATION
     left_out = np.ones(sums.diagonal.shape[2], dtype=np.bool_)
-    left_out[kept] = False
+    left_out[coordinates] = False
     every: list[Judged] = [
         FlippedFamily(family, sums, left_out, conservative=correlated)
-        for family in families(sums, kept)
+        for family in families(sums, coordinates)
     ]
-    every += [FlippedForm(form, sums) for form in forms(sums, kept, metric=metric)]
+    every += [FlippedForm(form, sums) for form in forms(sums, coordinates, metric=metric)]
     return Flipped(every, metric, correlation, beyond_chance)
 
 
@@ -286,20 +288,22 @@ class FlippedFamily:
         """The features of a part that can be judged, by their autocorrelation."""
         joinings, left_out = self._sums.joinings, self._left_out
         # Features of a coordinate that is left out are left out.
-        kept = np.arange(part.shape[1])
+        places = np.arange(part.shape[1])
         if left_out.any() and not self.family.of_all:
-            first, second = np.divmod(offset + kept, left_out.size)
+            first, second = np.divmod(offset + places, left_out.size)
             slow = left_out[second]
             if self.family.of_pairs:
                 slow = slow | left_out[first]
-            kept = np.flatnonzero(~slow)
-        groups = [Group(kept, joinings[0], 1.0, np.inf)]
-        if len(joinings) > 1 and kept.size:
+            places = np.flatnonzero(~slow)
+        groups = [Group(places, joinings[0], 1.0, np.inf)]
+        if len(joinings) > 1 and places.size:
             rows = self._sums.effective_rows
-            curves = variance_curves(tamed(_columns_at(part, kept)), joinings)
+            curves = variance_curves(tamed(_columns_at(part, places)), joinings)
             found = speeds(curves, joinings, conservative=self._conservative)
             groups = [
-                Group(kept[own], joinings[memory.level], memory.deflation, memory.independent(rows))
+                Group(
+                    places[own], joinings[memory.level], memory.deflation, memory.independent(rows)
+                )
                 for own, memory in found
             ]
         judged, least = [], self._least

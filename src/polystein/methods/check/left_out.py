@@ -48,14 +48,14 @@ class RankedRows(NamedTuple):
         return slow
 
 
-def ranked_rows(kept: KeptRows) -> RankedRows:
+def ranked_rows(some_rows: KeptRows) -> RankedRows:
     """The convergence of draws and of scores by ranks of equally spaced rows."""
-    found, dimension = ranked_convergence(kept.by_chain()), kept.layout.dimension
+    found, dimension = ranked_convergence(some_rows.by_chain()), some_rows.layout.dimension
     of_draws, of_scores = (
         RankedConvergence(*(part[own] for part in found))
         for own in (slice(dimension), slice(dimension, None))
     )
-    return RankedRows(of_draws, of_scores, len(kept.values))
+    return RankedRows(of_draws, of_scores, len(some_rows.values))
 
 
 class ChainConvergence(NamedTuple):

@@ -134,9 +134,9 @@ def spaced_rows(layout: Layout) -> KeptRows:
     return KeptRows(layout, np.concatenate(own))
 
 
-def robust_frame(kept: KeptRows, standard: Frame) -> Frame:
+def robust_frame(some_rows: KeptRows, standard: Frame) -> Frame:
     """The median of every coordinate as its centre, the central 68 % as its unit."""
-    centre, halved = _from_median(kept.draws_and_scores[0].T)
+    centre, halved = _from_median(some_rows.draws_and_scores[0].T)
     unit = 2.0 * _distance(halved, CENTRAL_PART)
     assert standard.scale is not None
     return Frame(centre, np.maximum(unit, _LEAST_UNIT * standard.scale))
@@ -154,25 +154,25 @@ class Bounds(NamedTuple):
     marginal: FloatArray
 
 
-def bounds_of(kept: KeptRows) -> Bounds:
+def bounds_of(some_rows: KeptRows) -> Bounds:
     """Median, spread and variance of every column of draws and scores."""
-    bound = BOUND if len(kept.layout.lengths) < MANY_CHAINS else BOUND_OF_MANY
+    bound = BOUND if len(some_rows.layout.lengths) < MANY_CHAINS else BOUND_OF_MANY
     parts = []
-    for low in range(0, kept.values.shape[1], _COLUMNS_AT_ONCE):
-        columns = np.array(kept.values[:, low : low + _COLUMNS_AT_ONCE].T, order="C")
+    for low in range(0, some_rows.values.shape[1], _COLUMNS_AT_ONCE):
+        columns = np.array(some_rows.values[:, low : low + _COLUMNS_AT_ONCE].T, order="C")
         centre, spread = _centre_and_spread(columns)
         with np.errstate(over="ignore"):
             columns -= centre[:, None]
             columns /= spread[:, None]
         np.clip(columns, -bound, bound, out=columns)
-        parts.append((centre, spread, _late_variance(columns, kept)))
+        parts.append((centre, spread, _late_variance(columns, some_rows)))
     centre, spread, late = (np.concatenate(part) for part in zip(*parts, strict=True))
     return Bounds(centre, spread, bound, late)
 
 
-def _late_variance(columns: FloatArray, kept: KeptRows) -> FloatArray:
+def _late_variance(columns: FloatArray, some_rows: KeptRows) -> FloatArray:
     """Variance of the rows of the late halves, within chains unless there are many."""
-    lengths, (chain, row) = kept.layout.lengths, kept.places
+    lengths, (chain, row) = some_rows.layout.lengths, some_rows.places
     late = 2 * row >= np.array(lengths)[chain]
     few = len(lengths) < MANY_CHAINS
     groups = np.equal.outer(np.arange(len(lengths)), chain) if few else [True]

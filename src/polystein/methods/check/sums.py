@@ -216,13 +216,13 @@ class BatchSums:
     def _fitting(self, jobs: list[PairJob]) -> list[PairJob]:
         """The first of the jobs that fit into the budget together, at least one."""
         dimension, total = self.source.layout.dimension, 0
-        kept: list[PairJob] = []
+        fitting: list[PairJob] = []
         for job in jobs:
             total += self.batches.count * (job.high - job.low) * dimension
-            if kept and total > PAIR_NUMBERS:
+            if fitting and total > PAIR_NUMBERS:
                 break
-            kept.append(job)
-        return kept
+            fitting.append(job)
+        return fitting
 
 
 class Planes(NamedTuple):

@@ -87,10 +87,10 @@ class TrainedWitnesses:
         draws, scores = self.frame.apply(draws, scores)
         terms = list(islice(self.basis.terms(draws), self._highest))
         members = np.zeros((len(scores), self.entries.shape[1]))
-        for entry, (kept, weights) in zip(
+        for entry, (places, weights) in zip(
             self._weighed_entries(scores, terms), self._by_order, strict=True
         ):
-            members += entry[:, kept] @ weights
+            members += entry[:, places] @ weights
         numbers, witness, combination = self._weighed
         full = witness.contract(scores, [terms[number] for number in numbers]) @ combination
         return np.concatenate([members, full], axis=1)
@@ -121,10 +121,10 @@ class TrainedWitnesses:
         by_order = self.entries.reshape(1 + self.basis.order, -1, self.entries.shape[1])
         result: list[tuple[NDArray[np.intp] | slice, FloatArray]] = []
         for weights in by_order:
-            kept = np.flatnonzero(weights.any(axis=1))
-            if kept.size:
-                few = 4 * kept.size < len(weights)
-                result.append((kept, weights[kept]) if few else (slice(None), weights))
+            places = np.flatnonzero(weights.any(axis=1))
+            if places.size:
+                few = 4 * places.size < len(weights)
+                result.append((places, weights[places]) if few else (slice(None), weights))
         return result
 
     def _weighed_entries(self, scores: FloatArray, terms: list[Term]) -> Iterator[FloatArray]:
@@ -175,8 +175,8 @@ class TrainingSums:
         count, dimension = partition.count(*TRAINING), source.layout.dimension
         #: Whether witnesses are products with the training rows: no d x d sums are taken then.
         self.dual = dual_is_cheaper(count, dimension, basis.order)
-        kept = 0 if self.dual else FOLDS
-        self.folds = [SteinMoments.empty(basis, "full", answer=frame) for _ in range(kept)]
+        n_folds = 0 if self.dual else FOLDS
+        self.folds = [SteinMoments.empty(basis, "full", answer=frame) for _ in range(n_folds)]
         size = (1 + basis.order) * dimension
         self.entries = ColumnMoments(size, joint=False)
 
@@ -283,12 +283,12 @@ def nonnegative_weights(moments: MeanAndCovariance) -> FloatArray:
     A feature's population mean is a squared norm, so that a negative weight would
     only fit noise. Where every feature has a negative mean, all are kept.
     """
-    kept = varying(moments)
-    spread = moments.spread[kept]
-    correlation = moments.covariance[kept][:, kept] / (spread[:, None] * spread)
-    root = np.linalg.cholesky(correlation + RIDGE * np.eye(kept.size))
-    solution, _ = nnls(root.T, np.linalg.solve(root, moments.mean[kept] / spread))
+    features = varying(moments)
+    spread = moments.spread[features]
+    correlation = moments.covariance[features][:, features] / (spread[:, None] * spread)
+    root = np.linalg.cholesky(correlation + RIDGE * np.eye(features.size))
+    solution, _ = nnls(root.T, np.linalg.solve(root, moments.mean[features] / spread))
     weights = np.zeros(moments.mean.size)
-    weights[kept] = (solution if solution.any() else np.ones(kept.size)) / spread
+    weights[features] = (solution if solution.any() else np.ones(features.size)) / spread
     weights /= weights.max()  # so that no square overflows
     return weights / np.sqrt(weights @ weights)
