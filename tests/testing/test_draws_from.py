@@ -171,3 +171,26 @@ def test_what_is_to_be_detected_is_detected_in_95_of_100_runs() -> None:
         except ps.FaultError:
             found += 1
     assert found >= binom.ppf(0.001, 200, 0.95)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("what", ["means", "sds"])
+def test_what_correlated_coordinates_are_to_show_is_detected(what: str) -> None:
+    """20 coordinates with correlation 0.9; the first principal axis alone is moved or longer."""
+    root = np.linalg.cholesky(np.full((20, 20), 0.9) + 0.1 * np.eye(20))
+    precision = np.linalg.inv(root @ root.T)
+    # The mean has the variance 0.905 where coordinates have 1: an sd is longer by 0.05.
+    longer = np.sqrt((1.05**2 - 0.095) / 0.905) - 1.0
+
+    def wrong(seed: int, n: int) -> np.ndarray:
+        draws = np.random.default_rng(seed).standard_normal((n, 20)) @ root.T
+        added = 0.1 if what == "means" else longer * draws.mean(axis=1, keepdims=True)
+        return draws + added
+
+    found = 0
+    for k in range(40):
+        try:
+            ps.testing.assert_draws_from(wrong, lambda x: -x @ precision, rng=k)
+        except ps.FaultError:
+            found += 1
+    assert found >= binom.ppf(0.001, 40, 0.95)
