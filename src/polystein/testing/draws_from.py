@@ -224,7 +224,8 @@ def judged(runs: Runs, rate: float, sought: Detect, most: int) -> SamplerTest:
         """The effects that a look with so many seeds notices, by the spread of these blocks."""
         reject = stdtrit(count - 1, 1.0 - 0.5 * rate * share * shares)
         reach = (reject + ndtri(CHANCE)) * blocks.std(axis=0, ddof=1) / np.sqrt(count)
-        return np.divide(reach, shown, out=np.full_like(reach, np.inf), where=shown > 0.0)
+        reach = np.divide(reach, shown, out=np.full_like(reach, np.inf), where=shown > 0.0)
+        return np.asarray(reach)
 
     def takes(blocks: FloatArray, share: float) -> int:
         """The seeds that `detect` takes."""

@@ -267,11 +267,7 @@ def _moments(source: Source) -> _Moments:
 
 
 def _target_frame(found: Sequence[_Moments]) -> Frame:
-    """The target's means and sds: the median over the sets of their corrected values.
-
-    What the scores of a set do not explain is not corrected, and tells nothing about the target:
-    it counts only where no set has better.
-    """
+    """The target's means and sds: medians of corrected values, of trusted ones if there are any."""
     targets = np.array([one.targets for one in found])
     trusted = np.array([[e.reliability >= TRUSTED for e in one.estimates] for one in found])
     trusted = trusted.reshape(targets.shape)
