@@ -146,7 +146,14 @@ class Runs(NamedTuple):
 
     def draws(self, start: int, stop: int) -> FloatArray:
         """The draws of some seeds, (seed, n, d)."""
-        return np.stack([self._of_seed(self.first + place) for place in range(start, stop)])
+        found = [self._of_seed(self.first + place) for place in range(start, stop)]
+        widths = sorted({one.shape[1] for one in found})
+        if len(widths) > 1:
+            raise InputError(
+                f"`sampler` must return as many coordinates with every seed; got {widths[0]} and "
+                f"{widths[-1]}"
+            )
+        return np.stack(found)
 
     def scores(self, draws: FloatArray) -> FloatArray:
         """The scores at (n, d) draws."""
@@ -205,8 +212,11 @@ def read_target(target: object) -> tuple[ScoreFunction, tuple[str, ...] | None]:
 def judged(runs: Runs, rate: float, sought: Detect, most: int) -> SamplerTest:
     """Look at more and more seeds; at most this many after the pilots."""
     pilots = runs.draws(0, PILOTS)
-    if (pilots == pilots[0]).all():
-        raise InputError("`sampler` must use its seed; all pilots have the same draws")
+    distinct = len({one.tobytes() for one in pilots})
+    if 2 * distinct < PILOTS:
+        raise InputError(
+            f"`sampler` must use its seed; {PILOTS} pilots have only {distinct} different results"
+        )
     rows = pilots.reshape(-1, pilots.shape[-1])
     names = runs.names or tuple(f"x[{place}]" for place in range(rows.shape[1]))
     frame, columns = frame_of(rows, runs.scores(rows), names)

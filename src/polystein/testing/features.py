@@ -73,8 +73,8 @@ def frame_of(
         centre, scale = draws.mean(axis=0), draws.std(axis=0)
     if not (scale > 0.0).all():
         raise InputError(
-            "`sampler` must return draws that vary; "
-            f"`{names[int(np.argmin(scale))]}` is the same in all pilots"
+            "the draws must vary in every coordinate; "
+            f"`{names[int(np.argmin(scale))]}` is the same in all that give the scale"
         )
     own = _bounded(scores * scale)
     frame = Frame(centre, scale, inverse_information(own), np.ones((1, 1)), ())

@@ -158,6 +158,11 @@ def assert_invariant(
 
 def _blocks(given: FloatArray) -> tuple[FloatArray, np.typing.NDArray[np.intp]]:
     """Rows, and the number of the block of each: its chain, or a stretch of rows."""
+    if given.ndim not in (2, 3):
+        raise InputError(
+            "`draws` must be an array (n, d) or (chain, draw, d); got the shape "
+            f"{given.shape}. Draws of one parameter are `draws[:, None]`"
+        )
     rows = given.reshape(-1, given.shape[-1])
     blocks = len(given) if given.ndim == 3 else min(_STRETCHES, len(given))
     least = FEWEST * 4 // 3 + 1
