@@ -8,15 +8,20 @@ Let the draws be right but for a fault of size r in one parameter alone, in its 
   E F moves by -r E[(s_l (x_m - rho x_l) - rho) F]/(1 - rho^2).
 
 All three are Stein's identity, to first order in r. With v the factor of F, the expectations are
-means over rows, m = -mean(v F). The draws themselves with random signs e are right draws. With w
-the rows of a batch and b its sum of F, faulty ones have the batch sums e b + r w m, and
+means over rows, m = -mean(v F). The same identity moves E F^2 by -r E[v F^2]: draws whose sd is
+too wide have features that vary more, s x + 1 by (1 + r)^4 for a normal coordinate, and the
+variance of the sums grows with it. A fault may have either sign, and the one that shows less is
+told, so that variances are taken to grow by g = 1 + r |mean(v F^2)|/mean(F^2). The draws themselves
+with random signs e are right draws. With w the rows of a batch and b its sum of F, times sqrt(g),
+faulty ones have the batch sums e b + r w m, and
 
     t = (sum of e b + sqrt(D) r m sum of w) / sqrt(sum of (e b + r w m)^2),
 
 where D is the part of the variance that batches see. A quadratic form of products K moves by
 2 sqrt(D) r sum of e_a w_b k_a + D r^2 q sum of w_a w_b, over the pairs of batches that count, with
 k the products of the sums with m, and q that of m with itself; it is divided by how much its spread
-grows. The fault is noticed if the smallest tail of all statistics, each over its share of the
+grows by what the mean adds. (Hotelling's is in units of the scores' own second moments, so that the
+growth g cancels; of the other form it is left out.) The fault is noticed if the smallest tail of all statistics, each over its share of the
 level, is below the quantile of the same number of right draws. The size that is found with
 probability 0.8 is solved for, and the largest among parameters is told: that of the least visible
 one.
@@ -29,7 +34,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from itertools import chain
+from itertools import chain, islice
 from typing import NamedTuple
 
 import numpy as np
@@ -220,13 +225,14 @@ def moved_statistics(
     moved: list[list[MovedFamily | MovedForm]] = [[] for _ in faults]
     for one in judged:
         if isinstance(one, FlippedFamily):
-            means = shifts(one.family.name, v, rows, sums, kept)
+            means, growths = shifts_and_growths(one.family.name, v, rows, sums, kept)
             found = [MovedFamily(one, fault.strength) for fault in faults]
             for places, columns, group in one.columns():
                 own = group.joining.of_first(signs)
                 lengths = group.joining.joined(weights)
-                for family, mean in zip(found, means, strict=True):
-                    family.add(columns, own, lengths, mean[places], group.deflation)
+                for family, mean, growth in zip(found, means, growths, strict=True):
+                    shift = Shift(mean[places], growth[places])
+                    family.add(columns, own, lengths, shift, group.deflation)
             for own_list, family in zip(moved, found, strict=True):
                 own_list.append(family)
         else:
@@ -245,41 +251,57 @@ def _matrix(factor: FloatArray, rows: Seen, kept: NDArray[np.intp]) -> FloatArra
     return result
 
 
-def shifts(
+class Shift(NamedTuple):
+    """By how much a fault of size 1 moves the mean of each feature, and grows its variance."""
+
+    means: FloatArray
+    growths: FloatArray
+
+
+def shifts_and_growths(
     name: str, v: FloatArray, rows: Seen, sums: BatchSums, kept: NDArray[np.intp]
+) -> tuple[FloatArray, FloatArray]:
+    """-E[v F] and abs(E[v F^2])/E[F^2], for every fault and every feature F of a family."""
+    robust = name in {"waves", "magnitude pairs"}  # whose sums are over some of the rows
+    means = -_expected(name, v, rows, kept) / (sums.stride if robust else 1)
+    *moved, squares = _expected(name, np.vstack([v, rows.weights]), rows, kept, power=2)
+    growths: FloatArray = np.abs(moved) / np.maximum(squares, TINY)
+    return means, growths
+
+
+def _expected(
+    name: str, v: FloatArray, rows: Seen, kept: NDArray[np.intp], power: int = 1
 ) -> FloatArray:
-    """-E[v F] for every fault and every feature F of a family, in the family's order."""
+    """E[v F^power] for every factor v and every feature F of a family, in the family's order."""
     x, s = rows.draws, rows.scores
     if name.endswith("pairs"):
         if name == "magnitude pairs":
             odd, values = magnitude_functions(rows.robust_draws)
             _, entry = diagonal_entries(rows.robust_scores, [odd])
-            scale = 1.0 / sums.stride
         else:
-            order = PAIR_ORDERS[name.removesuffix(" pairs")]
             terms = list(BASIS.terms(x))
-            entry, values, scale = s, terms[order - 1].values, 1.0
+            entry, values = s, terms[PAIR_ORDERS[name.removesuffix(" pairs")] - 1].values
+        entry, values = entry**power, values**power
         found = np.stack([(entry * one[:, None]).T @ values for one in v])
         found[:, range(x.shape[1]), range(x.shape[1])] = 0.0
-        pairs: FloatArray = -scale * found.reshape(len(v), -1)
-        return pairs
+        return found.reshape(len(v), -1)
     if name == "waves":
         entries = diagonal_entries(rows.robust_scores, WAVES.terms(rows.robust_draws))
         next(entries)
-        return -np.concatenate([v @ entry for entry in entries], axis=1) / sums.stride
-    diagonal = chain(BASIS.terms(x), TAILS.terms(x))
-    every = [v @ entry for entry in diagonal_entries(s, diagonal)]
-    if name == TRACE:
-        trace: FloatArray = -every[1][:, kept].sum(axis=1, keepdims=True)
-        return trace
+        return np.concatenate([v @ entry**power for entry in entries], axis=1)
+    diagonal = diagonal_entries(s, chain(BASIS.terms(x), TAILS.terms(x)))
     last = 1 + BASIS.order
-    own = {
-        "score": slice(0, 1),
-        "x": slice(1, 2),
-        "G1-4": slice(2, last),
-        "tails": slice(last, None),
-    }
-    return -np.concatenate(every[own[name]], axis=1)
+    first, end = {
+        "score": (0, 1),
+        "x": (1, 2),
+        TRACE: (1, 2),
+        "G1-4": (2, last),
+        "tails": (last, None),
+    }[name]
+    own = islice(diagonal, first, end)
+    if name == TRACE:
+        own = (entry[:, kept].sum(axis=1, keepdims=True) for entry in own)
+    return np.concatenate([v @ entry**power for entry in own], axis=1)
 
 
 class MovedFamily:
@@ -296,10 +318,11 @@ class MovedFamily:
         columns: FloatArray,
         signs: FloatArray,
         weights: FloatArray,
-        means: FloatArray,
+        shift: Shift,
         deflation: float,
     ) -> None:
-        """Features of like autocorrelation: their batch sums, and the shift of each mean."""
+        """Features of like autocorrelation: their batch sums, and the shift of each."""
+        means = shift.means
         squares = np.einsum("bj,bj->j", columns, columns, dtype=np.float64)
         strength = np.divide(
             np.abs(means), np.sqrt(squares), out=np.zeros_like(means), where=squares > TINY
@@ -312,14 +335,19 @@ class MovedFamily:
         crossed = signs @ (weights[:, None] * own * (2.0 * mean))
         added = float(weights @ weights) * mean**2
         skewness, batches = skewness_beyond_chance(unit_columns(own)), np.array(len(own))
-        self._groups.append((signs @ own, total, squares[most], crossed, added, skewness, batches))
+        growth = shift.growths[most]
+        self._groups.append(
+            (signs @ own, total, squares[most], crossed, added, growth, skewness, batches)
+        )
 
     def after(self, size: float) -> dict[str, tuple[FloatArray, Law]]:
         """The statistics of draws with a fault of this size, for every pattern of signs."""
         found = dict(self._found)
-        for sums, total, squares, crossed, added, skewness, batches in self._groups:
-            spread = np.maximum(squares + size * crossed + size**2 * added, TINY)
-            t = (sums + size * total) / np.sqrt(spread)
+        for sums, total, squares, crossed, added, growth, skewness, batches in self._groups:
+            grown = 1.0 + size * growth
+            root = np.sqrt(grown)
+            spread = np.maximum(grown * squares + size * root * crossed + size**2 * added, TINY)
+            t = (root * sums + size * total) / np.sqrt(spread)
             moved = cautious_for_skewness(t, skewness, int(batches)) ** 2 if size else t**2
             for name, (values, law) in found.items():
                 if name.endswith(": sum"):
