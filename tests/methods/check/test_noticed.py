@@ -10,16 +10,10 @@ import pytest
 import polystein as ps
 from polystein.data.passes import every_row, run_pass
 from polystein.inference.signflips import random_signs
+from polystein.methods.check.faults import Fault, factors, least_visible, seen_rows
 from polystein.methods.check.flips import FlippedFamily, statistics_of
 from polystein.methods.check.look import KeptRows
-from polystein.methods.check.noticed import (
-    Fault,
-    MovedFamily,
-    factors,
-    least_visible,
-    moved_statistics,
-    seen_rows,
-)
+from polystein.methods.check.noticed import MovedFamily, moved_statistics
 from polystein.results.noticeable import Noticeable
 from tests.conftest import Array
 from tests.methods.check.flips import sums_of
