@@ -95,7 +95,7 @@ def test_the_argument_is_named(name: str) -> None:
 STORED = ps.check(CHAINS, -CHAINS, rng=0)
 STORED_WITH_EFFECTS = {**STORED.to_dict(), "effects": STORED.effects.to_dict()}
 #: Results that were stored before there were such fields do not have them.
-LATER = {"verdict", "reasons", "diagnostics", "effects", "n_chains", "n_draws"}
+LATER = {"verdict", "reasons", "diagnostics", "effects", "noticeable", "n_chains", "n_draws"}
 REQUIRED = sorted(set(STORED_WITH_EFFECTS) - LATER)
 
 

@@ -223,6 +223,7 @@ _moments = _receiver(
 )
 _monitor = _receiver(
     "ps.Monitor(minus, 2, looks=(150, 240))",
+    "ps.Monitor(minus, 2, looks='any', batch=20)",
     "monitor(1)",
     "monitor(2, None, 'diagonal')",
     "ps.Monitor.load(stored('state'), minus)",

@@ -240,6 +240,7 @@ VALUES: dict[str, Values] = {
     "BlockSplit.weights": Values(("0.5", "0.2"), _SHARE_EDGES),
     "ChainSplit.weights": Values(("0.5", "0.2"), _SHARE_EDGES),
     "gap": Values(("'auto'", "0", "3"), (*_COUNT_EDGES, "None")),
+    "Monitor.batch": Values(("None", "20"), (*_COUNT_EDGES, "'auto'")),
     "Monitor.gap": Values(("None", "0", "3"), (*_COUNT_EDGES, "'auto'")),
     "bandwidth": Values(("'median'", "1.0"), (*_REAL_EDGES, "'mean'")),
     "c": Values(("1.0", "0.1"), _REAL_EDGES),
@@ -332,7 +333,7 @@ VALUES: dict[str, Values] = {
     ),
     "score": Values(("minus", "None"), ("faulty['raises']", "faulty['wrong shape']", "1")),
     "looks": Values(
-        ("(150, 240)", "[200, 400]", "(500, 1000)"),
+        ("(150, 240)", "[200, 400]", "(500, 1000)", "'any'"),
         (
             "(40, 80)",
             "()",

@@ -2,6 +2,7 @@
 
 import json
 import pickle
+import sys
 from typing import Any
 
 import numpy as np
@@ -54,11 +55,10 @@ def test_sets_and_differences_are_found_by_name() -> None:
             call()
 
 
-def test_a_data_frame_has_a_row_for_each_set() -> None:
-    frame = FOUND.to_dataframe()
-    assert frame["name"].tolist() == ["right", "wide"]
-    assert frame["rank"].tolist() == ["1", "2"]
-    assert frame["sds_lower"][1] == FOUND["wide"].sds.lower  # type: ignore[union-attr]
+def test_a_data_frame_needs_pandas(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ps.MissingExtraError, match="`to_dataframe` needs pandas"):
+        FOUND.to_dataframe()
 
 
 def test_words() -> None:

@@ -58,7 +58,7 @@ def test_a_suite_without_samplers_sees_nothing(
     pytester.makepyfile("def test_nothing(): pass")
     result = pytester.runpytest_inprocess(*OPTIONS)
     result.assert_outcomes(passed=1)
-    assert "polystein" not in result.stdout.str()
+    assert "tests of samplers" not in result.stdout.str()
     markers = pytester.runpytest_inprocess(*OPTIONS, "--markers")
     markers.stdout.fnmatch_lines(["@pytest.mark.sampler(false_alarm=1e-3): *"])
 

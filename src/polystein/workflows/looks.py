@@ -30,6 +30,10 @@ class Look:
     rows since the last look) and ``pvalue_so_far`` (of the rows of all looks so far). The verdict
     is "rejected" if it is at most ``level``, the part of the false alarms that this look may
     spend. An inconclusive look has a ``reason``, and NaN for its statistic and its p-values.
+
+    Of a monitor that looks at any time, ``number`` counts the full batches of every chain, the
+    statistic is the logarithm of the wealth, ``features`` has that of bets on each feature alone,
+    and ``level`` is the alpha of all looks. There is one p-value, and none of the recent rows.
     """
 
     number: int
@@ -146,21 +150,26 @@ class Plan:
         return PlannedBlock(max(start, high - BLOCK_ROWS), high, look, tested)
 
 
-def plan_of(looks: Sequence[int], chains: int, alpha: float, gap: int | None) -> Plan:
-    """The plan of these options, or an error that names the one to change."""
+def require_chains_and_level(chains: int, alpha: float) -> None:
+    """Options of every plan, or an error that names the one to change."""
     if integer(chains, "chains", least=1) > MOST_CHAINS:
         raise InputError(f"`chains` must be at most {MOST_CHAINS:,}; got {chains!r}")
+    if not (is_finite_number(alpha) and 0.0 < alpha < 1.0):
+        raise InputError(f"`alpha` must be strictly between 0 and 1; got {alpha!r}")
+
+
+def plan_of(looks: Sequence[int], chains: int, alpha: float, gap: int | None) -> Plan:
+    """The plan of these options, or an error that names the one to change."""
+    require_chains_and_level(chains, alpha)
     times = tuple(looks) if isinstance(looks, Iterable) else ()
     if not times or not all(is_integer(time, least=2) for time in times):
         raise InputError(
             "`looks` must be numbers of draws of each chain at which to look, fixed in advance, "
-            f"such as (1000, 2000, 3000); got {looks!r}"
+            f'such as (1000, 2000, 3000), or "any"; got {looks!r}'
         )
     times = tuple(int(time) for time in times)
     if any(high <= low for low, high in pairwise(times)):
         raise InputError(f"`looks` must increase; got {times}")
-    if not (is_finite_number(alpha) and 0.0 < alpha < 1.0):
-        raise InputError(f"`alpha` must be strictly between 0 and 1; got {alpha!r}")
     shortest = min(high - low for low, high in pairwise((times[0] // 2, *times)))
     if gap is None:
         gap = max(1, int(0.1 * shortest))

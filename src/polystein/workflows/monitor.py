@@ -1,10 +1,10 @@
-"""Watching a sampler at work: draws as they come, and a test at looks fixed in advance."""
+"""Watching a sampler at work: draws as they come, and tests at fixed looks or at any time."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from polystein._lib.arguments import is_integer, one_of
 from polystein._lib.arrays import as_rows, to_numpy
@@ -13,20 +13,25 @@ from polystein.data.sample import Sample, validated_array
 from polystein.errors import InputError
 from polystein.stein.moments import SteinMoments
 from polystein.types import Array, ScoreFunction, Structure
+from polystein.workflows.anytime import AnytimePlan, AnytimeWatch, anytime_plan
 from polystein.workflows.looks import Look, Plan, plan_of
 from polystein.workflows.watch import Watch
 
 _VERSION = 3
 #: What a state holds besides its version. There is no watch before the first draw.
-_PARTS: dict[str, Any] = {"plan": Plan, "moments": SteinMoments, "watch": Watch | None}
+_PARTS: dict[str, Any] = {
+    "plan": Plan | AnytimePlan,
+    "moments": SteinMoments,
+    "watch": Watch | AnytimeWatch | None,
+}
 
 
 class Monitor:
     """Watches chains while they are sampled.
 
     Takes draws as they come and keeps sums of bounded size instead of the draws. It gives the
-    discrepancy of all draws so far at any time. At looks that are fixed in advance it tests
-    whether the draws come from the target. All looks together raise a false alarm with
+    discrepancy of all draws so far at any time. It tests whether the draws come from the target,
+    at looks that are fixed in advance or at any time. All looks together raise a false alarm with
     probability at most `alpha`.
 
     Parameters
@@ -36,9 +41,10 @@ class Monitor:
         None if `update` is given the scores, which gradient-based samplers have at hand.
     order : int
         The paper's Q, at least 0.
-    looks : sequence of int
+    looks : sequence of int, or "any"
         Numbers of draws of each chain at which to look, in increasing order. A look is taken
-        when every chain has as many.
+        when every chain has as many. With "any" nothing is fixed in advance: there is a look
+        after every update that fills a batch of every chain, as long as the sampler runs.
     chains : int
         Number of chains. They must be independent of each other.
     alpha : float
@@ -46,19 +52,33 @@ class Monitor:
     gap : int, optional
         Draws of each chain that are left out after each look. It should be at least five
         autocorrelation times. The default is a tenth of the fewest draws between two looks.
+        Only for looks that are fixed in advance.
+    batch : int, optional
+        Draws of each chain that are summed for one bet. It should be at least ten autocorrelation
+        times. The default is 100. Only for ``looks="any"``.
     structure : {"full", "diagonal"}
         Whether each A_i is d x d or diagonal. The state takes O(chains Q d^2) numbers, or
         O(chains Q d).
 
     Notes
     -----
-    A look tests only the draws since the look before it, without the first `gap` of each chain.
-    The test function was fixed by earlier draws: those of its own chain up to the look before, and
-    those of other chains that had come by then. Half of the draws before the first look train its
-    test function. Each look may spend a part of `alpha` in proportion to its draws, for the
-    draws since the last look and for all looks together. Variances are those of lugsail batch
-    means, 32 batches over all chains. A look with fewer than five effective draws in a batch, or
-    whose gap is shorter than two autocorrelation times, is inconclusive.
+    A look that is fixed in advance tests only the draws since the look before it, without the
+    first `gap` of each chain. The test function was fixed by earlier draws: those of its own chain
+    up to the look before, and those of other chains that had come by then. Half of the draws before
+    the first look train its test function. Each look may spend a part of `alpha` in proportion to
+    its draws, for the draws since the last look and for all looks together. Variances are those of
+    lugsail batch means, 32 batches over all chains. A look with fewer than five effective draws in
+    a batch, or whose gap is shorter than two autocorrelation times, is inconclusive.
+
+    With ``looks="any"`` the test is a wealth that bets on every batch: on its sums of Stein
+    features, in directions that earlier batches fixed. Right draws raise the wealth to 1/alpha at
+    any time with probability at most alpha, so that one may look after every update and stop
+    whenever one likes. This is exact for batch sums that are independent and symmetric about 0
+    given those before. For Markov chains it holds as batches get long, because long sums are nearly
+    normal and hardly correlated. The first batch of every chain only fixes centre and scale.
+    A look is inconclusive while a batch has fewer than four autocorrelation times by estimate,
+    and while there is nothing to bet on. The p-value is 1 over the largest wealth so far: it never
+    rises, and draws that come many at a time miss nothing.
 
     An alarm means that the sampler should be looked at. That no alarm was raised is no licence
     to stop sampling: the test bounds false alarms, and finds only what its order and the
@@ -80,6 +100,14 @@ class Monitor:
     2 not rejected
     3 not rejected
     4 rejected
+
+    Without looks fixed in advance:
+
+    >>> monitor = ps.Monitor(lambda x: -x, 2, looks="any", batch=50, chains=4)
+    >>> while not monitor.alarm:
+    ...     _ = monitor.update(1.3 * rng.standard_normal((4, 50, 3)))
+    >>> monitor.looks[-1].verdict
+    'rejected'
     """
 
     def __init__(
@@ -87,21 +115,30 @@ class Monitor:
         score: ScoreFunction | None,
         order: int,
         *,
-        looks: Sequence[int],
+        looks: Sequence[int] | Literal["any"],
         chains: int = 1,
         alpha: float = 0.05,
         gap: int | None = None,
+        batch: int | None = None,
         structure: Structure = "full",
     ) -> None:
         one_of(structure, Structure, "structure")
         self._score = _validated_score(score)
         self._moments = SteinMoments(order, structure=structure)
-        self._plan = plan_of(looks, chains, alpha, gap)
-        self._watch: Watch | None = None
+        self._plan: Plan | AnytimePlan
+        if isinstance(looks, str) and looks == "any":
+            if gap is not None:
+                raise InputError(f'`gap` is for looks fixed in advance, not "any"; got {gap!r}')
+            self._plan = anytime_plan(batch, chains, alpha)
+        elif batch is not None:
+            raise InputError(f'`batch` is for `looks="any"` alone; got {batch!r}')
+        else:
+            self._plan = plan_of(looks, chains, alpha, gap)
+        self._watch: Watch | AnytimeWatch | None = None
 
     @property
-    def plan(self) -> Plan:
-        """The looks, the gap, and the level of each look."""
+    def plan(self) -> Plan | AnytimePlan:
+        """The looks, the gap, and the level of each look; or the batches of looks at any time."""
         return self._plan
 
     @property
@@ -111,7 +148,7 @@ class Monitor:
 
     @property
     def looks(self) -> tuple[Look, ...]:
-        """The looks that were taken so far."""
+        """The looks so far; with ``looks="any"`` the first that raised an alarm, and the last."""
         return tuple(self._watch.looks) if self._watch else ()
 
     @property
@@ -144,7 +181,8 @@ class Monitor:
         Returns
         -------
         tuple of Look
-            The looks that were taken with these draws; mostly none.
+            The looks that were taken with these draws; mostly none. With ``looks="any"`` one, if
+            batches of all chains got full.
 
         Notes
         -----
@@ -153,7 +191,11 @@ class Monitor:
         sample, numbers = self._validated(draws, scores, chain)
         dimension = sample.layout.dimension
         if self._watch is None:
-            self._watch = Watch(self._plan, self._moments, dimension)
+            plan, moments = self._plan, self._moments
+            if isinstance(plan, Plan):
+                self._watch = Watch(plan, moments, dimension)
+            else:
+                self._watch = AnytimeWatch(plan, moments, dimension)
         elif self._watch.dimension != dimension:
             raise InputError(
                 f"`draws` must have {self._watch.dimension} columns as before; got {dimension}"
@@ -213,9 +255,12 @@ class Monitor:
         return monitor
 
     def __repr__(self) -> str:
-        taken, planned = len(self.looks), len(self._plan.looks)
+        if isinstance(self._plan, Plan):
+            looks = f"{len(self.looks)} of {len(self._plan.looks)} looks"
+        else:
+            looks = f"batches of {self._plan.batch}"
         alarm = ", alarm" if self.alarm else ""
-        return f"Monitor({min(self.n_draws)} draws, {taken} of {planned} looks{alarm})"
+        return f"Monitor({min(self.n_draws)} draws, {looks}{alarm})"
 
 
 def _validated_score(score: ScoreFunction | None) -> ScoreFunction | None:
