@@ -1,11 +1,14 @@
 """Hints by the pattern of what was found."""
 
+import math
+
 import numpy as np
 import pytest
 from scipy.special import digamma, polygamma
 
 import polystein as ps
 from polystein.explain.hints import Circumstances, hint_for
+from polystein.results.effect_rows import EffectRow
 
 
 def hint(draws: np.ndarray, precision: np.ndarray | None = None, chains: int = 0) -> str:
@@ -149,3 +152,38 @@ def test_a_chain_that_does_not_move_is_named() -> None:
     table = ps.effects(WHITE, -WHITE, iid=True)
     known = Circumstances(one_chain="chain 2, which does not move")
     assert hint_for(table, 4, known) == "look at chain 2, which does not move, or leave it out."
+
+
+def effect(name: str, what: str, size: float, *, sized: bool = True) -> EffectRow:
+    """A row that was found, with a size and a direction or without."""
+    nothing = 1.0 if what == "sd" else 0.0
+    half = 0.5 * abs(size - nothing)
+    if not sized:
+        size, half = math.nan, math.inf
+    ends = (size - half, size + half) if sized else (-math.inf, math.inf)
+    pair = tuple(name.split(", ")) if what == "correlation" else ()
+    return EffectRow(
+        name, what, size, *ends, 0.001, True, 1.0 if sized else 0.5, "", size, half, 99.0, (), pair
+    )
+
+
+def test_spreads_are_alike_only_if_no_unsized_one_may_differ() -> None:
+    wide = [effect(name, "sd", 1.2) for name in "abcdefghi"]
+    known = hint_for(ps.EffectTable(tuple(wide), 50), 10)
+    assert (known.code, "nearly all spreads (9 of 10) are too" in known) == ("smaller-step", True)
+    vague = hint_for(ps.EffectTable((*wide, effect("tau", "sd", 1.0, sized=False)), 50), 10)
+    assert vague.code == "refine"
+    assert vague.startswith("run `ps.refine` with `log_density=`")
+    assert "spreads" not in vague
+    target = Circumstances(target=True)
+    with_model = hint_for(
+        ps.EffectTable((*wide, effect("tau", "mean", 0.0, sized=False)), 50), 10, target
+    )
+    assert with_model.startswith("run `ps.refine(idata, model=model)`")
+
+
+def test_a_correlation_that_comes_first_is_told_before_spreads() -> None:
+    rows = [effect(f"x, {other}", "correlation", 0.3) for other in "abc"]
+    rows += [effect(name, "sd", 1.2) for name in "xyz"]
+    missed = {(row.name, "correlation"): -0.3 for row in rows[:3]}
+    assert hint_for(ps.EffectTable(tuple(rows), 50), 3, targets=missed).startswith("above all")
