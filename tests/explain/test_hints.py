@@ -1,11 +1,14 @@
 """Hints by the pattern of what was found."""
 
+import math
+
 import numpy as np
 import pytest
 from scipy.special import digamma, polygamma
 
 import polystein as ps
 from polystein.explain.hints import Circumstances, hint_for
+from polystein.results.effect_rows import EffectRow
 
 
 def hint(draws: np.ndarray, precision: np.ndarray | None = None, chains: int = 0) -> str:
@@ -161,3 +164,38 @@ def test_correlations_that_are_hardly_missed_are_not_mean_field() -> None:
     for size, told in ((0.2, True), (0.004, False)):
         table = ps.EffectTable((sd, pair._replace(size=size)), 2)
         assert ("mean-field" in hint_for(table, 4, targets=targets)) is told
+
+
+def effect(name: str, what: str, size: float, *, sized: bool = True) -> EffectRow:
+    """A row that was found, with a size and a direction or without."""
+    nothing = 1.0 if what == "sd" else 0.0
+    half = 0.5 * abs(size - nothing)
+    if not sized:
+        size, half = math.nan, math.inf
+    ends = (size - half, size + half) if sized else (-math.inf, math.inf)
+    pair = tuple(name.split(", ")) if what == "correlation" else ()
+    return EffectRow(
+        name, what, size, *ends, 0.001, True, 1.0 if sized else 0.5, "", size, half, 99.0, (), pair
+    )
+
+
+def test_spreads_are_alike_only_if_no_unsized_one_may_differ() -> None:
+    wide = [effect(name, "sd", 1.2) for name in "abcdefghi"]
+    known = hint_for(ps.EffectTable(tuple(wide), 50), 10)
+    assert (known.code, "nearly all spreads (9 of 10) are too" in known) == ("smaller-step", True)
+    vague = hint_for(ps.EffectTable((*wide, effect("tau", "sd", 1.0, sized=False)), 50), 10)
+    assert vague.code == "refine"
+    assert vague.startswith("run `ps.refine` with `log_density=`")
+    assert "spreads" not in vague
+    target = Circumstances(target=True)
+    with_model = hint_for(
+        ps.EffectTable((*wide, effect("tau", "mean", 0.0, sized=False)), 50), 10, target
+    )
+    assert with_model.startswith("run `ps.refine(idata, model=model)`")
+
+
+def test_a_correlation_that_comes_first_is_told_before_spreads() -> None:
+    rows = [effect(f"x, {other}", "correlation", 0.3) for other in "abc"]
+    rows += [effect(name, "sd", 1.2) for name in "xyz"]
+    missed = {(row.name, "correlation"): -0.3 for row in rows[:3]}
+    assert hint_for(ps.EffectTable(tuple(rows), 50), 3, targets=missed).startswith("above all")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from polystein.explain.sentences import not_judged, sentence
+from polystein.explain.sentences import correlation_sentence, not_judged, sentence
 
 
 @pytest.mark.parametrize(
@@ -16,12 +16,6 @@ from polystein.explain.sentences import not_judged, sentence
             ("theta[3]",),
             (-0.21, -0.3, -0.12),
             "the mean of `theta[3]` is 0.21 posterior sd too low (0.12 to 0.30)",
-        ),
-        (
-            "correlation",
-            ("a", "b[0, 1]"),
-            (0.25, 0.19, 0.31),
-            "the correlation of `a` and `b[0, 1]` is 0.25 too high (0.19 to 0.31)",
         ),
         (
             "skew",
@@ -57,3 +51,20 @@ def test_an_interval_that_is_no_promise_says_so() -> None:
 def test_what_scores_cannot_tell() -> None:
     words = not_judged("correlation", ("a", "b"))
     assert words == "the correlation of `a` and `b` cannot be judged from the scores"
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ((-0.001, -0.284, -0.38, -0.18), "is 0.00, should be about -0.28 (-0.38 to -0.18)"),
+        ((0.9993, 0.9981, 0.9978, 0.9983), "is 0.999, should be about 0.998 (0.998 to 0.998)"),
+        ((0.9993, 0.9992, 0.9991, 0.9994), "is 0.9993, should be about 0.9992 (0.9991 to 0.9994)"),
+    ],
+)
+def test_correlations_are_told_with_both_values(
+    values: tuple[float, float, float, float], words: str
+) -> None:
+    told = correlation_sentence(("a", "b[0, 1]"), *values, 1.0)
+    assert told == f"the correlation of `a` and `b[0, 1]` {words}"
+    told = correlation_sentence(("a", "b[0, 1]"), *values, 0.93)
+    assert told.endswith(f"{words}, approximate (R2 0.93)")

@@ -1,6 +1,7 @@
 """Tables in text, and the lines that lead a report."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,9 +12,11 @@ from polystein.report.effects import (
     nothing_found_words,
     reliability_words,
     tolerance_words,
+    unsized_words,
 )
 from polystein.report.forest import forest_of
 from polystein.report.page import effects_block, forest_block
+from polystein.report.result_page import result_page
 from polystein.results.effects import EffectTable
 from polystein.results.tolerance import Tolerance
 from tests.report.drawn import effect
@@ -48,6 +51,26 @@ def test_a_rejected_result_leads_with_sentences_and_a_hint() -> None:
     assert text.index("Rejected") < text.index("Off ") < text.index("Next") < text.index("Run ")
 
 
+def test_what_has_no_size_has_a_line_of_its_own() -> None:
+    result = check(1.2 * DRAWS)
+    table = result.effects
+    vague = tuple(
+        row._replace(size=np.nan, lower=-np.inf, upper=np.inf, error=np.inf, name=name)
+        for row, name in zip(table.rows[:2], ("tau", "b"), strict=True)
+    )
+    for rows, words in (
+        (vague, "`tau`, `b` are off by an unknown amount, which may be the largest"),
+        (vague[:1], "`tau` is off by an unknown amount, which may be the largest"),
+        ((), ""),
+    ):
+        assert unsized_words(replace(table, rows=(*table.rows, *rows))) == words
+    more = replace(result, effect_table=replace(table, rows=(*table.rows, *vague)))
+    facts = effect_facts(more)
+    assert [label for label, _ in facts] == ["Off", "", "", "", "Unsized", "Next"]
+    assert unsized_words(replace(table, rows=vague)) == ""
+    assert "Unsized: <code>tau</code>, <code>b</code> are off" in result_page(more)
+
+
 def test_a_result_that_is_not_rejected_computes_nothing() -> None:
     result = check(DRAWS)
     assert effect_facts(result) == []
@@ -75,7 +98,11 @@ def test_words_for_a_tolerance_say_what_they_rest_on() -> None:
     for scale, bound, words in (
         (1.0, 0.2, "within 0.2: all means within 0.2 posterior sd and sds within 20 %, as far"),
         (1.5, 0.2, "beyond 0.2: the sd of"),
-        (1.1, 0.1, "undecided whether all means within 0.1 posterior sd and sds within 10 %: 2 "),
+        (
+            1.1,
+            0.1,
+            "not decided whether all means within 0.1 posterior sd and sds within 10 %: 2 of the 6",
+        ),
     ):
         table = ps.effects(scale * DRAWS, -scale * DRAWS, iid=True)
         assert tolerance_words(table.within(bound)).startswith(words)
@@ -90,9 +117,11 @@ def test_words_for_a_tolerance_say_what_they_rest_on() -> None:
     found = Tolerance("undecided", 0.05, 0.992, None, unexplained=True)
     row = table.rows[0]._replace(what="sd", name="tau_log__")
     found = found._replace(looked_at=16, still_open=(row,) * 2)
-    expected = "14 of 16 within; open: the sd of `tau_log__`, the sd of `tau_log__`; "
-    assert expected in tolerance_words(found)
-    assert tolerance_words(found).endswith("R2 is 0.992, too little for this tolerance")
+    assert tolerance_words(found).endswith(
+        "14 of the 16 means and sds are shown to be within; for 2, the sd of `tau_log__`, the sd "
+        "of `tau_log__`, the gradients tell too little for this tolerance (R2 is 0.992); "
+        "`ps.refine` can"
+    )
 
 
 def test_reliabilities_are_never_rounded_up() -> None:
@@ -148,7 +177,7 @@ def test_what_cannot_be_judged_is_no_effect_of_0() -> None:
     assert "inf" not in table._repr_html_()
     drawn = forest_block(table, None)
     assert drawn is not None
-    assert "1 of 2 cannot be judged" in drawn.content["caption"]
+    assert "Of 2 properties 1 cannot be judged: not drawn." in drawn.content["caption"]
     assert "inf" not in str(effects_block("all", table, ""))
     words = nothing_found_words(table, rejected=False)
     assert words == "none of the properties that can be judged, 1 of 2, is off beyond chance"

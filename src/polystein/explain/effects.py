@@ -31,7 +31,13 @@ from polystein.explain.hints import NOTHING_ELSE, Circumstances, hint_for
 from polystein.explain.multiplicity import weighted_holm
 from polystein.explain.own_names import own_names, own_words
 from polystein.explain.screening import Chosen, chosen
-from polystein.explain.sentences import at_most, not_judged, sentence, size_unknown
+from polystein.explain.sentences import (
+    at_most,
+    correlation_sentence,
+    not_judged,
+    sentence,
+    size_unknown,
+)
 from polystein.results.effect_rows import LEVEL, TRUSTED, EffectRow
 from polystein.results.effects import EffectTable
 from polystein.results.tolerance import quantile
@@ -268,6 +274,10 @@ def _row(look: _Look, pvalue: float, own: Mapping[str, str]) -> EffectRow:
     ends = (estimate.error, estimate.error - reach, estimate.error + reach)
     size, lower, upper = (_size(estimate, end) for end in ends)
     words = sentence(look.what, look.names, size, lower, upper, reliability, own)
+    if look.what == "correlation":
+        of_draws = estimate.corrected + estimate.error
+        values = [of_draws, estimate.corrected, of_draws - ends[2], of_draws - ends[1]]
+        words = correlation_sentence(look.names, *map(math.tanh, values), reliability, own)
     if found and reach > abs(estimate.error):
         words = at_most(look.what, look.names, lower, upper, own)
     return EffectRow(

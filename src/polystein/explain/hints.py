@@ -53,7 +53,6 @@ def hint_for(
     chain, or with the scores, shows in the effects, too. ``targets`` has the target's correlations,
     skewnesses and kurtoses: only with them a hint says whose are larger.
     """
-    found = table.found
     for words, where in (
         (_BORDER if "unconstrained" in known.scores else _SCORES, known.scores),
         (_STUCK if "does not move" in known.one_chain else _ONE_CHAIN, known.one_chain),
@@ -61,13 +60,28 @@ def hint_for(
     ):
         if where:
             return CodedText(words.format(where), words.code)
-    if not found:
+    if not table.found:
         return CodedText("", "")
-    found = tuple(row for row in found if row.directed)
+    found = [row for row in table.found if row.directed]
     if not found:
         return _REFINE if known.target else _NO_SIZE
+    pattern = _pattern(table, found, dimension, known, targets)
+    if not table.unsized:
+        return pattern
+    first = _REFINE_FIRST if known.target else _SIZE_FIRST
+    return CodedText(f"{first} As far as sizes are known, {pattern}", first.code)
+
+
+def _pattern(
+    table: EffectTable,
+    found: Sequence[EffectRow],
+    dimension: int,
+    known: Circumstances,
+    targets: Targets,
+) -> CodedText:
+    """The hint by the rows that were ``found`` with a size."""
     # A direction shows what single parameters show, if these show anything.
-    found = tuple(row for row in found if not row.direction)
+    found = [row for row in found if not row.direction]
     if not found:
         return _DIRECTION if known.chains else _FIT_DIRECTION
     sds = [row for row in found if row.what == "sd"]
@@ -77,18 +91,27 @@ def hint_for(
     clearly = [row for row in missed if abs(row.size) >= LEAST_MISSED]
     by_pairs = found[0].what == "correlation" and 2 * len(pairs) >= len(found)
     only_shapes = _only(found, ("skew", "tail"))
+    # What is off by an unknown amount may be off the other way.
+    vague = {row.name for row in table.found if not row.directed and row.what in ("mean", "sd")}
+    alike = not vague - {row.name for row in sds}
+    spreads = "all spreads"
+    if len(sds) < dimension:
+        spreads = f"nearly all spreads ({len(sds)} of {dimension})"
     for words, applies in (
         (_MEAN_FIELD, _most(clearly, pairs) and _most(small, sds)),
-        (_STEP_SIZE if known.chains else _TOO_WIDE, _all_alike(sds, dimension, larger=True)),
-        (_TOO_NARROW, _all_alike(sds, dimension, larger=False)),
+        (_CORRELATION, by_pairs and _most(missed, pairs)),
+        (
+            _STEP_SIZE if known.chains else _TOO_WIDE,
+            alike and _all_alike(sds, dimension, larger=True),
+        ),
+        (_TOO_NARROW, alike and _all_alike(sds, dimension, larger=False)),
         (_LOCATION if known.chains else _FIT_LOCATION, _only(found, ("mean",))),
         (_SHAPE, only_shapes and _weaker(found[0], targets)),
         (_OWN_SHAPE, only_shapes),
-        (_CORRELATION, by_pairs and _most(missed, pairs)),
         (_OWN_CORRELATION if known.chains else _FIT_CORRELATION, by_pairs),
     ):
         if applies:
-            return words
+            return CodedText(words.format(spreads=spreads), words.code)
     name, general = found[0].name, _GENERAL if known.chains else _FIT_GENERAL
     return CodedText(general.format(name), general.code, name)
 
@@ -99,12 +122,12 @@ _MEAN_FIELD = CodedText(
     "full-rank-or-mcmc",
 )
 _STEP_SIZE = CodedText(
-    "all spreads are too large by about the same factor, as with a step size that no accept step "
+    "{spreads} are too large by about the same factor, as with a step size that no accept step "
     "corrects: use a smaller step, or a Metropolis correction.",
     "smaller-step",
 )
 _TOO_NARROW = CodedText(
-    "all spreads are too small by about the same factor: look for a tempered target, a wrong "
+    "{spreads} are too small by about the same factor: look for a tempered target, a wrong "
     "scale, or an approximation that is too narrow.",
     "look-for-scale",
 )
@@ -162,7 +185,7 @@ _GENERAL = CodedText(
 
 
 _TOO_WIDE = CodedText(
-    "all spreads are too large by about the same factor: look for a tempered target, a wrong "
+    "{spreads} are too large by about the same factor: look for a tempered target, a wrong "
     "scale, or an approximation that is too wide.",
     "look-for-scale",
 )
@@ -194,6 +217,9 @@ _NO_SIZE = CodedText(
     "long run of MCMC.",
     "refine",
 )
+
+_REFINE_FIRST = CodedText("run `ps.refine(idata, model=model)`: it can size the rest.", "refine")
+_SIZE_FIRST = CodedText("run `ps.refine` with `log_density=`: it can size the rest.", "refine")
 
 
 def _weaker(row: EffectRow, targets: Targets) -> bool:

@@ -31,17 +31,44 @@ def sentence(
     reliability: float,
     own: Mapping[str, str] = MappingProxyType({}),
 ) -> str:
-    """One sentence on one effect, with its interval; ``own`` are words for some of the names."""
+    """One sentence on one effect, with its interval; ``own`` are words for some of the names.
+
+    Of a correlation see `correlation_sentence`, which has both values.
+    """
     subject, effect = _subject(what, names, own), _difference
     if what in ("sd", "direction sd"):
         effect = _percentage
     elif what == "tail":
         weight = "heavy" if size >= 0.0 else "light"
         subject = f"the tails of {_shown(names, own)} are too {weight}: its kurtosis"
-    words = f"{subject} is {effect(what, size, lower, upper)}"
-    if reliability < RELIABLE:
-        return f"{words}, approximate (R2 {math.floor(100.0 * reliability) / 100.0:.2f})"
-    return words
+    return f"{subject} is {effect(what, size, lower, upper)}{_caveat(reliability)}"
+
+
+def correlation_sentence(
+    names: Sequence[str],
+    of_draws: float,
+    of_target: float,
+    lower: float,
+    upper: float,
+    reliability: float,
+    own: Mapping[str, str] = MappingProxyType({}),
+) -> str:
+    """The correlation in the draws, and what it should be, with the interval of the latter."""
+    apart = abs(of_draws - of_target)
+    digits = next((few for few in (2, 3) if apart >= 10.0**-few), 4)
+    # Rounding keeps the sign of small numbers, and adding 0 removes that of 0.
+    draws, target, low, high = (
+        f"{round(one, digits) + 0.0:.{digits}f}" for one in (of_draws, of_target, lower, upper)
+    )
+    words = f"is {draws}, should be about {target} ({low} to {high})"
+    return f"{_subject('correlation', names, own)} {words}{_caveat(reliability)}"
+
+
+def _caveat(reliability: float) -> str:
+    """What is said of a size that may be off by more than its interval."""
+    if reliability >= RELIABLE:
+        return ""
+    return f", approximate (R2 {math.floor(100.0 * reliability) / 100.0:.2f})"
 
 
 def not_judged(
@@ -78,7 +105,7 @@ def size_unknown(
     if what.startswith("direction"):
         words = f"the draws are off along {_shown(names, own)}"
     elif len(names) == 2:
-        words = f"{_shown(names, own)} are off together"
+        return f"{_shown(names, own)} are off together; by how much the scores do not tell"
     else:
         words = f"{_shown(names, own)} is off"
     return f"{words}; its size and direction cannot be told from the scores"
@@ -91,16 +118,19 @@ def tolerance_reason(found: Tolerance) -> str:
     if found.verdict == "beyond" and found.row is not None:
         return found.row.sentence
     named = [f"the {row.what} of `{row.name}`" for row in found.still_open]
-    settled = f"{found.looked_at - len(named)} of {found.looked_at} within"
+    within = found.looked_at - len(named)
+    settled = f"{within} of the {found.looked_at} means and sds are shown to be within"
     if not named:
         return f"{settled}, and not every coordinate was measured"
     explained = reliability_words(found.reliability)
-    why = "it takes more draws"
+    why = "it takes more draws to tell"
     if found.reliability < RELIABLE:
-        why = f"the scores do not tell (R2 is {explained}, and {RELIABLE:g} is needed)"
+        why = f"the gradients do not tell (R2 is {explained}, and {RELIABLE:g} is needed)"
     elif found.unexplained:
-        why = f"R2 is {explained}, too little for this tolerance"
-    return f"{settled}; open: {first_of(named, 3)}; {why}"
+        why = f"the gradients tell too little for this tolerance (R2 is {explained})"
+    if "gradients" in why:
+        why += "; `ps.refine` can"
+    return f"{settled}; for {len(named)}, {first_of(named, 3)}, {why}"
 
 
 def reliability_words(reliability: float) -> str:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 
+from polystein._lib.notes import first_of
 from polystein.errors import PolysteinError
+from polystein.explain.own_names import own_words
 from polystein.explain.sentences import reliability_words, tolerance_reason
 from polystein.results.effect_rows import LEVEL, RELIABLE, TRUSTED, EffectRow, ExpectationRow
 from polystein.results.effects import EffectTable, ExpectationTable
@@ -125,8 +127,10 @@ def effect_facts(
         facts.append(("Effects", f"not told: {why_not}"))
     if table is None or not result.rejected(alpha):
         return [*matters, *facts]
+    unsized = unsized_words(table)
+    rows = [row for row in table.found if not unsized or row.judged or row.direction]
     # Several properties of a parameter that have no size have one sentence.
-    rows = list({row.sentence: row for row in reversed(table.found)}.values())[::-1]
+    rows = list({row.sentence: row for row in reversed(rows)}.values())[::-1]
     if not rows:
         facts.append(("Effects", nothing_found_words(table, rejected=True)))
     shown = list(rows)
@@ -137,10 +141,29 @@ def effect_facts(
         facts.append(("Off" if row is shown[0] else "", row.sentence))
     if len(rows) > len(shown):
         facts.append(("", f"... and {len(rows) - len(shown)} more in {place.format('effects')}"))
+    if unsized:
+        facts.append(("Unsized", unsized))
     facts += matters
     if hint := hint_words(result, table):
         facts.append(("Next", hint))
     return facts
+
+
+def unsized_words(table: EffectTable) -> str:
+    """Which parameters are off by an unknown amount; empty if there are none, or no others.
+
+    They are named without a property: that of the row may be right.
+    """
+    if not table.unsized or not any(row.judged for row in table.found):
+        return ""
+    own = own_words(table.own_names)
+    named = list(
+        dict.fromkeys(
+            " with ".join(own.get(name, f"`{name}`") for name in row.names) for row in table.unsized
+        )
+    )
+    many = f": {len(named)} are" if len(named) > 3 else " is" if len(named) == 1 else " are"
+    return f"{first_of(named, 3)}{many} off by an unknown amount, which may be the largest"
 
 
 def hint_words(result: GofResult, table: EffectTable) -> str:
@@ -202,7 +225,7 @@ def tolerance_words(
     scope = f"means within {bound} posterior sd and sds within {100.0 * tolerance.bound:g} %"
     scope += " on the unconstrained scale" if unconstrained else ""
     if left_open or tolerance.verdict == "undecided":
-        return f"undecided whether all {scope}: {left_open or tolerance_reason(tolerance)}"
+        return f"not decided whether all {scope}: {left_open or tolerance_reason(tolerance)}"
     explained = reliability_words(tolerance.reliability)
     if tolerance.verdict == "within":
         rests = "" if explained == "1.0000" else f" (R2 at least {explained})"

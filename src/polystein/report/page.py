@@ -115,9 +115,12 @@ def forest_block(
     if not forest.lines:
         return None
     more = f" The other {forest.left_out:,} are {rest}." if forest.left_out else ""
-    unknown = len(effects.rows) - len(effects.judged)
-    if unknown:
-        more += f" {unknown:,} of {len(effects.rows):,} cannot be judged and are not drawn."
+    vague = sum(row.found and not row.judged for row in effects.rows)
+    unknown = len(effects.rows) - len(effects.judged) - vague
+    left = [f"{unknown:,} cannot be judged"] if unknown else []
+    left += [f"{vague:,} {'is' if vague == 1 else 'are'} off by an unknown amount"] if vague else []
+    if left:
+        more += f" Of {len(effects.rows):,} properties {' and '.join(left)}: not drawn."
     content = {
         "lines": [
             (

@@ -11,6 +11,7 @@ from polystein.report.effects import (
     hint_words,
     matters_words,
     nothing_found_words,
+    unsized_words,
 )
 from polystein.report.noticed import least_visible_words, power_words
 from polystein.report.page import (
@@ -178,10 +179,17 @@ def _effects_off(
             f"level {alpha:g}:"
         )
     if found:
+        unsized = unsized_words(effects)
         single = [row for row in found if not row.direction] or list(found)
-        yield listed(row.sentence for row in single[:MOST_SENTENCES])
+        told = [row for row in single if row.judged] if unsized else single
+        yield listed(row.sentence for row in told[:MOST_SENTENCES])
+        if unsized:
+            yield text(f"Unsized: {unsized}.")
         if len(found) > MOST_SENTENCES:
-            yield text(f"{len(found)} of {effects.looks:,} properties are off.")
+            directions = sum(bool(row.direction) for row in found)
+            among = f"{len(found) - directions} single properties"
+            among += f" and {directions} combination{'s' * (directions > 1)}" if directions else ""
+            yield text(f"Of {effects.looks:,} properties, {among} are off.")
     else:
         words = nothing_found_words(effects, rejected=rejected)
         yield text(f"{as_sentence(words)}.")
@@ -238,7 +246,8 @@ _NOTHING_TO_DO = {
 #: What next where the test does not reject but the tolerance is not met, or not known to be.
 _PASSED = {
     "undecided": "The test found nothing to mend, but whether the draws are within the tolerance "
-    "is open, for the reason above: more draws, or a wider tolerance, may decide it.",
+    "is open, for the reason above. Where it takes more draws, take more; where the gradients do "
+    "not tell, run `ps.refine(idata, model=model)`, which can.",
     "beyond": "The test as a whole does not reject, but the draws are beyond the tolerance: do not "
     "use them where it matters. Look at what is farthest out, above.",
 }

@@ -117,6 +117,11 @@ class EffectTable(_Table[EffectRow]):
         return tuple(row for row in self.rows if row.found)
 
     @property
+    def unsized(self) -> tuple[EffectRow, ...]:
+        """Of single parameters and pairs, the rows that are off by an amount that is not known."""
+        return tuple(row for row in self.found if not row.judged and not row.direction)
+
+    @property
     def judged(self) -> tuple[EffectRow, ...]:
         """The rows whose error is known. What the scores do not explain cannot be judged."""
         return tuple(row for row in self.rows if row.judged)
