@@ -276,8 +276,11 @@ def _row(look: _Look, pvalue: float, own: Mapping[str, str]) -> EffectRow:
     words = sentence(look.what, look.names, size, lower, upper, reliability, own)
     if look.what == "correlation":
         of_draws = estimate.corrected + estimate.error
-        values = [of_draws, estimate.corrected, of_draws - ends[2], of_draws - ends[1]]
-        words = correlation_sentence(look.names, *map(math.tanh, values), reliability, own)
+        drawn, right, least, most = (
+            math.tanh(one)
+            for one in (of_draws, estimate.corrected, of_draws - ends[2], of_draws - ends[1])
+        )
+        words = correlation_sentence(look.names, drawn, right, least, most, reliability, own)
     if found and reach > abs(estimate.error):
         words = at_most(look.what, look.names, lower, upper, own)
     return EffectRow(
