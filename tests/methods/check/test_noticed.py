@@ -45,7 +45,7 @@ def test_moved_statistics_are_the_literal_ones(families: bool, chains: int, rows
     signs = random_signs(1 + PATTERNS, sums.count, np.random.default_rng(1), unflipped_first=True)
     for one in every:
         one.flip(signs)
-    judged = [one for one in every if one.moves and isinstance(one, FlippedFamily) == families]
+    judged = [one for one in every if one.is_judged and isinstance(one, FlippedFamily) == families]
     assert len(judged) >= (5 if families else 1)
     some = KeptRows(sample.layout, np.arange(sample.layout.total))
     _kept(sums, some)

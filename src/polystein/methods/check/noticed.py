@@ -108,7 +108,7 @@ def noticeable_faults(
         )
         for one in every:
             one.flip(signs)
-        judged = [one for one in every if one.moves]
+        judged = [one for one in every if one.is_judged]
         if not judged:
             return ()
         names = [name for one in judged for name in one.statistics]
