@@ -33,7 +33,8 @@ exclude_patterns = ["_build", "_templates", "inventories"]
 templates_path = ["_templates"]
 
 # Markdown.
-myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath", "substitution"]
+myst_substitutions = {"version": version}
 myst_heading_anchors = 4
 
 # Docstrings: single backticks are names where there is such a name, and code elsewhere.

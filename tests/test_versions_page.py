@@ -51,6 +51,27 @@ def test_the_lowest_versions_are_those_of_the_project() -> None:
     assert {name.lower() for name in table} >= {item.split(">=")[0] for item in required[:3]}
 
 
+def test_the_table_of_extras_has_the_lowest_versions_of_the_project() -> None:
+    page = (ROOT / "docs" / "start" / "install.md").read_text("utf-8")
+    rows = re.findall(r"^\| [^|]+ \| `(\w+)` \| ([^|]+) \|$", page, re.M)
+    listed = {extra: set(versions.split(", ")) for extra, versions in rows}
+    bounds = {
+        extra: {
+            f"{found[1]} {found[2]}"
+            for item in items
+            if (found := re.match(r"(\w+)(?:\[\w+\])?>=([0-9.]+)$", item))
+        }
+        for extra, items in PROJECT["optional-dependencies"].items()
+        if extra != "test"
+    }
+    assert listed == bounds
+
+
+def test_the_citation_names_this_version() -> None:
+    page = (ROOT / "docs" / "start" / "questions.md").read_text("utf-8")
+    assert f"version = {{{polystein.__version__}}}," in page
+
+
 def test_classifiers_name_the_pythons_that_are_tested() -> None:
     (covered,) = re.findall(r"^covered_python=(\S+)$", CI, re.M)
     (others,) = re.findall(r"^other_pythons=\((.*)\)$", CI, re.M)

@@ -22,10 +22,10 @@ NAMES = ("x[a]", "x[b]", "x[c]", "s_log__")
 WRONG = 0.7 * SDS
 
 
-def known_model() -> Any:
+def known_model(sds: Any = SDS) -> Any:
     with pm.Model(coords={"arm": ["a", "b", "c"]}) as model:
-        pm.Normal("x", MEANS[:3], SDS[:3], dims="arm")
-        pm.LogNormal("s", MEANS[3], SDS[3])
+        pm.Normal("x", MEANS[:3], sds[:3], dims="arm")
+        pm.LogNormal("s", MEANS[3], sds[3])
     return model
 
 

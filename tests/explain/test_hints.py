@@ -154,6 +154,18 @@ def test_a_chain_that_does_not_move_is_named() -> None:
     assert hint_for(table, 4, known) == "look at chain 2, which does not move, or leave it out."
 
 
+def test_correlations_that_are_hardly_missed_are_not_mean_field() -> None:
+    """Full-rank fits are told otherwise: they would be advised to be what they are."""
+    draws = 0.9 * WHITE
+    sd = ps.effects(draws, -draws, iid=True).found[0]
+    assert sd.what == "sd"
+    pair = sd._replace(what="correlation", name="x[0], x[1]", size=0.2)
+    targets = {(pair.name, "correlation"): -0.9}
+    for size, told in ((0.2, True), (0.004, False)):
+        table = ps.EffectTable((sd, pair._replace(size=size)), 2)
+        assert ("mean-field" in hint_for(table, 4, targets=targets)) is told
+
+
 def effect(name: str, what: str, size: float, *, sized: bool = True) -> EffectRow:
     """A row that was found, with a size and a direction or without."""
     nothing = 1.0 if what == "sd" else 0.0

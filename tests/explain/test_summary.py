@@ -79,8 +79,16 @@ def test_parameters_on_their_own_scale_stand_where_their_coordinates_would() -> 
 
 
 def test_a_coordinate_with_the_name_of_its_parameter_is_called_unconstrained() -> None:
-    table = with_transform(lambda rows: {"tau": np.exp(rows[:, 1])}, ["mu", "tau", "w"])
-    assert "tau (unconstrained)" in [row.name for row in table]
+    """As NumPyro's are. The rows are those of coordinates with other names."""
+    names = ["mu", "tau", "w"]
+    table = with_transform(lambda rows: {"tau": np.exp(rows[:, 1]), "w": rows[:, 2]}, names)
+    other = with_transform(lambda rows: {"tau": np.exp(rows[:, 1])}, ["mu", "tau_log__", "w"])
+    assert [row.name for row in table] == ["mu", "tau", "w", "tau (unconstrained)"]
+    for mine, theirs in (("tau", "tau"), ("tau (unconstrained)", "tau_log__"), ("w", "w")):
+        # Batches are chosen for all that is estimated together: errors differ by little.
+        assert table[mine][1:8] == pytest.approx(other[theirs][1:8], rel=0.01)
+    assert table["tau (unconstrained)"].off == other["tau_log__"].off
+    assert table["tau"].off == (f"{', '.join(other['tau_log__'].off)} (unconstrained)",)
 
 
 def test_without_draws_there_is_no_summary(result: ps.GofResult) -> None:

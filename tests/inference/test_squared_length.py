@@ -59,3 +59,14 @@ def test_intervals_cover(memory: float, rows: int, shift: float) -> None:
         covered += abs(one.value - truth) <= quantile(0.05, one.df) * one.error
     # Squares are skewed: the nominal 0.95 holds to about 0.02.
     assert binomtest(covered, runs, 0.93, alternative="less").pvalue > 1e-3
+
+
+def test_the_noise_of_many_chains_is_subtracted_whole() -> None:
+    """Of 32 chains or more each is one batch: deviations from their mean lack one of 32 parts."""
+    rng, batches, found = np.random.default_rng(12), EqualBatches((32,) * 32), []
+    for _ in range(60):
+        means = rng.standard_normal((batches.total, 1000)) / batches.total
+        mean = means.sum(axis=0)
+        found.append(squared_length(mean, means - mean / batches.total, batches).value)
+    # The bias would be 0.7 of an sd, which is 5 standard errors.
+    assert abs(np.mean(found)) < 3.3 * np.std(found, ddof=1) / np.sqrt(60)

@@ -51,6 +51,23 @@ def shifts(draws: Array, scores: Array, v: Array) -> dict[str, Array]:
     return {name: -values.ravel() / v.size for name, values in sums.items()}
 
 
+def growths(draws: Array, scores: Array, v: Array) -> dict[str, Array]:
+    """|E[v F^2]|/E[F^2] of every feature, family by family: of each row's F by itself."""
+    rows = [(chain, t, t + 1, 0) for chain, t in np.ndindex(*v.shape)]
+    moved: dict[str, Array] = {}
+    squares: dict[str, Array] = {}
+    for row in rows:
+        chain, low, high, _ = row
+        part = draws[chain : chain + 1, low:high], scores[chain : chain + 1, low:high]
+        for name, values in shifts(*part, np.ones((1, 1))).items():
+            moved[name] = moved.get(name, 0.0) + v[chain, low] * values**2
+            squares[name] = squares.get(name, 0.0) + values**2
+    return {
+        name: np.divide(np.abs(one), squares[name], out=np.zeros_like(one), where=squares[name] > 0)
+        for name, one in moved.items()
+    }
+
+
 def matrix_shift(draws: Array, scores: Array, v: Array) -> Array:
     """The shift of s x' + I."""
     total = np.zeros((draws.shape[2], draws.shape[2]))
@@ -59,8 +76,11 @@ def matrix_shift(draws: Array, scores: Array, v: Array) -> Array:
     return -total / v.size
 
 
-def moved_square(sums: Array, rows: Array, signs: Array, moved: float, deflation: float) -> float:
-    """t^2 of one feature, of which the mean of a row moves."""
+def moved_square(
+    sums: Array, rows: Array, signs: Array, moved: float, growth: float, deflation: float
+) -> float:
+    """t^2 of one feature, of which the mean of a row moves and the variance grows."""
+    sums = math.sqrt(1.0 + growth) * sums
     numerator = math.fsum(
         e * b + math.sqrt(deflation) * moved * w for e, b, w in zip(signs, sums, rows, strict=True)
     )

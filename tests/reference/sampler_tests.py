@@ -5,7 +5,13 @@ import math
 from scipy import stats
 
 
-def stein_features(x: list[float], s: list[float], centre: list[float], scale: list[float]) -> dict:
+def stein_features(
+    x: list[float],
+    s: list[float],
+    centre: list[float],
+    scale: list[float],
+    inverse: list[list[float]],
+) -> dict:
     """All features of one row of at most six coordinates, as s g + g', one after the other."""
     d = len(x)
     z = [(x[j] - centre[j]) / scale[j] for j in range(d)]
@@ -13,7 +19,7 @@ def stein_features(x: list[float], s: list[float], centre: list[float], scale: l
     found = {}
     for j in range(d):
         found["mean", j] = t[j] * 1.0 + 0.0
-        found["sd", j] = t[j] * z[j] + 1.0
+        found["sd", j] = sum(inverse[j][k] * z[j] * t[k] for k in range(d)) + inverse[j][j]
         found["sine", j] = t[j] * math.sin(2.0 * z[j]) + 2.0 * math.cos(2.0 * z[j])
         found["cosine", j] = t[j] * math.cos(2.0 * z[j]) - 2.0 * math.sin(2.0 * z[j])
         for k in range(d):

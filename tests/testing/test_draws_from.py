@@ -87,6 +87,13 @@ def test_what_the_budget_cannot_tell_is_undecided() -> None:
     assert 100_000 < result.needed < 1_000_000
 
 
+def test_fewer_rows_than_coordinates_say_nothing_about_what_is_noticed() -> None:
+    with pytest.raises(ps.UndecidedError, match="too few to say what would have been noticed"):
+        ps.testing.assert_draws_from(
+            lambda s, n: np.random.default_rng(s).standard_normal((n, 120)), minus, n=1, budget=140
+        )
+
+
 def test_the_same_rng_gives_the_same_test_and_another_one_other_seeds() -> None:
     first, again, other = (ps.testing.assert_draws_from(normal, minus, rng=k) for k in (1, 1, 2))
     assert first == again
@@ -129,6 +136,9 @@ def test_looks_share_no_more_than_the_level(planned: int) -> None:
     ("options", "words"),
     [
         ({"sampler": lambda seed, n: np.ones((n, 2))}, "use its seed"),
+        ({"sampler": lambda seed, n: normal(seed % 5, n)}, "only 5 different results"),
+        ({"sampler": lambda seed, n: normal(seed, n)[:, seed % 2 :]}, "got 1 and 2"),
+        ({"sampler": lambda seed, n: normal(seed, n) * [1.0, 0.0]}, r"`x\[1\]` is the same"),
         ({"sampler": lambda seed, n: normal(seed, n + 1)}, "must return 100 finite draws"),
         ({"sampler": lambda seed, n: np.nan * normal(seed, n)}, "not finite"),
         ({"sampler": lambda seed, n: ["a"] * n}, "real draws"),
@@ -171,3 +181,26 @@ def test_what_is_to_be_detected_is_detected_in_95_of_100_runs() -> None:
         except ps.FaultError:
             found += 1
     assert found >= binom.ppf(0.001, 200, 0.95)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("what", ["means", "sds"])
+def test_what_correlated_coordinates_are_to_show_is_detected(what: str) -> None:
+    """20 coordinates with correlation 0.9; the first principal axis alone is moved or longer."""
+    root = np.linalg.cholesky(np.full((20, 20), 0.9) + 0.1 * np.eye(20))
+    precision = np.linalg.inv(root @ root.T)
+    # The mean has the variance 0.905 where coordinates have 1: an sd is longer by 0.05.
+    longer = np.sqrt((1.05**2 - 0.095) / 0.905) - 1.0
+
+    def wrong(seed: int, n: int) -> np.ndarray:
+        draws = np.random.default_rng(seed).standard_normal((n, 20)) @ root.T
+        added = 0.1 if what == "means" else longer * draws.mean(axis=1, keepdims=True)
+        return draws + added
+
+    found = 0
+    for k in range(40):
+        try:
+            ps.testing.assert_draws_from(wrong, lambda x: -x @ precision, rng=k)
+        except ps.FaultError:
+            found += 1
+    assert found >= binom.ppf(0.001, 40, 0.95)

@@ -7,6 +7,7 @@ from polystein.testing.features import (
     frame_of,
     inverse_information,
     pairs,
+    parts_shown,
     plain_columns,
     sizes_of,
     stein_columns,
@@ -26,7 +27,11 @@ def test_columns_are_the_literal_ones(d: int) -> None:
     assert len(keys) == len(frame.features)
     for row in (0, 7, 39):
         literal = stein_features(
-            draws[row].tolist(), scores[row].tolist(), centre.tolist(), scale.tolist()
+            draws[row].tolist(),
+            scores[row].tolist(),
+            centre.tolist(),
+            scale.tolist(),
+            inverse_information(scores * scale).tolist(),
         )
         np.testing.assert_allclose(columns[row], [literal[key] for key in keys], rtol=1e-10)
 
@@ -45,10 +50,14 @@ def test_sizes_are_those_where_coordinates_are_correlated() -> None:
     precision = np.linalg.inv(root @ root.T)
     pilots, draws = rng.standard_normal((2, 200_000, 2)) @ root.T
     frame, _ = frame_of(pilots, -pilots @ precision, ("a", "b"))
+    scale = np.array([1.0, 2.0])
+    common = 0.03 / 0.9 * (draws / scale).mean(axis=1, keepdims=True) * scale
     for moved, expected in (
         (draws + 0.05 * np.array([1.0, 2.0]), [0.05, 0.05, 0.0, 0.0]),
         (draws + np.array([0.05, 0.0]), [0.05, 0.0, 0.0, 0.0]),
         (1.03 * draws, [0.0, 0.0, 0.03, 0.03]),
+        # The first principal axis alone is longer: correlations change, too.
+        (draws + common, [0.0, 0.0, 0.03, 0.03]),
     ):
         sizes = sizes_of(frame, stein_columns(frame, moved, -moved @ precision)).mean(axis=0)
         np.testing.assert_allclose(sizes[:4], expected, atol=0.008)
@@ -78,3 +87,21 @@ def test_sizes_are_those_of_the_errors() -> None:
     np.testing.assert_allclose(sizes[8:], 0.0424 + 0.0025, atol=0.008)
     changes = plain_columns(frame, draws).mean(axis=0) - plain_columns(frame, pilots).mean(axis=0)
     np.testing.assert_allclose(changes[:4], [0.05, 0.05, 0.03, 0.03], atol=0.01)
+
+
+def test_the_part_of_a_mean_that_is_shown_is_the_literal_one() -> None:
+    """Few pilots: their matrix, drawn towards the diagonal, shows a part of a common error."""
+    rng = np.random.default_rng(6)
+    root = np.linalg.cholesky([[1.0, 0.9], [0.9, 1.0]])
+    precision = np.linalg.inv(root @ root.T)
+    pilots, draws = rng.standard_normal((30, 2)) @ root.T, rng.standard_normal((20_000, 2)) @ root.T
+    frame, _ = frame_of(pilots, -pilots @ precision, ("a", "b"))
+    scores = -draws @ precision * frame.scale
+    shown = parts_shown(frame, scores.T @ scores / len(scores), len(scores))
+    # The least visible error of the first mean, in sds, and what its feature tells of it.
+    least = np.array([1.0, 0.9]) * frame.scale[0] / frame.scale
+    told = frame.inverse @ (frame.scale[:, None] * precision * frame.scale) @ least
+    assert shown[0] == pytest.approx(told[0], rel=0.05)
+    assert 0.3 < shown[0] == shown[2] < 0.95
+    assert (shown[4:] == 1.0).all()
+    assert (parts_shown(frame, np.ones((2, 2)), 100)[:4] == 0.0).all()

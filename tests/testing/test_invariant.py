@@ -63,6 +63,7 @@ def test_too_few_draws_are_undecided_and_chains_are_blocks() -> None:
         ({"kernel": lambda x, rng: np.nan * x}, "not finite"),
         ({"kernel": lambda x: x}, "`kernel` raised TypeError"),
         ({"draws": DRAWS[:50]}, "at least 134 rows"),
+        ({"draws": DRAWS[:500, 0]}, r"`draws` must be an array \(n, d\)"),
     ],
 )
 def test_bad_input_is_named(options: dict[str, Any], words: str) -> None:

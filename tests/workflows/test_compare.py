@@ -201,3 +201,15 @@ def test_equal_samplers_are_told_apart_no_more_often_than_the_level_allows(
         found = ps.compare({str(k): (x, -x) for k, x in enumerate(rows)})
         wrong += any(one.rank != (1, 3) for one in found)
     assert binomtest(wrong, runs, 0.05, alternative="greater").pvalue > 1e-3
+
+
+def test_a_set_that_says_nothing_about_the_target_does_not_spoil_the_scale() -> None:
+    """Draws that all but coincide: their scores do not explain the target's means and sds."""
+    draws = np.random.default_rng(11).standard_normal((4, 400, 2))
+    sets = {"right": (draws, -draws), "point": (1e-4 * draws, -1e-4 * draws)}
+    with pytest.warns(ps.PolysteinWarning, match="'point' do not explain the sd"):
+        found = ps.compare(sets)
+    assert found["right"].rank == (1, 1)
+    assert found["point"].rank == (2, 2)
+    # All products of scores and powers vanish at the mean, and d/dx_j x_j = 1 is left.
+    assert found["point"].discrepancy.value == pytest.approx(np.sqrt(2.0), rel=0.2)

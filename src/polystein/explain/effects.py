@@ -275,11 +275,12 @@ def _row(look: _Look, pvalue: float, own: Mapping[str, str]) -> EffectRow:
     size, lower, upper = (_size(estimate, end) for end in ends)
     words = sentence(look.what, look.names, size, lower, upper, reliability, own)
     if look.what == "correlation":
-        z = estimate.corrected + estimate.error  # of the draws
-        of_draws, of_target, low, high = (
-            math.tanh(one) for one in (z, estimate.corrected, z - ends[2], z - ends[1])
+        of_draws = estimate.corrected + estimate.error
+        drawn, right, least, most = (
+            math.tanh(one)
+            for one in (of_draws, estimate.corrected, of_draws - ends[2], of_draws - ends[1])
         )
-        words = correlation_sentence(look.names, of_draws, of_target, low, high, reliability, own)
+        words = correlation_sentence(look.names, drawn, right, least, most, reliability, own)
     if found and reach > abs(estimate.error):
         words = at_most(look.what, look.names, lower, upper, own)
     return EffectRow(

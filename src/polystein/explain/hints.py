@@ -16,6 +16,8 @@ NEARLY_ALL = 0.8
 #: Sds are off by the same factor if its logarithms differ by less than this part of their mean.
 ALIKE = 0.35
 GAUSSIAN_KURTOSIS = 3.0
+#: Mean-field inference misses correlations by more than this; full-rank fits are off by less.
+LEAST_MISSED = 0.02
 
 
 class Circumstances(NamedTuple):
@@ -86,6 +88,7 @@ def _pattern(
     pairs = [row for row in found if row.what == "correlation"]
     small = [row for row in sds if row.size < 1.0]
     missed = [row for row in pairs if _weaker(row, targets)]
+    clearly = [row for row in missed if abs(row.size) >= LEAST_MISSED]
     by_pairs = found[0].what == "correlation" and 2 * len(pairs) >= len(found)
     only_shapes = _only(found, ("skew", "tail"))
     # What is off by an unknown amount may be off the other way.
@@ -95,7 +98,7 @@ def _pattern(
     if len(sds) < dimension:
         spreads = f"nearly all spreads ({len(sds)} of {dimension})"
     for words, applies in (
-        (_MEAN_FIELD, _most(missed, pairs) and _most(small, sds)),
+        (_MEAN_FIELD, _most(clearly, pairs) and _most(small, sds)),
         (_CORRELATION, by_pairs and _most(missed, pairs)),
         (
             _STEP_SIZE if known.chains else _TOO_WIDE,

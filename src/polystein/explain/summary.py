@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import numpy as np
 
 from polystein.corrections.expectations import expectations
+from polystein.data.selection import variable
 from polystein.data.source import Source, coordinate_names
 from polystein.explain.own_names import own_names, own_parameters
 from polystein.inference.convergence import ranked_convergence
@@ -22,48 +24,58 @@ def summary_of(source: Source, result: GofResult) -> SummaryTable:
     """The summary of a result whose draws are at hand.
 
     Parameters on the model's own scale stand where their unconstrained coordinates would, which
-    come last then. They are known where the sample has a transform.
+    come last then. They are known where the sample has a transform. A coordinate that has the name
+    of its parameter, as those of NumPyro have, is called "sigma (unconstrained)".
     """
-    found = expectations(source, iid=not source.layout.time_ordered)
-    moments = {(row.name, row.what): row for row in found}
-    ranks, off, own = _ranks(source, result), _off(result), own_names(source)
+    iid, own = not source.layout.time_ordered, own_names(source)
+    called = {
+        name: f"{name} (unconstrained)" if own.get(name) == name else name
+        for name in coordinate_names(source)
+    }
+    found = list(expectations(source, iid=iid))
+    moments = {(called.get(row.name, row.name), row.what): row for row in found}
+    shared = list(dict.fromkeys(variable(name) for name in own if own[name] == name))
+    if shared:
+        of_shared = list(expectations(source, shared, iid=iid))
+        moments |= {(row.name, row.what): row for row in of_shared if row.name in own}
+    ranks = _ranks(source, result, called)
+    off = {called[name]: kinds for name, kinds in _off(result).items()}
     for name, label in own.items():
-        if label != name and name in off:
-            kinds = ", ".join(dict.fromkeys(off[name]))
-            off.setdefault(label, [f"{kinds} of {name}"])
-    coordinates = coordinate_names(source)
-    elsewhere = [name for name in coordinates if own.get(name, name) != name]
-    first = [own.get(name, name) for name in coordinates]
-    further = [row.name for row in found if row.name not in coordinates]
+        kinds = ", ".join(off.get(called[name], ()))
+        if kinds:
+            of = "(unconstrained)" if label == name else f"of {name}"
+            off.setdefault(label, (f"{kinds} {of}",))
+    first = [own.get(name, name) for name in called]
+    further = [row.name for row in found if row.name not in called]
     rows = []
-    for name in dict.fromkeys([*first, *further, *elsewhere]):
+    for name in dict.fromkeys([*first, *further, *called.values()]):
         if (name, "mean") not in moments:
             continue
         mean, sd = moments[name, "mean"], moments[name, "sd"]
         numbers = (mean.plain, mean.mcse, sd.plain, sd.mcse)
-        shown = f"{name} (unconstrained)" if own.get(name) == name else name
-        properties = tuple(dict.fromkeys(off.get(name, ())))
-        rows.append(SummaryRow(shown, *numbers, *ranks.get(name, _NOT_KNOWN), properties))
+        rows.append(SummaryRow(name, *numbers, *ranks.get(name, _NOT_KNOWN), off.get(name, ())))
     return SummaryTable(tuple(rows))
 
 
-def _off(result: GofResult) -> dict[str, list[str]]:
+def _off(result: GofResult) -> dict[str, tuple[str, ...]]:
     """Which properties of a coordinate are off; directions belong to none."""
-    off: dict[str, list[str]] = {}
+    off: dict[str, tuple[str, ...]] = {}
     for row in result.effects.found:
         if not row.direction:
             for name in row.names:
-                off.setdefault(name, []).append(row.what)
+                off[name] = tuple(dict.fromkeys((*off.get(name, ()), row.what)))
     return off
 
 
-def _ranks(source: Source, result: GofResult) -> dict[str, tuple[float, float, float]]:
+def _ranks(
+    source: Source, result: GofResult, called: Mapping[str, str]
+) -> dict[str, tuple[float, float, float]]:
     """Bulk ESS, tail ESS and R-hat of coordinates, and of the model's own numbers, on chains."""
     diagnostics = result.diagnostics
     if diagnostics is None or diagnostics.draws is None:
         return {}
     found = {
-        one.name: (one.ess_bulk, one.ess_tail, one.rhat)
+        called.get(one.name, one.name): (one.ess_bulk, one.ess_tail, one.rhat)
         for one in diagnostics.draws.by_coordinate() or ()
     }
     target = source.facts.target

@@ -7,7 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from polystein.inference.longrun import EqualBatches, IndependentBatches, total_variance
+from polystein.inference.longrun import (
+    ENOUGH_CHAINS,
+    EqualBatches,
+    IndependentBatches,
+    total_variance,
+)
 from polystein.types import FloatArray
 
 
@@ -40,7 +45,10 @@ def squared_length(
         What they are sums over.
     """
     # Deviations from a mean that they are part of are too small by this factor.
-    fewer = batches.total / max(1, batches.total - 1)
+    blocks = batches.total
+    if isinstance(batches, EqualBatches) and len(batches.lengths) >= ENOUGH_CHAINS:
+        blocks = len(batches.lengths)  # whole chains are the batches then
+    fewer = blocks / max(1, blocks - 1)
     trace = fewer * float(total_variance(sums, batches).variance.sum())
     along = total_variance((sums @ mean)[:, None], batches)
     around, square = 4.0 * fewer * float(along.variance[0]), 2.0 * trace**2 * _concentration(sums)

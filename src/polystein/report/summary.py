@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from polystein.report.effects import MOST_ROWS
 from polystein.results.summary import SummaryRow, SummaryTable
 
 HEAD = ("parameter", "mean", "mcse", "sd", "mcse", "ess_bulk", "ess_tail", "r_hat", "off")
 #: Columns of the longest name that is not cut.
-_LONGEST = 20
+_LONGEST = 24
 #: Columns of a line, whatever is off.
 _WIDTH = 90
 
@@ -17,8 +18,9 @@ _WIDTH = 90
 def summary_text(table: SummaryTable) -> str:
     """One line for each parameter; of many, those that are off and the worst R-hat first."""
     rows = shown_rows(table, MOST_ROWS)
-    width = min(_LONGEST, max([len(HEAD[0]), *(len(row.name) for row in rows)]))
-    lines = [_line(HEAD, width), *(_line(summary_cells(row), width) for row in rows)]
+    cells = [HEAD, *(summary_cells(row) for row in rows)]
+    first, *numbers, _ = (max(len(text) for text in column) for column in zip(*cells, strict=True))
+    lines = [_line(row, [min(_LONGEST, first), *numbers]) for row in cells]
     if len(table.rows) > len(rows):
         lines.append(f"... and {len(table.rows) - len(rows)} more, in `rows`")
     return "\n".join(lines)
@@ -47,8 +49,10 @@ def _number(value: float) -> str:
     return "" if math.isnan(value) else f"{value:.3g}"
 
 
-def _line(cells: tuple[str, ...], width: int) -> str:
+def _line(cells: tuple[str, ...], widths: Sequence[int]) -> str:
     name, *numbers, off = cells
+    width, *others = widths
     name = name if len(name) <= width else f"..{name[2 - width :]}"
-    line = f"{name:<{width}} " + " ".join(f"{one:>8}" for one in numbers) + f"  {off}"
+    columns = " ".join(f"{one:>{own}}" for one, own in zip(numbers, others, strict=True))
+    line = f"{name:<{width}}  {columns}  {off}"
     return line if len(line) <= _WIDTH else f"{line[: _WIDTH - 2]}.."

@@ -22,7 +22,7 @@ _MOST_ROWS = 7
 _MOST_WARNING_LINES = 4
 _MOST_REASON_LINES = 8
 #: Lines of one fact.
-_MOST_LINES = {"Abstained": 2, "Off": 2, "": 2, "Chains": 2, "Next": 4}
+_MOST_LINES = {"Abstained": 2, "Off": 2, "": 2, "Next": 4}
 _MOST_LINES_OF_FACT = 3
 #: What is left out first where lines are scarce.
 _LEAST_IMPORTANT = ("Draws", "Statistic", "Meaning", "Abstained", "Chains")

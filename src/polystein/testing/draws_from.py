@@ -15,7 +15,12 @@ from polystein.data.source import complete, is_source
 from polystein.data.target import Target, scores_by_differences, user_code
 from polystein.errors import InputError
 from polystein.inference.skewed_means import tails_of_means
-from polystein.testing.features import frame_of, sizes_of, stein_columns
+from polystein.testing.features import (
+    frame_of,
+    parts_shown,
+    sizes_of,
+    stein_columns,
+)
 from polystein.testing.outcome import (
     Detect,
     Outcome,
@@ -38,6 +43,8 @@ _MARGIN = 1.1
 PLANNED, EARLY, LATE = 0.5, 0.25, 0.25
 #: The chance with which `detect` is noticed.
 CHANCE = 0.95
+#: Pilots of fewer rows for each coordinate do not tell how visible an error is.
+ENOUGH_ROWS = 10
 #: More seeds than any run has.
 _UNREACHABLE = 1e15
 #: Seeds are below 2**31, which all libraries take.
@@ -139,7 +146,14 @@ class Runs(NamedTuple):
 
     def draws(self, start: int, stop: int) -> FloatArray:
         """The draws of some seeds, (seed, n, d)."""
-        return np.stack([self._of_seed(self.first + place) for place in range(start, stop)])
+        found = [self._of_seed(self.first + place) for place in range(start, stop)]
+        widths = sorted({one.shape[1] for one in found})
+        if len(widths) > 1:
+            raise InputError(
+                f"`sampler` must return as many coordinates with every seed; got {widths[0]} and "
+                f"{widths[-1]}"
+            )
+        return np.stack(found)
 
     def scores(self, draws: FloatArray) -> FloatArray:
         """The scores at (n, d) draws."""
@@ -198,25 +212,30 @@ def read_target(target: object) -> tuple[ScoreFunction, tuple[str, ...] | None]:
 def judged(runs: Runs, rate: float, sought: Detect, most: int) -> SamplerTest:
     """Look at more and more seeds; at most this many after the pilots."""
     pilots = runs.draws(0, PILOTS)
-    if (pilots == pilots[0]).all():
-        raise InputError("`sampler` must use its seed; all pilots have the same draws")
+    distinct = len({one.tobytes() for one in pilots})
+    if 2 * distinct < PILOTS:
+        raise InputError(
+            f"`sampler` must use its seed; {PILOTS} pilots have only {distinct} different results"
+        )
     rows = pilots.reshape(-1, pilots.shape[-1])
     names = runs.names or tuple(f"x[{place}]" for place in range(rows.shape[1]))
     frame, columns = frame_of(rows, runs.scores(rows), names)
-    shares, promised = frame.shares, frame.promised(sought)
+    (d, shares), promised = (rows.shape[1], frame.shares), frame.promised(sought)
+    moment, shown = np.zeros((d, d)), np.ones(len(shares))
 
-    def means(start: int, stop: int) -> FloatArray:
-        """The mean of every feature over the draws of each seed, as estimated effects."""
-        draws = runs.draws(start, stop).reshape(-1, rows.shape[1])
-        columns = sizes_of(frame, stein_columns(frame, draws, runs.scores(draws)))
-        found: FloatArray = columns.reshape(stop - start, runs.rows, -1).mean(axis=1)
-        return found
+    def means(start: int, stop: int) -> tuple[FloatArray, FloatArray]:
+        """The effects that the draws of each seed estimate; the second moments of scores."""
+        draws = runs.draws(start, stop).reshape(-1, d)
+        columns = stein_columns(frame, draws, runs.scores(draws))
+        found: FloatArray = sizes_of(frame, columns).reshape(stop - start, runs.rows, -1)
+        return found.mean(axis=1), columns[:, :d].T @ columns[:, :d] / len(columns)
 
     def noticed(blocks: FloatArray, count: int, share: float) -> FloatArray:
         """The effects that a look with so many seeds notices, by the spread of these blocks."""
         reject = stdtrit(count - 1, 1.0 - 0.5 * rate * share * shares)
-        reach: FloatArray = (reject + ndtri(CHANCE)) * blocks.std(axis=0, ddof=1) / np.sqrt(count)
-        return reach
+        reach = (reject + ndtri(CHANCE)) * blocks.std(axis=0, ddof=1) / np.sqrt(count)
+        reach = np.divide(reach, shown, out=np.full_like(reach, np.inf), where=shown > 0.0)
+        return np.asarray(reach)
 
     def takes(blocks: FloatArray, share: float) -> int:
         """The seeds that `detect` takes."""
@@ -224,12 +243,17 @@ def judged(runs: Runs, rate: float, sought: Detect, most: int) -> SamplerTest:
             seeds = (noticed(blocks, len(blocks), share) / promised).max() ** 2 * len(blocks)
         return int(min(np.ceil(seeds), _UNREACHABLE))
 
+    if len(rows) > ENOUGH_ROWS * d:
+        shown = parts_shown(frame, columns[:, :d].T @ columns[:, :d] / len(rows), len(rows))
     blocks = sizes_of(frame, columns).reshape(PILOTS, runs.rows, -1).mean(axis=1)
     looks = planned_looks(min(max(FEWEST, int(_MARGIN * takes(blocks, PLANNED))), most))
     blocks, smallest = blocks[:0], 1.0
     outcome: Outcome = "undecided"
     for look in looks:
-        blocks = np.vstack([blocks, means(PILOTS + len(blocks), PILOTS + look.seeds)])
+        added, of_added = means(PILOTS + len(blocks), PILOTS + look.seeds)
+        moment += (of_added - moment) * (len(added) / look.seeds)
+        shown = parts_shown(frame, moment, look.seeds * runs.rows)
+        blocks = np.vstack([blocks, added])
         pvalues = np.minimum(tails_of_means(blocks) / (shares * look.share), 1.0)
         smallest = min(smallest, float(pvalues.min()))
         reach, needed = noticed(blocks, look.seeds, look.share), takes(blocks, look.share)
@@ -244,7 +268,7 @@ def judged(runs: Runs, rate: float, sought: Detect, most: int) -> SamplerTest:
             looks.append(Look(min(most, int(1.1 * takes(blocks, share)) + 1), share))
     errors, sizes = blocks.std(axis=0, ddof=1) / np.sqrt(len(blocks)), blocks.mean(axis=0)
     effects = found_effects(frame.features, sizes, errors, pvalues, rate)
-    d, draws = rows.shape[1], (PILOTS + len(blocks)) * runs.rows
+    draws = (PILOTS + len(blocks)) * runs.rows
     return SamplerTest(
         outcome,
         rate,

@@ -3,8 +3,11 @@
 For a function g of coordinate j the feature is s_j g + ∂g/∂x_j, whose mean is 0 under the target.
 If the draws are those of the target moved by δ sds, the means of the scores are -I δ to the first
 order, where I is Fisher's information, the second moment of the scores under the target.
--I⁻¹ times the scores therefore estimates δ, also where coordinates are correlated. The same holds
-for changes of the sds of all coordinates and the features of g = x_j.
+-I⁻¹ times the scores therefore estimates δ, also where coordinates are correlated.
+
+What changes the sd of x_j with the least trace is the map x + ε x_j I⁻¹e_j / (I⁻¹)_jj, which moves
+the other coordinates as far as they depend on x_j. Its field x_j I⁻¹e_j gives the feature of the
+sd, (I⁻¹s)_j x_j + (I⁻¹)_jj, which sees changes of the sds also where correlations change, too.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
+from polystein._lib.numerics import EPSILON
 from polystein.errors import InputError, ScaleError
 from polystein.types import FloatArray
 
@@ -24,6 +28,9 @@ SHARES: dict[Kind, float] = {"mean": 0.35, "sd": 0.35, "shape": 0.15, "dependenc
 _FREQUENCY = 2.0
 #: Rows of the pilots depend on each other: ten of them count as one in the information.
 _ROWS = 0.1
+#: The information is taken as it is if so many rows that count come on each coordinate; but for
+#: this part of it, which keeps the matrix from being singular.
+_ENOUGH, _NEVER_SINGULAR = 4.0, 1e-9
 #: Larger features would overflow in third powers.
 _LARGEST = 1e90
 #: Up to this many coordinates all pairs are judged, above it neighbours.
@@ -38,10 +45,11 @@ class Feature(NamedTuple):
 
 
 class Frame(NamedTuple):
-    """Centre and scale of the draws, and the matrix that turns features into effects."""
+    """Centre and scale of the draws, I⁻¹, and the matrix that turns features into effects."""
 
     centre: FloatArray
     scale: FloatArray
+    inverse: FloatArray
     effects: FloatArray
     features: tuple[Feature, ...]
 
@@ -65,25 +73,29 @@ def frame_of(
         centre, scale = draws.mean(axis=0), draws.std(axis=0)
     if not (scale > 0.0).all():
         raise InputError(
-            "`sampler` must return draws that vary; "
-            f"`{names[int(np.argmin(scale))]}` is the same in all pilots"
+            "the draws must vary in every coordinate; "
+            f"`{names[int(np.argmin(scale))]}` is the same in all that give the scale"
         )
-    columns = stein_columns(Frame(centre, scale, np.ones((1, 1)), ()), draws, scores)
+    own = _bounded(scores * scale)
+    frame = Frame(centre, scale, inverse_information(own), np.ones((1, 1)), ())
+    columns = stein_columns(frame, draws, scores)
     d, count = draws.shape[1], columns.shape[1]
     kinds: list[Kind] = [*("mean",) * d, *("sd",) * d, *("shape",) * (2 * d)]
     features = [Feature(kind, name) for kind, name in zip(kinds, names * 4, strict=True)]
     features += [Feature("dependence", f"{names[a]}, {names[b]}") for a, b in pairs(d)]
     # Waves are in units of their own sd; products in those of a correlation.
-    waves = np.sqrt(np.mean(columns[:, 2 * d : 4 * d] ** 2, axis=0))
-    effects = np.eye(count)
-    effects[2 * d : 4 * d] /= np.where(waves > 0.0, waves, 1.0)[:, None]
-    for block in (slice(0, d), slice(d, 2 * d)):
-        effects[block, block] = inverse_information(columns[:, block])
-    return Frame(centre, scale, -effects, tuple(features)), columns
+    squares = np.mean(columns[:, d : 4 * d] ** 2, axis=0)
+    squares[squares <= 0.0] = 1.0
+    sizes = np.ones(count)
+    sizes[d : 2 * d] = np.diag(frame.inverse) / squares[:d]
+    sizes[2 * d : 4 * d] = 1.0 / np.sqrt(squares[d:])
+    effects = np.diag(-sizes)
+    effects[:d, :d] = -frame.inverse
+    return frame._replace(effects=effects, features=tuple(features)), columns
 
 
 def inverse_information(columns: FloatArray) -> FloatArray:
-    """The inverse of the second moment of columns, drawn towards the diagonal.
+    """The inverse of the second moment of columns, of few rows drawn towards the diagonal.
 
     Any matrix keeps the mean 0 of the features: with few rows this one costs power, not the level.
     """
@@ -91,11 +103,34 @@ def inverse_information(columns: FloatArray) -> FloatArray:
     moment = columns.T @ columns / n
     own = np.diag(moment).copy()
     own[own <= 0.0] = 1.0
-    share, root = d / (d + _ROWS * n), np.sqrt(own)
+    rows, root = _ROWS * n, np.sqrt(own)
+    share = d / (d + rows) if rows < _ENOUGH * d else _NEVER_SINGULAR
     correlation = (1.0 - share) * moment / np.outer(root, root)
     np.fill_diagonal(correlation, 1.0)
     found: FloatArray = np.linalg.inv(correlation) / np.outer(root, root)
     return found
+
+
+def parts_shown(frame: Frame, moment: FloatArray, n: int) -> FloatArray:
+    """The part of an error of each mean and sd that its feature shows; 1 for other features.
+
+    The mean whose error is least visible moves the others by I⁻¹e / (I⁻¹)_jj, of which the
+    matrix A of the frame, drawn towards the diagonal, shows A_jj / (I⁻¹)_jj. Of an sd it shows at
+    least as much. ``moment`` is that of the scores of n rows. If it has no inverse, nothing is
+    taken to be shown.
+    """
+    d = len(moment)
+    root = np.sqrt(np.diag(moment))
+    root[root <= 0.0] = 1.0
+    lengths, axes = np.linalg.eigh(moment / np.outer(root, root))
+    own = np.zeros(d)
+    if n > d and lengths[0] > n * EPSILON * lengths[-1]:
+        # The inverse of the moment of n rows is too large by about this factor.
+        inverse = (1.0 - d / n) * (axes**2 / lengths).sum(axis=1) / root**2
+        own = np.minimum(np.diag(frame.inverse) / inverse, 1.0)
+    shown = np.ones(len(frame.features))
+    shown[: 2 * d] = np.tile(own, 2)
+    return shown
 
 
 def pairs(d: int) -> list[tuple[int, int]]:
@@ -112,7 +147,8 @@ def stein_columns(frame: Frame, draws: FloatArray, scores: FloatArray) -> FloatA
     sine, cosine = np.sin(_FREQUENCY * z), np.cos(_FREQUENCY * z)
     waves = [s * sine + _FREQUENCY * cosine, s * cosine - _FREQUENCY * sine]
     first, second = np.array(pairs(draws.shape[1]), dtype=np.intp).reshape(-1, 2).T
-    return _bounded(s, s * z + 1.0, *waves, s[:, first] * z[:, second])
+    spread = (s @ frame.inverse) * z + np.diag(frame.inverse)
+    return _bounded(s, spread, *waves, s[:, first] * z[:, second])
 
 
 def sizes_of(frame: Frame, columns: FloatArray) -> FloatArray:

@@ -14,7 +14,13 @@ from polystein.data.target import Target, user_code
 from polystein.errors import InputError
 from polystein.inference.skewed_means import tails_of_means
 from polystein.testing.draws_from import CHANCE, FEWEST, Runs, read_target
-from polystein.testing.features import frame_of, plain_columns, sizes_of, stein_columns
+from polystein.testing.features import (
+    frame_of,
+    parts_shown,
+    plain_columns,
+    sizes_of,
+    stein_columns,
+)
 from polystein.testing.outcome import (
     Detect,
     Outcome,
@@ -114,12 +120,8 @@ def assert_invariant(
     tuning = blocks_of < blocks_of.max() // 4
     frame, _ = frame_of(before[tuning], runs.scores(before[tuning]), labels)
     x, y = before[~tuning], after[~tuning]
-    columns = np.hstack(
-        [
-            plain_columns(frame, y) - plain_columns(frame, x),
-            sizes_of(frame, stein_columns(frame, y, runs.scores(y))),
-        ]
-    )
+    stein = stein_columns(frame, y, runs.scores(y))
+    columns = np.hstack([plain_columns(frame, y) - plain_columns(frame, x), sizes_of(frame, stein)])
     starts = np.flatnonzero(np.diff(blocks_of[~tuning], prepend=-1))
     lengths = np.diff(np.append(starts, len(x)))
     # Stretches differ by one row at the most: they count alike.
@@ -130,7 +132,9 @@ def assert_invariant(
     reach = (stdtrit(len(means) - 1, 1.0 - 0.5 * rate * shares) + ndtri(CHANCE)) * errors
     # Either of the two features of an effect notices it.
     half, d = len(frame.features), before.shape[1]
-    reach = np.minimum(reach[:half], reach[half:])
+    shown = parts_shown(frame, stein[:, :d].T @ stein[:, :d] / len(y), len(y))
+    after_reach = np.divide(reach[half:], shown, out=np.full(half, np.inf), where=shown > 0.0)
+    reach = np.minimum(reach[:half], after_reach)
     with np.errstate(over="ignore"):
         times = min(float((reach / frame.promised(sought)).max()) ** 2, _UNREACHABLE)
     outcome: Outcome = "passed" if times <= 1.0 else "undecided"
@@ -154,6 +158,11 @@ def assert_invariant(
 
 def _blocks(given: FloatArray) -> tuple[FloatArray, np.typing.NDArray[np.intp]]:
     """Rows, and the number of the block of each: its chain, or a stretch of rows."""
+    if given.ndim not in (2, 3):
+        raise InputError(
+            "`draws` must be an array (n, d) or (chain, draw, d); got the shape "
+            f"{given.shape}. Draws of one parameter are `draws[:, None]`"
+        )
     rows = given.reshape(-1, given.shape[-1])
     blocks = len(given) if given.ndim == 3 else min(_STRETCHES, len(given))
     least = FEWEST * 4 // 3 + 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -114,7 +115,9 @@ class SamplerTest:
             f"{self.false_alarm:g}, {self.draws:,} draws).",
             *(f"  {effect}" for effect in self.effects[:_SHOWN]),
             f"  A mean off by {self.noticed.mean:.2g} sd, or an sd off by "
-            f"{100.0 * self.noticed.sd:.2g} %, would have been noticed in 95 of 100 runs.",
+            f"{100.0 * self.noticed.sd:.2g} %, would have been noticed in 95 of 100 runs."
+            if math.isfinite(max(self.noticed))
+            else "  The draws are too few to say what would have been noticed.",
         ]
         if self.outcome == "undecided":
             lines.append(f"  What was asked for takes about {self.needed:,} draws (`budget`).")

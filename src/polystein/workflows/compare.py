@@ -32,7 +32,7 @@ from polystein.errors import InputError, PolysteinError, PolysteinWarning
 from polystein.explain.effects import effects_of
 from polystein.inference.longrun import EqualBatches, IndependentBatches
 from polystein.inference.squared_length import SquaredLength, squared_length
-from polystein.results.effect_rows import LEVEL, RELIABLE
+from polystein.results.effect_rows import LEVEL, RELIABLE, TRUSTED
 from polystein.results.effects import EffectTable
 from polystein.results.many import checked_names
 from polystein.results.result import DEFAULT_LEVEL
@@ -267,8 +267,12 @@ def _moments(source: Source) -> _Moments:
 
 
 def _target_frame(found: Sequence[_Moments]) -> Frame:
-    """The target's means and sds: the median over the sets of their corrected values."""
-    centre, log_scale = np.median([one.targets for one in found], axis=0)
+    """The target's means and sds: medians of corrected values, of trusted ones if there are any."""
+    targets = np.array([one.targets for one in found])
+    trusted = np.array([[e.reliability >= TRUSTED for e in one.estimates] for one in found])
+    trusted = trusted.reshape(targets.shape)
+    counts = trusted | ~trusted.any(axis=0)
+    centre, log_scale = np.nanmedian(np.where(counts, targets, np.nan), axis=0)
     return Frame(centre, np.exp(log_scale))
 
 
@@ -325,7 +329,7 @@ def _row(
         ess,
         cost,
         None if cost is None or ess is None else ess / cost,
-        min(one.candidate.reliability_of_error for one in moments.estimates),
+        min(one.reliability_of_error for one in moments.estimates),
         (1, 1),
         effects,
     )
@@ -384,7 +388,7 @@ def _farthest(
         unit = common[place] if place < d else 1.0
         for name, one in zip(names, found, strict=True):
             estimate = one.estimates[place]
-            if estimate.candidate.reliability >= RELIABLE and math.isfinite(estimate.error_se):
+            if estimate.reliability >= RELIABLE and math.isfinite(estimate.error_se):
                 own = one.scale[place] / unit if place < d else 1.0
                 known.append((one.targets.flat[place] / unit, estimate.corrected_se * own, name))
         for (value, error, name), (other, its_error, its_name) in combinations(known, 2):

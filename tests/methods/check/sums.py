@@ -108,6 +108,10 @@ class GivenSums:
     def joinings(self) -> list[Joining]:
         return joinings(self.sizes, self.chains)
 
+    @property
+    def effective_rows(self) -> float:
+        return float(self.sizes.sum())
+
     def effective_count(self, joining: Joining) -> float:
         return float(joining.count) if self.effective is None else self.effective
 

@@ -101,7 +101,7 @@ def test_medians_and_spreads_are_those_of_the_rows() -> None:
 
 
 def test_rows_are_kept_evenly_from_all_chains_and_times(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(look, "MOST_ROWS", 101)
+    monkeypatch.setattr(look, "THINNED_ROWS", 101)
     times = np.tile(np.arange(20.0), (50, 1))[:, :, None]
     draws = np.concatenate([times, np.arange(50.0)[:, None, None] + 0.0 * times], axis=2)
     source = ragged([*draws])
@@ -117,7 +117,7 @@ def test_rows_are_kept_evenly_from_all_chains_and_times(monkeypatch: pytest.Monk
 @pytest.mark.parametrize("most_rows", [7, 61, 10_000])
 def test_kept_rows_come_chain_by_chain(most_rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """In time order, draws and scores apart, and as often as their chain is long."""
-    monkeypatch.setattr(look, "MOST_ROWS", most_rows)
+    monkeypatch.setattr(look, "THINNED_ROWS", most_rows)
     monkeypatch.setattr(look, "ROWS_A_ROOT", 0.0)
     lengths = [40, 3, 100, 1, 56]
     rows = [np.stack([np.full(n, k), np.arange(n)], axis=1) for k, n in enumerate(lengths)]

@@ -9,11 +9,11 @@ from polystein.data import passes
 from polystein.data.passes import every_row, visit_blocks
 from polystein.data.source import Block, ChainRows, Layout, complete
 from polystein.methods.check.batches import (
-    FEWEST_ROWS,
     MANY_CHAINS,
     MANY_SHORT_CHAINS,
-    MOST_BATCHES,
     MOST_BATCHES_OF_CHAINS,
+    MOST_BATCHES_OF_ROWS,
+    ROWS_A_BATCH,
     SHORT_CHAIN,
     Batches,
     Stretch,
@@ -38,8 +38,8 @@ def test_stretches_are_those_of_the_loop(sizes: list[int], chains: bool) -> None
     many = 16 if min(sizes) < 64 else 32
     expected = literal.cut(
         sizes,
-        FEWEST_ROWS,
-        MOST_BATCHES_OF_CHAINS if chains else MOST_BATCHES,
+        ROWS_A_BATCH,
+        MOST_BATCHES_OF_CHAINS if chains else MOST_BATCHES_OF_ROWS,
         whole=chains and len(sizes) >= many,
     )
     assert found.count == 1 + expected[-1][3]
@@ -65,7 +65,7 @@ def test_stretches_of_a_chain_are_of_nearly_equal_length(sizes: list[int], chain
         own = [s.stop - s.start for s in found if s.chain == chain]
         assert max(own) - min(own) <= 1
         # One that is too short is a whole chain.
-        assert min(own) >= min(FEWEST_ROWS, rows)
+        assert min(own) >= min(ROWS_A_BATCH, rows)
 
 
 @given(st.lists(st.integers(1, 20_000), min_size=1, max_size=8), st.booleans())
@@ -74,13 +74,13 @@ def test_batches_are_numbered_and_few(sizes: list[int], chains: bool) -> None:
     numbers = [stretch.batch for stretch in found.stretches]
     assert numbers == sorted(numbers)
     assert set(numbers) == set(range(numbers[-1] + 1))
-    assert numbers[-1] < (MOST_BATCHES_OF_CHAINS if chains else MOST_BATCHES)
+    assert numbers[-1] < (MOST_BATCHES_OF_CHAINS if chains else MOST_BATCHES_OF_ROWS)
     assert found.count == numbers[-1] + 1
 
 
 @of_chains
 def test_many_rows_make_as_many_batches_as_there_may_be(chains: bool) -> None:
-    most = MOST_BATCHES_OF_CHAINS if chains else MOST_BATCHES
+    most = MOST_BATCHES_OF_CHAINS if chains else MOST_BATCHES_OF_ROWS
     for rows in (4 * most, 4 * most + 1, 100_000):
         found = cut(layout(rows), chains=chains).stretches
         assert len(found) == most
@@ -95,7 +95,7 @@ def test_four_chains_have_batches_that_halve_to_four() -> None:
 @of_chains
 def test_few_rows_make_batches_of_four(chains: bool) -> None:
     assert cut(layout(10), chains=chains).stretches == (Stretch(0, 0, 5, 0), Stretch(0, 5, 10, 1))
-    assert cut(layout(799), chains=chains).count == 799 // FEWEST_ROWS
+    assert cut(layout(799), chains=chains).count == 799 // ROWS_A_BATCH
 
 
 @pytest.mark.parametrize(("count", "each"), [(MANY_CHAINS - 1, 8), (MANY_CHAINS, 1)])

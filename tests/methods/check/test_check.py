@@ -12,7 +12,7 @@ from polystein.methods.check.flips import flip_signs
 from polystein.methods.check.look import robust_frame
 from polystein.methods.check.statistics import BASIS, SHARES_OF_CHAINS, TAILS
 from polystein.methods.check.sums import BatchSums
-from polystein.methods.check.trained import trained_arm, training_memory
+from polystein.methods.check.trained import memory_of_training, trained_arm
 from polystein.methods.check.witnesses import TrainingSums
 from polystein.results.evidence import Arm
 from tests.methods.check.answers import (
@@ -56,7 +56,7 @@ def test_arms_are_those_run_by_hand() -> None:
     sums = BatchSums(sample, frame, BASIS, batches, (1, 3), TAILS, robust)
     training = TrainingSums(sample, rows.partition, BASIS, rows.frame)
     sums.take(training)
-    remembered = training_memory(rows, sums)
+    remembered = memory_of_training(rows, sums)
     trained = trained_arm(rows, training, remembered).arm
     assert isinstance(trained, Arm)
     assert arm_pvalue(result, TRAINED) == pytest.approx(

@@ -13,7 +13,7 @@ from polystein.inference.memory import FEWEST_A_CHAIN
 from polystein.methods.check import flips as flips_arm
 from polystein.methods.check import sums as batch_sums
 from polystein.methods.check.batches import cut
-from polystein.methods.check.flips import FEWEST_ROWS_A_COORDINATE
+from polystein.methods.check.flips import ROWS_FOR_DIRECTIONS
 from polystein.methods.check.forms import Form, centred_spreads, forms, inverse_root
 from polystein.methods.check.statistics import BASIS, TAILS
 from polystein.methods.check.sums import BatchSums
@@ -36,7 +36,7 @@ def sums_of(draws: Array, scores: Array, *, chains: bool = False) -> BatchSums:
 def forms_of(sums: Any, left_out: Any = ()) -> dict[str, Form]:
     kept = np.setdiff1d(np.arange(sums.diagonal.shape[2]), left_out)
     rows = float(sums.sizes.sum())
-    metric = sums.score_products.size > 0 and rows >= FEWEST_ROWS_A_COORDINATE * kept.size
+    metric = sums.score_products.size > 0 and rows >= ROWS_FOR_DIRECTIONS * kept.size
     return {form.name: form for form in forms(sums, kept, metric=metric)}
 
 

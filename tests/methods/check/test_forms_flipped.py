@@ -29,7 +29,7 @@ def test_a_direction_of_many_coordinates_is_not_mainly_three() -> None:
 def test_forms_of_few_batches_are_not_judged() -> None:
     sums = random_sums(np.random.default_rng(0), 30, 2)
     sums.effective = 7.9
-    assert not any(FlippedForm(form, sums).moves for form in forms(sums, KEPT, metric=True))
+    assert not any(FlippedForm(form, sums).is_judged for form in forms(sums, KEPT, metric=True))
 
 
 def test_draws_are_deflated_once_and_flips_never() -> None:
@@ -47,7 +47,7 @@ def test_draws_are_deflated_once_and_flips_never() -> None:
     form.flip(signs)
     form.flip(signs)
     first, *others = form._found[0].tolist() + form._found[1].tolist()
-    assert form.moves
+    assert form.is_judged
     assert len(set(others)) == 1
     assert first == pytest.approx(form.deflation * others[0])
     assert form.deflation < 1.0

@@ -8,7 +8,7 @@ import pytest
 import polystein as ps
 from polystein.methods.check.batches import cut
 from polystein.methods.check.look import KeptRows
-from polystein.methods.check.net import FEWEST_ROWS, kernel_products, net_arm
+from polystein.methods.check.net import NET_ROWS, kernel_products, net_arm
 from polystein.methods.check.statistics import BASIS, FEWEST_FOR_NET
 from polystein.methods.check.sums import BatchSums
 from polystein.results.evidence import Abstention, Arm
@@ -120,7 +120,7 @@ def test_rows_grow_like_the_root_of_their_number(rows: int, kept: int) -> None:
     assert places.size == kept
     assert not chains.any()
     assert np.array_equal(thinned.draws_and_scores[0], draws[places])
-    assert FEWEST_ROWS == 500
+    assert NET_ROWS == 500
 
 
 @pytest.mark.filterwarnings("ignore::polystein.PolysteinWarning")

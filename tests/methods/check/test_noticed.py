@@ -10,16 +10,10 @@ import pytest
 import polystein as ps
 from polystein.data.passes import every_row, run_pass
 from polystein.inference.signflips import random_signs
+from polystein.methods.check.faults import Fault, factors, least_visible, seen_rows
 from polystein.methods.check.flips import FlippedFamily, statistics_of
 from polystein.methods.check.look import KeptRows
-from polystein.methods.check.noticed import (
-    Fault,
-    MovedFamily,
-    factors,
-    least_visible,
-    moved_statistics,
-    seen_rows,
-)
+from polystein.methods.check.noticed import MovedFamily, moved_statistics
 from polystein.results.noticeable import Noticeable
 from tests.conftest import Array
 from tests.methods.check.flips import sums_of
@@ -51,7 +45,7 @@ def test_moved_statistics_are_the_literal_ones(families: bool, chains: int, rows
     signs = random_signs(1 + PATTERNS, sums.count, np.random.default_rng(1), unflipped_first=True)
     for one in every:
         one.flip(signs)
-    judged = [one for one in every if one.moves and isinstance(one, FlippedFamily) == families]
+    judged = [one for one in every if one.is_judged and isinstance(one, FlippedFamily) == families]
     assert len(judged) >= (5 if families else 1)
     some = KeptRows(sample.layout, np.arange(sample.layout.total))
     _kept(sums, some)
@@ -61,10 +55,11 @@ def test_moved_statistics_are_the_literal_ones(families: bool, chains: int, rows
     for number, fault in enumerate(FAULTS):
         v = literal.factor(fault.what, fault.places, draws, scores)
         assert factors(seen, FAULTS)[number] * v.size == pytest.approx(v.ravel(), abs=1e-9)
-        means = literal.shifts(draws, scores, v)
+        means, growths = literal.shifts(draws, scores, v), literal.growths(draws, scores, v)
         for one, found in zip(judged, moved[number], strict=True):
             if isinstance(one, FlippedFamily):
-                _compare_family(one, found, means[one.family.name], sums, signs)
+                name = one.family.name
+                _compare_family(one, found, (means[name], growths[name]), sums, signs)
             else:
                 _compare_form(one, found, (draws, scores, v), sums, signs)
 
@@ -74,7 +69,8 @@ def _kept(sums: Any, some: KeptRows) -> None:
     run_pass(sums.source, every_row(sums.source), some)
 
 
-def _compare_family(one: Any, found: Any, means: Array, sums: Any, signs: Array) -> None:
+def _compare_family(one: Any, found: Any, shift: Any, sums: Any, signs: Array) -> None:
+    means, growths = shift
     values = {name: list(one.statistics[name][0][1:]) for name in one.statistics}
     for places, columns, group in one.columns():
         own, rows = group.joining.of_first(signs[1:]), group.joining.rows
@@ -84,7 +80,9 @@ def _compare_family(one: Any, found: Any, means: Array, sums: Any, signs: Array)
                     continue
                 now, before = (
                     literal.moved_square(
-                        column, rows, own[pattern], size * means[place], group.deflation
+                        *(column, rows, own[pattern], size * means[place]),
+                        size * growths[place],
+                        group.deflation,
                     )
                     for size in (SIZE, 0.0)
                 )

@@ -47,7 +47,7 @@ def test_stretches_longer_than_a_block_of_the_cache(
 ) -> None:
     monkeypatch.setattr(passes, "BLOCK_ELEMENTS", 1)
     assert passes.block_rows(d) == 2 * d
-    monkeypatch.setattr(batches, "MOST_BATCHES", 5)
+    monkeypatch.setattr(batches, "MOST_BATCHES_OF_ROWS", 5)
     assert_sums(2, 61, d, of_chains, weighted=True)
 
 

@@ -15,10 +15,10 @@ from polystein.methods.check.trained import (
     INDEPENDENT,
     LEAST_GAP_MEMORIES,
     LEAST_TRAINING_ESS,
-    Training,
+    TrainingMemory,
     batches_of_tests,
+    memory_of_training,
     trained_arm,
-    training_memory,
 )
 from polystein.methods.check.witnesses import fit_witnesses
 from polystein.results.evidence import Abstention, Arm
@@ -43,7 +43,7 @@ def assert_is_loop(draws: Array, weights: Any = None, split: Any = None) -> Arm:
     """p-values of the witnesses, by lugsail batch means of the loop."""
     log_weights = None if weights is None else np.log(weights)
     rows = round_of(ps.Sample(draws, -1.1 * draws, log_weights=log_weights), split)
-    remembered = training_memory(rows, sums_of(rows))
+    remembered = memory_of_training(rows, sums_of(rows))
     sums = training_sums(rows)
     found = trained_arm(rows, sums, remembered)
     witnesses = fit_witnesses(rows.source, training_sums(rows), rows.frame, remembered.time)
@@ -158,7 +158,7 @@ def test_too_few_training_rows_are_not_called_slow() -> None:
     draws = chains(4, 400, 2, 0.5)
     rows = round_of(ps.Sample(draws, -draws))
     for count, words in ((29.0, "too short to train"), (30.0, "moves so slowly")):
-        found = trained_arm(rows, training_sums(rows), Training(1.0, count, 20.0))
+        found = trained_arm(rows, training_sums(rows), TrainingMemory(1.0, count, 20.0))
         assert isinstance(found.arm, Abstention)
         assert words in found.arm.reason
 

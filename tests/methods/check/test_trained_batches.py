@@ -10,9 +10,9 @@ from polystein.methods.check import trained as module
 from polystein.methods.check.trained import (
     BATCH_MEMORIES,
     FEWEST_A_CHAIN,
-    FEWEST_BATCHES,
-    FEWEST_ROWS,
-    MOST_BATCHES,
+    FEWEST_TEST_BATCHES,
+    MOST_TEST_BATCHES,
+    ROWS_A_HALF,
     batches_of_tests,
 )
 from tests.methods.check.trained_rounds import (
@@ -48,27 +48,27 @@ def test_batches_have_several_memories_where_there_are_enough_rows() -> None:
     for remembered in (0.5, 1.0, 2.0, 5.0, 8.0, 12.5, 100.0):
         _, found = cut_of(*[(500, 1000)] * 4, memory=remembered)
         fitting = int(500 / (BATCH_MEMORIES * remembered))
-        each = min(max(FEWEST_A_CHAIN, fitting), MOST_BATCHES // 4)
+        each = min(max(FEWEST_A_CHAIN, fitting), MOST_TEST_BATCHES // 4)
         assert {own.halves for own in found.values()} == {2 * each}
         seen.add(each)
-    assert {FEWEST_A_CHAIN, MOST_BATCHES // 4} < seen
+    assert {FEWEST_A_CHAIN, MOST_TEST_BATCHES // 4} < seen
 
 
 @pytest.mark.parametrize("memory", [0.0, 0.3])
 def test_there_are_not_more_batches_than_are_useful(memory: float) -> None:
     for count in (1, 4, 10):
         _, found = cut_of(*[(0, 100_000)] * count, memory=memory)
-        assert {own.halves for own in found.values()} == {2 * (MOST_BATCHES // count)}
+        assert {own.halves for own in found.values()} == {2 * (MOST_TEST_BATCHES // count)}
 
 
 def test_halves_have_at_least_two_rows() -> None:
     """16 batches of 32 halves are 64 rows of one chain, and 4 of each of four chains 16."""
-    assert cut_of((10, 10 + 32 * FEWEST_ROWS)) is not None
-    assert cut_of((10, 9 + 32 * FEWEST_ROWS)) is None
-    assert cut_of(*[(10, 10 + 8 * FEWEST_ROWS)] * 4) is not None
+    assert cut_of((10, 10 + 32 * ROWS_A_HALF)) is not None
+    assert cut_of((10, 9 + 32 * ROWS_A_HALF)) is None
+    assert cut_of(*[(10, 10 + 8 * ROWS_A_HALF)] * 4) is not None
     # One chain that is too short is one too many.
-    assert cut_of(*[(10, 10 + 8 * FEWEST_ROWS)] * 3, (10, 9 + 8 * FEWEST_ROWS)) is None
-    assert (FEWEST_A_CHAIN, FEWEST_BATCHES) == (4, 16)
+    assert cut_of(*[(10, 10 + 8 * ROWS_A_HALF)] * 3, (10, 9 + 8 * ROWS_A_HALF)) is None
+    assert (FEWEST_A_CHAIN, FEWEST_TEST_BATCHES) == (4, 16)
 
 
 @pytest.mark.parametrize("count", [16, 40, 128])
@@ -101,4 +101,4 @@ def test_more_chains_than_batches_share_them() -> None:
     assert not halved
     numbers = [own.first for own in found.values()]
     assert numbers == sorted(numbers)
-    assert set(numbers) == set(range(MOST_BATCHES))
+    assert set(numbers) == set(range(MOST_TEST_BATCHES))

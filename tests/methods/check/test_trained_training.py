@@ -6,9 +6,9 @@ import pytest
 import polystein as ps
 from polystein.methods.check.statistics import BASIS
 from polystein.methods.check.trained import (
-    Training,
+    TrainingMemory,
+    memory_of_training,
     trained_arm,
-    training_memory,
 )
 from polystein.results.evidence import Abstention
 from tests.conftest import Array
@@ -43,7 +43,7 @@ def literal_training(draws: Array, scores: Array, training: int) -> float:
 def test_the_memory_of_training_rows_is_the_loop(rho: float) -> None:
     draws = chains(4, 256, 2, rho)
     rows = round_of(ps.Sample(draws, -draws))
-    found = training_memory(rows, sums_of(rows))
+    found = memory_of_training(rows, sums_of(rows))
     own = rows.frame_of_all().apply(draws, -draws)
     assert found.memory == pytest.approx(literal_training(*own, 128), rel=1e-8, abs=1e-8)
     assert found.time >= 1.0
@@ -54,12 +54,12 @@ def test_test_rows_do_not_count() -> None:
     draws = chains(4, 256, 2, 0.8)
     rows = round_of(ps.Sample(draws, -draws))
     sums = sums_of(rows)
-    found = training_memory(rows, sums)
+    found = memory_of_training(rows, sums)
     late = np.setdiff1d(np.arange(sums.count), sums.batches.before([128] * 4))
     assert late.size == sums.count // 2
     sums.diagonal[late] = 7.0
     sums.squares[late] = 90.0
-    assert training_memory(rows, sums) == found
+    assert memory_of_training(rows, sums) == found
 
 
 def test_slow_chains_have_a_long_memory_and_fast_ones_a_short_one() -> None:
@@ -70,7 +70,7 @@ def test_slow_chains_have_a_long_memory_and_fast_ones_a_short_one() -> None:
         for seed in range(9):
             draws = chains(4, 1000, 8, rho, seed)
             rows = round_of(ps.Sample(draws, -draws))
-            own.append(training_memory(rows, sums_of(rows)))
+            own.append(memory_of_training(rows, sums_of(rows)))
         found.append(np.median([(one.memory, one.time) for one in own], axis=0))
     (none, _), (short, brief), (long, slow) = found
     assert none < 5.0 < short < 25.0 < long < 60.0
@@ -80,7 +80,7 @@ def test_slow_chains_have_a_long_memory_and_fast_ones_a_short_one() -> None:
 def test_whole_chains_train() -> None:
     draws = chains(40, 60, 2, 0.5)
     rows = round_of(ps.Sample(draws, -draws), ps.ChainSplit(0.5))
-    found = training_memory(rows, sums_of(rows))
+    found = memory_of_training(rows, sums_of(rows))
     assert found.memory == 0.0
     assert found.time >= 1.0
 
@@ -97,8 +97,8 @@ def test_chains_too_short_for_a_batch_of_training_rows(shape: tuple[int, int, in
 def test_training_rows_of_unknown_memory_are_worth_nothing() -> None:
     draws = chains(8, 31, 2, 0.9)
     rows = round_of(ps.Sample(draws, -draws))
-    found = training_memory(rows, sums_of(rows))
-    assert found == Training(0.0, 0.0, 0.0)
+    found = memory_of_training(rows, sums_of(rows))
+    assert found == TrainingMemory(0.0, 0.0, 0.0)
     arm = trained_arm(rows, training_sums(rows), found).arm
     assert isinstance(arm, Abstention)
     assert "too short to train on a part of them" in arm.reason
@@ -110,7 +110,7 @@ def test_weighted_training_rows_count_by_their_effective_number() -> None:
     rows = round_of(ps.Sample(draws, -draws, log_weights=np.log(weights)))
     sums = sums_of(rows)
     early = sums.batches.before([500] * 4)
-    found = training_memory(rows, sums)
+    found = memory_of_training(rows, sums)
     kish = weights.sum() ** 2 / (weights**2).sum()
     held = sums.sizes[early].sum()
     assert found.rows == pytest.approx(held, rel=1e-12)

@@ -132,7 +132,7 @@ def test_orders_without_weight_are_left_out(stacked: list[float], weighed: list[
     witnesses = replace(case.witnesses(), entries=entries.reshape(-1, 2), combination=combination)
     own = case.frame.apply(draws, scores)
     rows = np.array([literal.diagonal_entries(x, s, ORDER) for x, s in zip(*own, strict=True)])
-    features = witnesses.orders.project(draws, scores)
+    features = witnesses.full_witness.project(draws, scores)
     expected = np.concatenate([rows @ witnesses.entries, features @ combination], axis=1)
     found = witnesses.project(draws, scores)
     assert found == pytest.approx(expected, rel=1e-10, abs=1e-11)

@@ -12,7 +12,7 @@ from polystein.methods.check.look import KeptRows, thinned_rows
 from polystein.methods.check.statistics import BASIS
 from polystein.methods.check.sums import BatchSums
 from polystein.methods.check.trained import (
-    Training,
+    TrainingMemory,
 )
 from polystein.methods.check.witnesses import TrainingSums
 from polystein.methods.split_sample import DividedRows, split_rows
@@ -49,6 +49,6 @@ def training_sums(rows: DividedRows) -> TrainingSums:
     return sums
 
 
-def known(memory: float, ess: float = 1_000.0) -> Training:
+def known(memory: float, ess: float = 1_000.0) -> TrainingMemory:
     """What is known of 2,000 training rows."""
-    return Training(memory, 2_000.0, ess)
+    return TrainingMemory(memory, 2_000.0, ess)

@@ -6,8 +6,9 @@ kernel net under everything. `check.py` is the straight line, in the 15 steps of
 Their parts are read in this order:
 
 - `statistics`: the table of all that is looked at, and the shares of the level;
-- `look`: the rows that are kept, and how far chains have come (steps 3 and 6);
+- `look`: the rows that are kept, and what they tell of every column (step 3);
 - `batches` and `sums`: batches of rows, and the sums over them (4, 5);
+- `left_out`: how far chains have come, and what is left out for it (6);
 - `trained`, with `witnesses` and `cross_fitting` (7); `agreement` (8);
 - `flips`, with `families` and `forms` (9); `net` (10);
 - `verdict`: what leaves the question open (11, 13, 14);

@@ -202,6 +202,12 @@ def _part(
     return Part(found.kind, words, orders, (names[coordinate],), found.pvalue, share)
 
 
+def place_of(part: Part) -> tuple[str, bool]:
+    """Where the difference of a part is, as its words say, and whether that is one whole chain."""
+    where = part.words.rpartition(":")[0]
+    return where, where.startswith("chain ")
+
+
 def _place(found: Difference, layout: Layout, frozen: Sequence[int]) -> str:
     """Chain and stretch in words."""
     if found.window is None:

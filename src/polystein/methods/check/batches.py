@@ -14,18 +14,18 @@ from scipy.sparse import csr_array
 from polystein._lib.numerics import summed_products
 from polystein._lib.segments import Cuts, Segments
 from polystein.data.source import Block, Layout
+from polystein.inference.agreement import MANY_CHAINS
 from polystein.inference.columns import segment_sums
 from polystein.types import FloatArray
 
 #: Batches have at least this many rows, so that sums are less skewed.
-FEWEST_ROWS = 4
+ROWS_A_BATCH = 4
 #: More batches of independent rows make the flips dearer and the verdict hardly better.
-MOST_BATCHES = 250
-#: A chain of four is cut into 64 batches, which halve five times.
+MOST_BATCHES_OF_ROWS = 250
+#: Each of four chains is cut into 64 batches, which are joined by twos five times.
 MOST_BATCHES_OF_CHAINS = 256
-#: From this many chains on the batches are chains, which are independent of each other ...
-MANY_CHAINS = 32
-#: ... and from this many on if they are too short to show their autocorrelation.
+#: The batches are chains, which are independent of each other, from `MANY_CHAINS` on, and from this
+#: many on if they are too short to show their autocorrelation.
 MANY_SHORT_CHAINS, SHORT_CHAIN = 16, 64
 # At most this many segments of a block are summed one by one.
 _FEW_SEGMENTS = 8
@@ -47,10 +47,10 @@ def cut(layout: Layout, *, chains: bool) -> Batches:
     stretches is one, and many chains share the batches.
     """
     whole = chains and chains_are_batches(layout)
-    most = MOST_BATCHES_OF_CHAINS if chains else MOST_BATCHES
+    most = MOST_BATCHES_OF_CHAINS if chains else MOST_BATCHES_OF_ROWS
     edges: dict[int, NDArray[np.intp]] = {}
     for rows in set(layout.lengths):
-        count = 1 if whole else max(1, min(rows // FEWEST_ROWS, most * rows // layout.total))
+        count = 1 if whole else max(1, min(rows // ROWS_A_BATCH, most * rows // layout.total))
         edges[rows] = np.linspace(0, rows, count + 1).astype(np.intp)
     own = [edges[rows] for rows in layout.lengths]
     chain = np.repeat(np.arange(len(own)), [len(bounds) - 1 for bounds in own])

@@ -25,15 +25,18 @@ from polystein.errors import LowESSWarning, ScoreWarning
 from polystein.explain.hints import Circumstances
 from polystein.explain.tolerance import checked_tolerance, with_effects
 from polystein.inference.pvalues import upper_normal
-from polystein.methods.check.agreement import AgreementSums, agreement_abstention, agreement_arm
+from polystein.methods.check.agreement import (
+    AgreementSums,
+    agreement_abstention,
+    agreement_arm,
+    place_of,
+)
 from polystein.methods.check.batches import chains_are_batches, cut
 from polystein.methods.check.flips import flip_signs
+from polystein.methods.check.left_out import RankedRows, chain_convergence, ranked_rows
 from polystein.methods.check.look import (
     KeptRows,
-    RankedRows,
     bounds_of,
-    chain_convergence,
-    ranked_rows,
     robust_frame,
     spaced_rows,
     thinned_rows,
@@ -44,7 +47,7 @@ from polystein.methods.check.statistics import (
     AGREEMENT,
     BASIS,
     FLIPS,
-    GIVEN_UP,
+    LEAVES_NOTHING_OPEN,
     NET,
     PAIR_ORDERS,
     SHARES_OF_CHAINS,
@@ -52,7 +55,7 @@ from polystein.methods.check.statistics import (
     TAILS,
 )
 from polystein.methods.check.sums import BatchSums
-from polystein.methods.check.trained import INDEPENDENT, trained_arm, training_memory
+from polystein.methods.check.trained import INDEPENDENT, memory_of_training, trained_arm
 from polystein.methods.check.verdict import (
     diagnosed,
     dominant_rows,
@@ -153,7 +156,8 @@ def check(
     along directions. ``evidence.abstained`` says so. The kernel net is consistent against every
     alternative and needs many rows; the other arms need few and see what they look at.
     Chains of correlated coordinates that are worth fewer than eight independent rows for each of
-    them are "inconclusive" unless they are rejected. Trained witnesses abstain if test rows would
+    them are "inconclusive" unless they are rejected, or R-hat is at most 1.02 and the ESS at least
+    200 for all coordinates. Trained witnesses abstain if test rows would
     depend on training rows. No arm judges chains that get stuck at single rows for long.
 
     ``result.effects`` says which property of which parameter is off; see `effects`. It is
@@ -180,18 +184,18 @@ def check(
     True
     """
     bound = checked_tolerance(tolerance)
-    # 1. Rows or chains.
+    # 1. Rows or chains. Copies of chains and resampled rows are errors.
     source = with_coordinates(as_source(draws, scores, model), var_names, coords)
     source = rows_or_chains(source, iid)
     refuse_absurd_chains(source)
     # Rows are read for a first look, for sums, and either to train or to test.
     with one_blas_thread(), working(source, n_jobs, progress, reads=3.0):
         rows, thinned, ranked = _first_look(source, rng)
-        result, noticed = _judged(rows, thinned, ranked)
+        result, compute_noticeable = _sum_and_judge(rows, thinned, ranked)
     rows.notes.emit()
     known = _circumstances(result.evidence.arms, rows.notes)
     result = with_effects(result, source, bound, known)
-    result.compute_noticeable_by(noticed)
+    result.compute_noticeable_by(compute_noticeable)
     return result
 
 
@@ -215,7 +219,7 @@ def _first_look(source: Source, rng: RNG) -> tuple[DividedRows, KeptRows, Ranked
     return rows, thinned, None if spaced is None else ranked_rows(spaced)
 
 
-def _judged(
+def _sum_and_judge(
     rows: DividedRows, thinned: KeptRows, ranked: RankedRows | None
 ) -> tuple[GofResult, Callable[[], tuple[Noticeable, ...]]]:
     """Sum what all arms need of the rows in one pass, then judge by one arm after the other.
@@ -230,17 +234,22 @@ def _judged(
     batches = cut(source.layout, chains=chains)
 
     # 5. Sums, in one pass: over batches, of the training rows, and over parts of every chain.
+    # Sums over batches are in the frame of all rows. The witnesses are trained and judged in that
+    # of the training rows, `rows.frame`, which knows nothing of the test rows.
     frame = rows.frame_of_all()
     robust, orders = robust_frame(thinned, frame), tuple(PAIR_ORDERS.values())
-    untaken = partial(BatchSums, source, frame, BASIS, batches, orders, TAILS, robust)
-    sums = untaken()
-    training = TrainingSums(source, rows.partition, BASIS, rows.frame)
-    silent = agreement_abstention(source)
-    compared = AgreementSums(source.layout, bounds_of(thinned)) if silent is None else None
-    sums.take(training, *([] if compared is None else [compared]))
+    new_sums = partial(BatchSums, source, frame, BASIS, batches, orders, TAILS, robust)
+    sums = new_sums()
+    training_sums = TrainingSums(source, rows.partition, BASIS, rows.frame)
+    no_agreement = agreement_abstention(source)
+    agreement_sums = (
+        AgreementSums(source.layout, bounds_of(thinned)) if no_agreement is None else None
+    )
+    sums.take(training_sums, *([] if agreement_sums is None else [agreement_sums]))
     rows.notes.add(sums.deviations.warning())
 
-    # 6. Left out: coordinates that are too slow beside the others, or whose scale is too slow.
+    # 6. Left out, by the sign flips and the net: coordinates that are too slow beside the others,
+    # whose chains disagree, or whose scale is too slow.
     left_out, convergence = np.zeros(len(names), dtype=np.bool_), None
     slow_scales = left_out if ranked is None else ranked.slow_scales()
     if chains:
@@ -249,26 +258,30 @@ def _judged(
         rows.notes.add(_slow_warning(names, left_out))
 
     # 7. Trained witnesses.
-    memory = training_memory(rows, sums) if chains else INDEPENDENT
-    trained = trained_arm(rows, training, memory, slow_scales=bool(slow_scales.any()))
+    training_memory = memory_of_training(rows, sums) if chains else INDEPENDENT
+    trained = trained_arm(rows, training_sums, training_memory, slow_scales=bool(slow_scales.any()))
     found: list[Arm | Abstention] = [trained.arm]
 
-    # 8. Agreement of chains. Stays of half a chain are those of frozen chains.
+    # Stays at one row, for steps 8 and 11. Those of half a chain are of frozen chains.
     stays = rows.stays[2 * rows.stays < min(source.layout.lengths)]
-    if compared is not None:
-        found.append(agreement_arm(compared, names, int(stays.max(initial=1))))
-    elif chains and silent is not None:
-        found.append(silent)
+
+    # 8. Agreement of chains.
+    if agreement_sums is not None:
+        found.append(agreement_arm(agreement_sums, names, int(stays.max(initial=1))))
+    elif chains and no_agreement is not None:
+        found.append(no_agreement)
 
     # 9. Sign flips.
     levels, rng = _open_levels(found, shares, FLIPS), rows.streams.resampling
     found += flip_signs(sums, names, rng, left_out=left_out, levels=levels)
 
-    # 10. Kernel net, with a random stream of its own.
+    # 10. Kernel net, with a random stream of its own: no weights of `check` are drawn at random, so
+    # that the stream of weights is free.
     levels, rng = _open_levels(found, shares, NET), rows.streams.weights
     found.append(net_arm(thinned, sums, rng, left_out=left_out, levels=levels))
 
-    # 11. Stuck chains: whatever was found on them is no evidence.
+    # 11. Stuck chains: whatever was found on them is no evidence. The arms have run nevertheless,
+    # for the roles of the rows and the warnings are those of any call.
     stuck = stays_with_heavy_tail(stays)
     if stuck is not None:
         found = [Abstention(name, _STUCK) for name in shares]
@@ -281,7 +294,7 @@ def _judged(
     diagnostics = diagnosed(source, convergence, ranked)
 
     # 14. Reasons, which leave the question open if nothing was found.
-    missing = [one for one in abstained if one.name not in (AGREEMENT, *GIVEN_UP)]
+    missing = [one for one in abstained if one.name not in LEAVES_NOTHING_OPEN]
     total = math.inf if chains else float(source.layout.total)
     independent = rows.estimates.get("weights_ess", total)
     reasons = [] if stuck is None else [stuck]
@@ -307,7 +320,7 @@ def _judged(
         diagnostics=diagnostics,
     )
     level = DEFAULT_LEVEL * shares[FLIPS]
-    return result, partial(noticeable_faults, untaken, left_out=left_out, level=level)
+    return result, partial(noticeable_faults, new_sums, left_out=left_out, level=level)
 
 
 #: Why no arm judges chains that get stuck.
@@ -340,7 +353,7 @@ def combined(
 
 
 def _slow_warning(names: Sequence[str], slow: NDArray[np.bool_]) -> LowESSWarning | None:
-    """A warning of the coordinates that move too slowly to be judged by sign flips."""
+    """A warning of the coordinates that the sign flips and the kernel net leave out."""
     if not slow.any():
         return None
     left = first_of([name for name, own in zip(names, slow, strict=True) if own], 5)
@@ -356,15 +369,14 @@ def _circumstances(arms: Sequence[Arm], notes: Notes) -> Circumstances:
     scores = " ".join(words for words in notes.of_kind(ScoreWarning) if "digits" not in words)
     for arm in arms:
         if arm.name == AGREEMENT and arm.pvalue <= DEFAULT_LEVEL:
-            where = arm.leading.words.rpartition(":")[0]
-            one = where.startswith("chain ")
-            return Circumstances(scores, where if one else "", "" if one else where)
+            where, whole_chain = place_of(arm.leading)
+            return Circumstances(scores, *((where, "") if whole_chain else ("", where)))
     return Circumstances(scores)
 
 
-def _least_ess(rows: DividedRows, diagnostics: Diagnostics | None, independent: float) -> float:
+def _least_ess(rows: DividedRows, diagnostics: Diagnostics | None, test_ess: float) -> float:
     """The least effective number of rows: of importance weights, of draws and of scores."""
     if diagnostics is None or diagnostics.of_chains is None:
-        return independent
+        return test_ess
     weights: float = rows.estimates.get("weights_ess", math.inf)
     return min(weights, *(one.worst_known().ess for one in diagnostics.of_chains))

@@ -10,7 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polystein.methods.check.forms import centred_spreads
-from polystein.methods.check.statistics import OF_FLIPS, PAIR_ORDERS, TAILS, TRACE, WAVES, Statistic
+from polystein.methods.check.statistics import (
+    PAIR_ORDERS,
+    TAILS,
+    TRACE,
+    WAVES,
+    Statistic,
+    of_family,
+)
 from polystein.methods.check.sums import MAGNITUDES, BatchSums
 from polystein.types import FloatArray
 
@@ -31,7 +38,7 @@ class Family(NamedTuple):
     @property
     def statistics(self) -> tuple[Statistic, ...]:
         """Its rows of the table."""
-        return tuple(one for one in OF_FLIPS if one.name.split(":")[0] == self.name)
+        return of_family(self.name)
 
     def place(self, position: int, dimension: int) -> tuple[tuple[str, ...], tuple[int, ...]]:
         """Order and coordinates of a feature."""
@@ -43,8 +50,8 @@ class Family(NamedTuple):
         return (self.orders[first],), (second,)
 
 
-def families(sums: BatchSums, kept: NDArray[np.intp]) -> Iterator[Family]:
-    """Each family of features with its batch sums; those of all coordinates are of the ``kept``."""
+def families(sums: BatchSums, coordinates: NDArray[np.intp]) -> Iterator[Family]:
+    """Each family of features with its batch sums; ``coordinates`` are those not left out."""
     (x, *bounded), diagonal = sums.basis.names, sums.diagonal
     for name, orders, values in (
         ("score", ("score",), diagonal[:, 0]),
@@ -54,8 +61,8 @@ def families(sums: BatchSums, kept: NDArray[np.intp]) -> Iterator[Family]:
         ("waves", WAVES.names, sums.waves),
     ):
         yield Family(name, orders, partial(iter, [values.reshape(sums.count, -1)]))
-    if kept.size > 1:
-        trace = centred_spreads(sums, kept).sum(axis=1, keepdims=True)
+    if coordinates.size > 1:
+        trace = centred_spreads(sums, coordinates).sum(axis=1, keepdims=True)
         yield Family(TRACE, (x,), partial(iter, [trace]), of_all=True)
     if sums.judges_pairs:
         for name, order in PAIR_ORDERS.items():

@@ -37,6 +37,7 @@ from polystein.methods.check.forms import (
 from polystein.methods.check.statistics import (
     ALL_ROWS,
     DIRECTIONS,
+    FAMILY_PREFIX,
     FEWEST_BATCHES,
     FINE,
     FLIPS,
@@ -58,9 +59,7 @@ FIRST_PATTERNS, FURTHER_PATTERNS = 500, (2_000, 6_000, 20_000)
 #: Flips beyond the first take at most this many multiplications: a few seconds.
 MOST_PRODUCTS = 2**35
 #: Hotelling's statistic needs this many rows for each coordinate.
-FEWEST_ROWS_A_COORDINATE = 2.0
-#: How the names of sums of t^2 end.
-_SUM = ": sum"
+ROWS_FOR_DIRECTIONS = 2.0
 #: At most this many patterns are tried at once.
 _PATTERNS_AT_ONCE = 1_000
 
@@ -87,28 +86,28 @@ def flip_signs(
         return [Abstention(FLIPS, _SHORT), *given_up]
     if left_out.all():
         return [Abstention(FLIPS, _ALL_SLOW), *given_up]
-    kept = np.flatnonzero(~left_out)
-    every, metric, correlation, beyond_chance = statistics_of(sums, kept)
+    coordinates = np.flatnonzero(~left_out)
+    every, metric, correlation, beyond_chance = statistics_of(sums, coordinates)
     signs = random_signs(FIRST_PATTERNS, sums.count, rng, unflipped_first=True)
     for one in every:
         one.flip(signs)
 
-    missing = [Abstention(DIRECTIONS, _NO_METRIC)] if kept.size > 1 and not metric else []
+    missing = [Abstention(DIRECTIONS, _NO_METRIC)] if coordinates.size > 1 and not metric else []
     for one in every:
         if one.slow:
-            missing.append(Abstention(f"{FLIPS} of {one.words}", _SLOW))
+            missing.append(Abstention(FAMILY_PREFIX + one.words, _SLOW))
         elif isinstance(one, FlippedForm) and one.short:
             # Products of two coordinates decorrelate twice as fast as the coordinates.
-            chance = kept.size / (8.0 * max(one.worth, 1.0))
+            chance = chance_correlation(coordinates.size, 2.0 * max(one.worth, 1.0))
             if correlation > LEAST_CORRELATION + chance:
-                missing.append(Abstention(f"{FLIPS} of {one.words}", _FEW_FOR_DIRECTIONS))
+                missing.append(Abstention(FAMILY_PREFIX + one.words, _FEW_FOR_DIRECTIONS))
 
-    judged = [one for one in every if one.moves]
+    judged = [one for one in every if one.is_judged]
     if not judged:
         few = f"there are fewer than {FEWEST_BATCHES} independent batches of rows. Take more draws"
         return [Abstention(FLIPS, few), *missing, *given_up]
     seen = [name for one in judged for name in one.names]
-    shares = flip_shares(seen, kept.size, beyond_chance)
+    shares = flip_shares(seen, coordinates.size, beyond_chance)
     extreme, patterns = _continued(judged, shares, sums, rng, levels)
     parts = [
         part._replace(level_share=shares[part.name]) for one in judged for part in one.parts(names)
@@ -129,24 +128,34 @@ class Flipped(NamedTuple):
     beyond_chance: float
 
 
-def statistics_of(sums: BatchSums, kept: NDArray[np.intp]) -> Flipped:
-    """The statistics of the coordinates that are kept, before any flip."""
+def statistics_of(sums: BatchSums, coordinates: NDArray[np.intp]) -> Flipped:
+    """The statistics of the coordinates that are not left out, before any flip."""
     # How correlated the scores are decides on shares, and on how autocorrelation is pooled. Flips
     # leave the products of scores alone.
-    rows = float(sums.sizes.sum())
-    enough = rows >= FEWEST_ROWS_A_COORDINATE * kept.size
-    metric = kept.size > 1 and sums.score_products.size > 0 and enough
-    correlation = total_correlation(sums.score_products[np.ix_(kept, kept)]) if metric else 0.0
-    beyond_chance = correlation - kept.size / (4.0 * rows)
+    rows = sums.effective_rows
+    enough = rows >= ROWS_FOR_DIRECTIONS * coordinates.size
+    metric = coordinates.size > 1 and sums.score_products.size > 0 and enough
+    correlation = (
+        total_correlation(sums.score_products[np.ix_(coordinates, coordinates)]) if metric else 0.0
+    )
+    beyond_chance = correlation - chance_correlation(coordinates.size, rows)
     correlated = beyond_chance > LEAST_CORRELATION
     left_out = np.ones(sums.diagonal.shape[2], dtype=np.bool_)
-    left_out[kept] = False
+    left_out[coordinates] = False
     every: list[Judged] = [
         FlippedFamily(family, sums, left_out, conservative=correlated)
-        for family in families(sums, kept)
+        for family in families(sums, coordinates)
     ]
-    every += [FlippedForm(form, sums) for form in forms(sums, kept, metric=metric)]
+    every += [FlippedForm(form, sums) for form in forms(sums, coordinates, metric=metric)]
     return Flipped(every, metric, correlation, beyond_chance)
+
+
+def chance_correlation(coordinates: int, rows: float) -> float:
+    """The total correlation that uncorrelated coordinates show by chance in this many rows.
+
+    Of d (d - 1)/2 pairs each adds its squared correlation, about 1/n, over 2 d.
+    """
+    return coordinates / (4.0 * rows)
 
 
 _SHORT = "the chains are too short to tell how long their autocorrelation lasts. Run them longer"
@@ -162,7 +171,7 @@ _FEW_FOR_DIRECTIONS = (
     f"{FEWEST_INDEPENDENT_A_COORDINATE:.0f} independent rows for each of them. Run them longer"
 )
 _NO_METRIC = (
-    f"location along a direction needs {FEWEST_ROWS_A_COORDINATE:.0f} rows for each coordinate "
+    f"location along a direction needs {ROWS_FOR_DIRECTIONS:.0f} rows for each coordinate "
     f"and at most {MOST_COORDINATES:,} coordinates. Where coordinates are correlated, faults may "
     "go unseen"
 )
@@ -225,14 +234,13 @@ class FlippedFamily:
     ) -> None:
         self.family, self._sums, self._left_out = family, sums, left_out
         self._conservative = conservative or family.of_all
-        table = family.statistics
-        self._least, self.words = table[0], table[0].looks_at
-        self.names = tuple(one.name for one in table)
-        #: Whether the autocorrelation of any features is too long for them to be judged, how many
-        #: features are judged, and whether any of them varies.
-        self.slow, self.features, self.moves = False, 0, False
-        # The groups of each part. A part may have been summed for one visit: it is grouped when
-        # it is first flipped.
+        self._table = family.statistics
+        self._least, self.words = self._table[0], self._table[0].looks_at
+        self.names = tuple(one.name for one in self._table)
+        #: Known after the first flip: whether the autocorrelation of any features is too long for
+        #: them to be judged, how many features are judged, and whether any of these varies.
+        self.slow, self.features, self.is_judged = False, 0, False
+        # The groups of each part, known once it has been flipped.
         self._groups: list[list[Group]] = []
         self._found: list[FlippedStatistics] = []
         # U U' of the unit columns U of all features, for the law of their sum, which further flips
@@ -241,49 +249,61 @@ class FlippedFamily:
         self._law_of_sum: Law = np.ones_like
 
     def columns(self) -> Iterator[tuple[NDArray[np.intp], FloatArray, Group]]:
-        """The joined sums of the features that are judged, with their places, group by group."""
+        """The joined sums of the features that are judged, with their places, group by group.
+
+        They are known after the first flip.
+        """
+        for number, part, offset in self._parts():
+            yield from _joined(part, offset, self._groups[number])
+
+    def _parts(self) -> Iterator[tuple[int, FloatArray, int]]:
+        """The parts with their numbers, and how many features come before each."""
         offset = 0
         for number, part in enumerate(self.family.parts()):
-            if number == len(self._groups):
-                self._groups.append(self._grouped(part, offset))
-            for group in self._groups[number]:
-                columns = group.joining.joined(_columns_at(part, group.places))
-                yield offset + group.places, columns, group
+            yield number, part, offset
             offset += part.shape[1]
 
     def flip(self, signs: FloatArray) -> None:
         """Try further patterns of signs; the first one ever is that of the draws as they are."""
         found, first_time = FlippedStatistics(len(signs)), not self._found
-        adds_up = first_time and self.names[0].endswith(_SUM)
-        for places, columns, group in self.columns():
-            own = group.joining.of_first(signs)
-            if adds_up:
-                unit, first = unit_columns(columns), group.joining.starts
-                self._products[np.ix_(first, first)] += unit @ unit.T
-            # The draws' own sums are more alike than flipped ones, by what correlation is left.
-            unflipped = group.deflation if first_time else None
-            found.add(columns, own, places=places, unflipped=unflipped)
+        adds_up = first_time and self._table[0].is_sum
+        for number, part, offset in self._parts():
+            if first_time:
+                # A part may have been summed for one visit: it is grouped as it is flipped.
+                self._groups.append(self._grouped(part, offset))
+            for places, columns, group in _joined(part, offset, self._groups[number]):
+                own = group.joining.of_first(signs)
+                if adds_up:
+                    unit, first = unit_columns(columns), group.joining.starts
+                    self._products[np.ix_(first, first)] += unit @ unit.T
+                # The draws' own sums are more alike than flipped ones, by what correlation is left.
+                unflipped = group.deflation if first_time else None
+                found.add(columns, own, places=places, unflipped=unflipped)
         self._found.append(found)
-        self.moves = self.moves or bool(found.largest.max() > 0.0)
+        self.is_judged = self.is_judged or bool(found.largest.max() > 0.0)
         if adds_up:
             self._law_of_sum = gamma_law(self._products)
 
     def _grouped(self, part: FloatArray, offset: int) -> list[Group]:
         """The features of a part that can be judged, by their autocorrelation."""
-        levels, left_out = self._sums.joinings, self._left_out
+        joinings, left_out = self._sums.joinings, self._left_out
         # Features of a coordinate that is left out are left out.
-        kept = np.arange(part.shape[1])
+        places = np.arange(part.shape[1])
         if left_out.any() and not self.family.of_all:
-            first, second = np.divmod(offset + kept, left_out.size)
+            first, second = np.divmod(offset + places, left_out.size)
             slow = left_out[second]
-            kept = np.flatnonzero(~(slow | left_out[first] if self.family.of_pairs else slow))
-        groups = [Group(kept, levels[0], 1.0, np.inf)]
-        if len(levels) > 1 and kept.size:
-            rows = float(self._sums.sizes.sum())
-            curves = variance_curves(tamed(_columns_at(part, kept)), levels)
-            found = speeds(curves, levels, conservative=self._conservative)
+            if self.family.of_pairs:
+                slow = slow | left_out[first]
+            places = np.flatnonzero(~slow)
+        groups = [Group(places, joinings[0], 1.0, np.inf)]
+        if len(joinings) > 1 and places.size:
+            rows = self._sums.effective_rows
+            curves = variance_curves(tamed(_columns_at(part, places)), joinings)
+            found = speeds(curves, joinings, conservative=self._conservative)
             groups = [
-                Group(kept[own], levels[memory.level], memory.deflation, memory.independent(rows))
+                Group(
+                    places[own], joinings[memory.level], memory.deflation, memory.independent(rows)
+                )
                 for own, memory in found
             ]
         judged, least = [], self._least
@@ -303,13 +323,13 @@ class FlippedFamily:
         To be calibrated, the draws are treated as one of the flips.
         """
         found: dict[str, tuple[FloatArray, Law]] = {}
-        for name in self.names:
-            if name.endswith(_SUM):
+        for one in self._table:
+            if one.is_sum:
                 values = np.concatenate([each.total for each in self._found])
-                found[name] = values, self._law_of_sum
+                found[one.name] = values, self._law_of_sum
             else:
                 values = np.concatenate([each.largest for each in self._found])
-                found[name] = values, maximum_law(values)
+                found[one.name] = values, maximum_law(values)
         return found
 
     def parts(self, names: Sequence[str]) -> Iterator[Part]:
@@ -319,19 +339,28 @@ class FlippedFamily:
         leading = orders, tuple(names[index] for index in place)
         # A sum that comes mostly from one feature is attributed to that feature.
         spread_out = 2 * first.largest[0] <= first.total[0]
-        for name, (values, law) in self.statistics.items():
-            if name.endswith(_SUM):
+        for one, (values, law) in zip(self._table, self.statistics.values(), strict=True):
+            if one.is_sum:
                 pvalue = float(law(values[:1])[0])
                 where = (family.orders, ()) if spread_out else leading
             else:
                 # To be shown, the draws are compared with the flips alone.
                 pvalue = float(maximum_law(values[1:])(values[:1])[0])
                 where = leading
-            yield Part(name, self.words, *where, pvalue, 1.0)
+            yield Part(one.name, self.words, *where, pvalue, 1.0)
 
 
 #: Statistics on the same flips: those of a family of features, or a quadratic form.
 Judged: TypeAlias = FlippedFamily | FlippedForm
+
+
+def _joined(
+    part: FloatArray, offset: int, groups: Sequence[Group]
+) -> Iterator[tuple[NDArray[np.intp], FloatArray, Group]]:
+    """The joined sums of the groups of a part, with the places of their features in the family."""
+    for group in groups:
+        columns = group.joining.joined(_columns_at(part, group.places))
+        yield offset + group.places, columns, group
 
 
 def _columns_at(part: FloatArray, places: NDArray[np.intp]) -> FloatArray:

@@ -24,11 +24,11 @@ from polystein.inference.memory import Joining
 from polystein.inference.quadratic_forms import Factor, Whole, form_tail
 from polystein.inference.signflips import Law
 from polystein.methods.check.statistics import (
-    FEWEST_BATCHES,
-    FEWEST_FOR_TRACES,
     HOTELLING,
     PAIR_ORDERS,
     SQUARE,
+    Statistic,
+    of_family,
 )
 from polystein.methods.check.sums import BatchSums
 from polystein.results.evidence import Part
@@ -56,19 +56,24 @@ _FEW_COLUMNS = 2
 class Form(NamedTuple):
     """A quadratic form of batch sums, by products K of shape (batches, batches).
 
-    ``coordinates`` is how many it takes together. ``crossed`` gives the products of the sums with a
-    mean of the features, and of that mean with itself. ``direction`` gives the direction that
-    stands out, in standard deviations of the coordinates, if it looks along directions.
+    ``name`` is that of its family in the table. ``coordinates`` is how many it takes together.
+    ``crossed`` gives the products of the sums with a mean of the features, and of that mean with
+    itself. ``direction`` gives the direction that stands out, in standard deviations of the
+    coordinates, if it looks along directions.
     """
 
     name: str
-    words: str
     orders: tuple[str, ...]
     products: Whole | Factor
     coordinates: int
     crossed: Callable[[FloatArray], tuple[FloatArray, float]]
     direction: Callable[[], FloatArray] | None = None
-    fewest_batches: int = FEWEST_BATCHES
+
+    @property
+    def statistic(self) -> Statistic:
+        """Its row of the table."""
+        (own,) = of_family(self.name)
+        return own
 
 
 class FlippedForm:
@@ -76,7 +81,8 @@ class FlippedForm:
 
     def __init__(self, form: Form, sums: BatchSums) -> None:
         self.form, self._found = form, list[FloatArray]()
-        self.names, self.words = (f"{form.name}: sum",), form.words.replace(", ", " along ")
+        self._table = form.statistic
+        self.names, self.words = (self._table.name,), self._table.looks_at.replace(", ", " along ")
         chains = len(sums.joinings) > 1
         memory = form.products.memory(sums.joinings)
         self.joining: Joining = sums.joinings[memory.level]
@@ -85,14 +91,14 @@ class FlippedForm:
         self.slow = memory.deflation < LEAST_DEFLATION
         #: The chains of the batches, if neighbours in a chain depend on each other.
         self.chains = self.joining.chains if chains else None
-        self._kept = form.products.kept(self.joining, self.chains)
-        self._law = self._kept.cumulants
-        few = sums.effective_count(self.joining) < form.fewest_batches
+        self._without_neighbours = form.products.kept(self.joining, self.chains)
+        self._law = self._without_neighbours.cumulants
+        few = sums.effective_count(self.joining) < self._table.batches
         #: How many independent rows the rows are worth, and whether these are too few.
-        self.worth = memory.independent(float(sums.sizes.sum()))
+        self.worth = memory.independent(sums.effective_rows)
         self.short = chains and self.worth < FEWEST_INDEPENDENT_A_COORDINATE * form.coordinates
         #: Whether it is judged: it varies, on enough batches that are long enough.
-        self.moves = not (self.slow or few or self.short) and self._law.variance > 0.0
+        self.is_judged = not (self.slow or few or self.short) and self._law.variance > 0.0
         #: Flips cost no more than those of this many features.
         self.features = self.joining.count
 
@@ -103,9 +109,9 @@ class FlippedForm:
 
     def flip(self, signs: FloatArray) -> None:
         """Try further patterns of signs; the first one ever is that of the draws as they are."""
-        if not self.moves:
+        if not self.is_judged:
             return
-        values = self._kept.flipped(self.joining.of_first(signs))
+        values = self._without_neighbours.flipped(self.joining.of_first(signs))
         if not self._found:
             # The draws' own sums are more alike than flipped ones, by what correlation is left.
             values[0] *= self.deflation
@@ -126,42 +132,41 @@ class FlippedForm:
             direction = form.direction()
             where = tuple(names[place] for place in named_places(direction))
             words = direction_words(direction, names)
-        yield Part(self.names[0], form.words, form.orders, where, tail, 1.0, words)
+        yield Part(self.names[0], self._table.looks_at, form.orders, where, tail, 1.0, words)
 
 
-def forms(sums: BatchSums, kept: NDArray[np.intp], *, metric: bool) -> Iterator[Form]:
+def forms(sums: BatchSums, coordinates: NDArray[np.intp], *, metric: bool) -> Iterator[Form]:
     """The forms that these sums allow, of some coordinates.
 
     Hotelling's needs a ``metric``: enough rows for the second moments of the scores.
     """
-    if kept.size < 2:
+    if coordinates.size < 2:
         return
     if metric:
-        yield _hotelling(sums, kept)
+        yield _hotelling(sums, coordinates)
     if not sums.judges_pairs:
         return
     whole = next(sums.pairs(PAIR_ORDERS["x"]))
     if whole.shape[1] == sums.diagonal.shape[2]:
-        yield _trace_of_square(sums, whole, kept)
+        yield _trace_of_square(sums, whole, coordinates)
 
 
-def _hotelling(sums: BatchSums, kept: NDArray[np.intp]) -> Form:
+def _hotelling(sums: BatchSums, coordinates: NDArray[np.intp]) -> Form:
     """Sums of scores in the metric of their second moments."""
-    scores = sums.diagonal[:, 0][:, kept]
-    root = inverse_root(sums.score_products[np.ix_(kept, kept)])
+    scores = sums.diagonal[:, 0][:, coordinates]
+    root = inverse_root(sums.score_products[np.ix_(coordinates, coordinates)])
     standard = scores @ root
 
     def direction() -> FloatArray:
-        return _spread(root @ standard.sum(axis=0), kept, sums)
+        return _spread(root @ standard.sum(axis=0), coordinates, sums)
 
     def crossed(mean: FloatArray) -> tuple[FloatArray, float]:
         own = mean @ root
         return standard @ own, float(own @ own)
 
-    few = _FEW_COLUMNS * kept.size <= len(standard)
+    few = _FEW_COLUMNS * coordinates.size <= len(standard)
     products = Factor(standard) if few else Whole(standard @ standard.T)
-    words = "location, directions"
-    return Form(HOTELLING, words, ("score",), products, kept.size, crossed, direction)
+    return Form(HOTELLING, ("score",), products, coordinates.size, crossed, direction)
 
 
 def inverse_root(moments: FloatArray) -> FloatArray:
@@ -175,11 +180,13 @@ def inverse_root(moments: FloatArray) -> FloatArray:
     return result
 
 
-def _trace_of_square(sums: BatchSums, whole: FloatArray, kept: NDArray[np.intp]) -> Form:
+def _trace_of_square(sums: BatchSums, whole: FloatArray, coordinates: NDArray[np.intp]) -> Form:
     """tr(Phi_a Phi_b) of the matrices of order 1."""
-    own, scores = centred_spreads(sums, kept), sums.diagonal[:, 0][:, kept]
-    means = sums.distant_means[:, kept]
-    whole = whole if kept.size == whole.shape[1] else whole[:, kept[:, None], kept]
+    own, scores = centred_spreads(sums, coordinates), sums.diagonal[:, 0][:, coordinates]
+    means = sums.distant_means[:, coordinates]
+    whole = (
+        whole if coordinates.size == whole.shape[1] else whole[:, coordinates[:, None], coordinates]
+    )
     largest = max(float(np.abs(own).max()), float(whole.max()), -float(whole.min()))
     # Products neither overflow nor underflow in units of the largest sum.
     unit = 1.0 / max(finite(largest, "a batch sum"), TINY)
@@ -190,7 +197,7 @@ def _trace_of_square(sums: BatchSums, whole: FloatArray, kept: NDArray[np.intp])
         # The diagonal of ``whole`` is 0.
         total = whole.sum(axis=0, dtype=np.float64) + np.diag(own.sum(axis=0))
         values, vectors = np.linalg.eig(total.T)
-        return _spread(np.real(vectors[:, np.argmax(np.abs(values))]), kept, sums)
+        return _spread(np.real(vectors[:, np.argmax(np.abs(values))]), coordinates, sums)
 
     def crossed(mean: FloatArray) -> tuple[FloatArray, float]:
         # tr(Phi_a M), of which s_l (x_m - means_m) is an entry off the diagonal.
@@ -199,9 +206,7 @@ def _trace_of_square(sums: BatchSums, whole: FloatArray, kept: NDArray[np.intp])
         entries = entries - np.einsum("bm,bm->b", means, scores @ across.T)
         return (entries + own @ np.diag(mean)) * unit**2, float(np.vdot(mean, mean.T)) * unit**2
 
-    words, whole_form = "spread, directions", Whole(products)
-    fewest = FEWEST_FOR_TRACES
-    return Form(SQUARE, words, ("x",), whole_form, kept.size, crossed, direction, fewest)
+    return Form(SQUARE, ("x",), Whole(products), coordinates.size, crossed, direction)
 
 
 def _transposed_products(
@@ -229,17 +234,17 @@ def _transposed_products(
     return products + products.T
 
 
-def _spread(direction: FloatArray, kept: NDArray[np.intp], sums: BatchSums) -> FloatArray:
+def _spread(direction: FloatArray, coordinates: NDArray[np.intp], sums: BatchSums) -> FloatArray:
     """The direction with 0 for coordinates that are left out."""
     result = np.zeros(sums.diagonal.shape[2])
-    result[kept] = direction
+    result[coordinates] = direction
     return result
 
 
-def centred_spreads(sums: BatchSums, kept: NDArray[np.intp]) -> FloatArray:
+def centred_spreads(sums: BatchSums, coordinates: NDArray[np.intp]) -> FloatArray:
     """Sums of s_l (x_l - m_l) + 1 for these coordinates, with m the mean of distant draws."""
-    score, spreads = sums.diagonal[:, 0][:, kept], sums.diagonal[:, 1][:, kept]
-    result: FloatArray = spreads - score * sums.distant_means[:, kept]
+    score, spreads = sums.diagonal[:, 0][:, coordinates], sums.diagonal[:, 1][:, coordinates]
+    result: FloatArray = spreads - score * sums.distant_means[:, coordinates]
     return result
 
 

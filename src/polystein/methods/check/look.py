@@ -1,8 +1,4 @@
-"""The first look of `check`: rows that are kept, what they tell, and how far chains have come.
-
-R-hat and ESS are those of ranks of kept rows, and of sums over batches of all rows. Both need one
-pass, so that they are the same wherever the rows are.
-"""
+"""The first look of `check`: the rows that are kept, and what they tell of every column."""
 
 from __future__ import annotations
 
@@ -15,18 +11,15 @@ from polystein._lib.numerics import TINY
 from polystein.data.coordinates import Frame
 from polystein.data.source import Block, Layout
 from polystein.inference.agreement import MANY_CHAINS
-from polystein.inference.convergence import RankedConvergence, ranked_convergence
-from polystein.inference.convergence_of_means import MeansConvergence, convergence_of_means
-from polystein.methods.check.sums import BatchSums
 from polystein.types import FloatArray
 
 #: Values are bounded at this many robust standard deviations from the median. A larger bound makes
 #: distant starts easier to detect. A smaller one makes means of few rows, which many chains have,
 #: more nearly normal.
 BOUND, BOUND_OF_MANY = 5.0, 2.5
-#: Rows from which medians and spreads are taken. The number is a prime: rows are then spread
+#: Rows that are kept, for medians and spreads. The number is a prime: rows are then spread
 #: evenly over the chains and over the times of chains of any length.
-MOST_ROWS = 1_021
+THINNED_ROWS = 1_021
 #: More are kept of very many: this many times the root of their number. They are those of the
 #: kernel net, which is then consistent against every alternative.
 ROWS_A_ROOT = 3.0
@@ -121,7 +114,7 @@ def thinned_rows(layout: Layout) -> KeptRows:
     They tell where the middle of every column is and how it is bounded, and are those of the
     kernel net.
     """
-    wanted = max(MOST_ROWS, int(ROWS_A_ROOT * layout.total**0.5))
+    wanted = max(THINNED_ROWS, int(ROWS_A_ROOT * layout.total**0.5))
     count = min(layout.total, wanted, max(2, MOST_NUMBERS_OF_ROWS // (2 * layout.dimension)))
     return KeptRows(layout, np.arange(count) * layout.total // count)
 
@@ -141,11 +134,10 @@ def spaced_rows(layout: Layout) -> KeptRows:
     return KeptRows(layout, np.concatenate(own))
 
 
-def robust_frame(kept: KeptRows, standard: Frame) -> Frame:
+def robust_frame(some_rows: KeptRows, standard: Frame) -> Frame:
     """The median of every coordinate as its centre, the central 68 % as its unit."""
-    inorder = np.sort(kept.draws_and_scores[0].T, axis=1)
-    centre = inorder[:, _rank(inorder, 0.5)]
-    unit = 2.0 * _distance(0.5 * inorder - 0.5 * centre[:, None], CENTRAL_PART)
+    centre, halved = _from_median(some_rows.draws_and_scores[0].T)
+    unit = 2.0 * _distance(halved, CENTRAL_PART)
     assert standard.scale is not None
     return Frame(centre, np.maximum(unit, _LEAST_UNIT * standard.scale))
 
@@ -162,25 +154,25 @@ class Bounds(NamedTuple):
     marginal: FloatArray
 
 
-def bounds_of(kept: KeptRows) -> Bounds:
+def bounds_of(some_rows: KeptRows) -> Bounds:
     """Median, spread and variance of every column of draws and scores."""
-    bound = BOUND if len(kept.layout.lengths) < MANY_CHAINS else BOUND_OF_MANY
+    bound = BOUND if len(some_rows.layout.lengths) < MANY_CHAINS else BOUND_OF_MANY
     parts = []
-    for low in range(0, kept.values.shape[1], _COLUMNS_AT_ONCE):
-        columns = np.array(kept.values[:, low : low + _COLUMNS_AT_ONCE].T, order="C")
+    for low in range(0, some_rows.values.shape[1], _COLUMNS_AT_ONCE):
+        columns = np.array(some_rows.values[:, low : low + _COLUMNS_AT_ONCE].T, order="C")
         centre, spread = _centre_and_spread(columns)
         with np.errstate(over="ignore"):
             columns -= centre[:, None]
             columns /= spread[:, None]
         np.clip(columns, -bound, bound, out=columns)
-        parts.append((centre, spread, _late_variance(columns, kept)))
+        parts.append((centre, spread, _late_variance(columns, some_rows)))
     centre, spread, late = (np.concatenate(part) for part in zip(*parts, strict=True))
     return Bounds(centre, spread, bound, late)
 
 
-def _late_variance(columns: FloatArray, kept: KeptRows) -> FloatArray:
+def _late_variance(columns: FloatArray, some_rows: KeptRows) -> FloatArray:
     """Variance of the rows of the late halves, within chains unless there are many."""
-    lengths, (chain, row) = kept.layout.lengths, kept.places
+    lengths, (chain, row) = some_rows.layout.lengths, some_rows.places
     late = 2 * row >= np.array(lengths)[chain]
     few = len(lengths) < MANY_CHAINS
     groups = np.equal.outer(np.arange(len(lengths)), chain) if few else [True]
@@ -197,19 +189,26 @@ def _late_variance(columns: FloatArray, kept: KeptRows) -> FloatArray:
 
 def _centre_and_spread(columns: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Median and robust standard deviation of every row of an array; never 0, never infinite."""
-    inorder = np.sort(columns, axis=1)
-    centre = inorder[:, _rank(inorder, 0.5)]
-    # Halves, for differences of huge values would overflow.
-    deviations = 0.5 * inorder - 0.5 * centre[:, None]
+    centre, halved = _from_median(columns)
     first, *others = _SPREAD_QUANTILES
-    spread = _distance(deviations, first)
+    spread = _distance(halved, first)
     for part in others:
         flat = spread == 0.0
         if not flat.any():
             break
-        spread[flat] = _distance(deviations[flat], part)
+        spread[flat] = _distance(halved[flat], part)
     with np.errstate(over="ignore"):
         return centre, np.clip(2.0 * _NORMAL_SCALE * spread, TINY, _LARGEST_SPREAD)
+
+
+def _from_median(columns: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The median of every row of an array, and half of what its numbers, in order, are off it.
+
+    Halves, for differences of huge values would overflow.
+    """
+    inorder = np.sort(columns, axis=1)
+    centre = inorder[:, _rank(inorder, 0.5)]
+    return centre, 0.5 * inorder - 0.5 * centre[:, None]
 
 
 def _distance(inorder: FloatArray, part: float) -> FloatArray:
@@ -227,74 +226,3 @@ def _rank(inorder: FloatArray, part: float) -> int:
     """Which number in order is not exceeded by a part of them."""
     count: int = inorder.shape[1]
     return round(part * (count - 1))
-
-
-#: Coordinates that are worth fewer draws than the first are left out, and those worth fewer than
-#: the second if others are worth four times as many.
-FEWEST_DRAWS, FEW_DRAWS, TIMES_FASTER = 30.0, 100.0, 4.0
-#: Coordinates whose chains disagree by more than this R-hat are left out as well.
-LARGEST_RHAT = 1.2
-#: Coordinates whose distances from the median are worth fewer draws than the first are left out,
-#: or fewer than the second if values themselves are worth twice as many: their scale moves
-#: so slowly that its autocorrelation cannot be told. Distances of an AR(1) chain are worth more
-#: than values.
-FEW_OF_SCALE, SOME_OF_SCALE, TIMES_SLOWER = 100.0, 400.0, 2.0
-#: Of fewer than 400 rows a scale is slow if it is worth less than this part of them: 100 of 400, an
-#: autocorrelation time of four rows.
-PART_OF_ROWS = 0.25
-
-
-class RankedRows(NamedTuple):
-    """The convergence of draws and of scores by ranks of spaced rows, and how many these are."""
-
-    draws: RankedConvergence
-    scores: RankedConvergence
-    rows: int
-
-    def slow_scales(self) -> NDArray[np.bool_]:
-        """Which coordinates have a scale, of draws or of scores, that moves too slowly."""
-        slow = np.zeros(self.draws.rhat.size, dtype=np.bool_)
-        few = min(FEW_OF_SCALE, PART_OF_ROWS * self.rows)
-        for one in (self.draws, self.scores):
-            slower = TIMES_SLOWER * one.ess_folded < one.ess_bulk
-            slow |= one.ess_folded < np.where(slower, SOME_OF_SCALE, few)
-        return slow
-
-
-def ranked_rows(kept: KeptRows) -> RankedRows:
-    """The convergence of draws and of scores by ranks of equally spaced rows."""
-    found, dimension = ranked_convergence(kept.by_chain()), kept.layout.dimension
-    of_draws, of_scores = (
-        RankedConvergence(*(part[own] for part in found))
-        for own in (slice(dimension), slice(dimension, None))
-    )
-    return RankedRows(of_draws, of_scores, len(kept.values))
-
-
-class ChainConvergence(NamedTuple):
-    """R-hat and ESS of the means of draws and of scores, for every coordinate."""
-
-    draws: MeansConvergence
-    scores: MeansConvergence
-
-    def too_slow(self) -> NDArray[np.bool_]:
-        """Which coordinates cannot be judged, or not together with the others."""
-        ess = np.minimum(self.draws.ess, self.scores.ess)
-        disagree = np.maximum(self.draws.rhat, self.scores.rhat) > LARGEST_RHAT
-        compared = min(FEW_DRAWS, float(ess.max()) / TIMES_FASTER)
-        result: NDArray[np.bool_] = disagree | (ess < max(FEWEST_DRAWS, compared))
-        return result
-
-
-@np.errstate(over="ignore", invalid="ignore")  # squares that overflow: no ESS is known
-def chain_convergence(
-    sums: BatchSums, batches: NDArray[np.intp] | slice = slice(None)
-) -> ChainConvergence:
-    """The convergence of the draws and of the scores, by their sums over some of the batches."""
-    totals = np.stack([sums.draws, sums.diagonal[:, 0]], axis=1)[batches] * sums.weight_scale
-    squares = sums.squares[batches] * sums.weight_scale
-    sizes, chains = sums.sizes[batches], sums.batches.chain_of[batches]
-    size = float(sizes.sum())
-    variances = squares.sum(axis=0) / size - (totals.sum(axis=0) / size) ** 2
-    found = convergence_of_means(totals, sizes, chains, np.maximum(variances, 0.0))
-    return ChainConvergence(*map(MeansConvergence, *found))

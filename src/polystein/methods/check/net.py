@@ -23,13 +23,13 @@ from polystein.results.evidence import Abstention, Arm, Part
 from polystein.stein.kernel import IMQKernel, batch_products, stein_rows
 from polystein.types import FloatArray
 
-#: Rows at the least.
-FEWEST_ROWS = 500
+#: Rows of the net, if there are, or more of very many.
+NET_ROWS = 500
 #: The inverse multiquadric in whitened coordinates. A wider one, such as that of the median
 #: distance, does not see a parity of four signs or a hole.
 NET_KERNEL = IMQKernel(c=0.3**0.5)
 #: Second moments of scores whiten if there are this many rows for each coordinate.
-FEWEST_ROWS_A_COORDINATE = 10.0
+ROWS_TO_WHITEN = 10.0
 #: Patterns of signs, that of the draws included: 1/1,000 is below the net's share of the level
 #: 0.05. Where the p-value is near a level that people use, flips go on until this many.
 FIRST_PATTERNS, FURTHER_PATTERNS = 1_000, (5_000, 20_000)
@@ -52,16 +52,16 @@ def net_arm(
     makes the spread over flips grow with the length of batches, and is allowed for. If it grows
     from one length to the next, batches are too short, and the arm abstains.
     """
-    kept = np.flatnonzero(~left_out)
+    coordinates = np.flatnonzero(~left_out)
     # The longest batches have none of twice their length, which would show what is left.
     shorter = sums.joinings[:-1] or sums.joinings
     enough = [one for one in shorter if sums.effective_count(one) >= FEWEST_FOR_NET]
-    if not (sums.memory_is_known and kept.size and enough):
+    if not (sums.memory_is_known and coordinates.size and enough):
         return Abstention(NET, _FEW)
     with np.errstate(over="ignore"):
-        if not np.isfinite(sums.squares[:, 1, kept].sum()):
+        if not np.isfinite(sums.squares[:, 1, coordinates].sum()):
             return Abstention(NET, "squares of scores overflow. Rescale draws and scores")
-    products = kernel_products(thinned, sums, kept)
+    products = kernel_products(thinned, sums, coordinates)
     joining, chains, deflation = enough[-1], None, 1.0
     if len(sums.joinings) > 1:
         first = len(enough) - 1
@@ -92,21 +92,23 @@ _FEW = (
 )
 
 
-def kernel_products(thinned: KeptRows, sums: BatchSums, kept: NDArray[np.intp]) -> FloatArray:
+def kernel_products(
+    thinned: KeptRows, sums: BatchSums, coordinates: NDArray[np.intp]
+) -> FloatArray:
     """Sums of the Stein kernel over pairs of batches, of evenly spaced rows in white coordinates.
 
     Coordinates are whitened by the second moments M = A A' of the scores of all rows: x -> A'x and
     s -> A^-1 s. M exists where the draws have no variance.
     """
     draws, scores = thinned.draws_and_scores
-    wanted = max(FEWEST_ROWS, int(ROWS_A_ROOT * sums.source.layout.total**0.5))
+    wanted = max(NET_ROWS, int(ROWS_A_ROOT * sums.source.layout.total**0.5))
     some = np.arange(min(wanted, len(draws))) * len(draws) // min(wanted, len(draws))
     batches = sums.batches.of_rows(*(part[some] for part in thinned.places))
     draws, scores = sums.frame.apply(draws[some], scores[some])
-    draws, scores = draws[:, kept], scores[:, kept]
-    rows = float(sums.sizes.sum())
-    if sums.score_products.size and rows >= FEWEST_ROWS_A_COORDINATE * kept.size:
-        moments = sums.score_products[np.ix_(kept, kept)] * (sums.weight_scale / rows)
+    draws, scores = draws[:, coordinates], scores[:, coordinates]
+    rows = sums.effective_rows
+    if sums.score_products.size and rows >= ROWS_TO_WHITEN * coordinates.size:
+        moments = sums.score_products[np.ix_(coordinates, coordinates)] * (sums.weight_scale / rows)
         root, inverse = _roots(moments)
         draws, scores = draws @ root, scores @ inverse
     white = stein_rows(draws, scores, draws.mean(axis=0))

@@ -8,18 +8,23 @@ Let the draws be right but for a fault of size r in one parameter alone, in its 
   E F moves by -r E[(s_l (x_m - rho x_l) - rho) F]/(1 - rho^2).
 
 All three are Stein's identity, to first order in r. With v the factor of F, the expectations are
-means over rows, m = -mean(v F). The draws themselves with random signs e are right draws. With w
-the rows of a batch and b its sum of F, faulty ones have the batch sums e b + r w m, and
+means over rows, m = -mean(v F). The same identity moves E F^2 by -r E[v F^2]: draws whose sd is
+too wide have features that vary more, s x + 1 by (1 + r)^4 for a normal coordinate, and the
+variance of the sums grows with it. A fault may have either sign, and the one that shows less is
+told, so that variances are taken to grow by g = 1 + r |mean(v F^2)|/mean(F^2). The draws themselves
+with random signs e are right draws. With w the rows of a batch and b its sum of F, times sqrt(g),
+faulty ones have the batch sums e b + r w m, and
 
     t = (sum of e b + sqrt(D) r m sum of w) / sqrt(sum of (e b + r w m)^2),
 
 where D is the part of the variance that batches see. A quadratic form of products K moves by
 2 sqrt(D) r sum of e_a w_b k_a + D r^2 q sum of w_a w_b, over the pairs of batches that count, with
 k the products of the sums with m, and q that of m with itself; it is divided by how much its spread
-grows. The fault is noticed if the smallest tail of all statistics, each over its share of the
-level, is below the quantile of the same number of right draws. The size that is found with
-probability 0.8 is solved for, and the largest among parameters is told: that of the least visible
-one.
+grows by what the mean adds. (The growth g cancels in Hotelling's, which is in units of the scores'
+own second moments; of the other form it is left out.) The fault is noticed if the smallest tail of
+all statistics, each over its share of the level, is below the quantile of the same number of right
+draws. The size that is found with probability 0.8 is solved for, and the largest among parameters
+is told: that of the least visible one.
 
 Every t is moved towards 0 for the skewness of the batch sums, as that of the draws is. The other
 arms see the fault, too, so that sizes are a little too large rather than too small.
@@ -29,8 +34,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from itertools import chain
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +49,16 @@ from polystein.inference.signflips import (
     skewness_beyond_chance,
     unit_columns,
 )
+from polystein.methods.check.faults import (
+    Fault,
+    Seen,
+    Shift,
+    factors,
+    least_visible,
+    matrix_shift,
+    seen_rows,
+    shifts_and_growths,
+)
 from polystein.methods.check.flips import (
     FIRST_PATTERNS,
     FlippedFamily,
@@ -54,24 +67,13 @@ from polystein.methods.check.flips import (
 )
 from polystein.methods.check.forms import FlippedForm
 from polystein.methods.check.look import KeptRows
-from polystein.methods.check.statistics import (
-    BASIS,
-    PAIR_ORDERS,
-    TAILS,
-    TRACE,
-    WAVES,
-    flip_shares,
-)
+from polystein.methods.check.statistics import flip_shares
 from polystein.methods.check.sums import BatchSums
 from polystein.results.noticeable import PROBABILITY, Noticeable
-from polystein.stein.basis import magnitude_functions
-from polystein.stein.operator import diagonal_entries
 from polystein.types import FloatArray
 
 #: Means are those of about this many rows, evenly spaced: known to a few per cent.
 MOST_ROWS = 2**13
-#: Faults whose own feature is least visible, of each kind: one of them is the least visible.
-CANDIDATES = 3
 #: Features of like autocorrelation that a fault moves most, if by this part of what it moves its
 #: own; the others stay where they are.
 MOST_MOVED, LEAST_MOVED = 64, 0.1
@@ -79,27 +81,6 @@ MOST_MOVED, LEAST_MOVED = 64, 0.1
 LARGEST = 0.5
 #: Halvings of the interval that the size is in, to 2 % of itself.
 _HALVINGS, _SMALLEST = 8, 2e-3
-
-
-class Fault(NamedTuple):
-    """What is wrong, with which coordinates: x_l alone, or x_l beside x_m.
-
-    ``strength`` is by how many standard errors a fault of size 1 moves its own feature.
-    """
-
-    what: str
-    places: tuple[int, ...]
-    strength: float
-
-
-class Seen(NamedTuple):
-    """Rows in the frame that standardises and in the robust one, with weights that sum to 1."""
-
-    draws: FloatArray
-    scores: FloatArray
-    robust_draws: FloatArray
-    robust_scores: FloatArray
-    weights: FloatArray
 
 
 def noticeable_faults(
@@ -127,7 +108,7 @@ def noticeable_faults(
         )
         for one in every:
             one.flip(signs)
-        judged = [one for one in every if one.moves]
+        judged = [one for one in every if one.is_judged]
         if not judged:
             return ()
         names = [name for one in judged for name in one.statistics]
@@ -148,64 +129,6 @@ def noticeable_faults(
     )
 
 
-def seen_rows(kept: KeptRows, sums: BatchSums) -> Seen:
-    """Rows as the sums see them."""
-    plain = kept.draws_and_scores
-    robust = sums.frame if sums.robust is None else sums.robust
-    return Seen(*sums.frame.apply(*plain), *robust.apply(*plain), kept.weights / kept.weights.sum())
-
-
-def least_visible(rows: Seen, sums: BatchSums, kept: NDArray[np.intp]) -> list[Fault]:
-    """Faults that move their own feature least, of the coordinates that are ``kept``.
-
-    A fault moves the mean of its own feature F by E[F^2].
-    """
-    middle = sums.joinings[len(sums.joinings) // 2]
-
-    total = float(sums.sizes.sum()) / sums.weight_scale
-
-    def faintest(features: FloatArray, means: FloatArray) -> list[tuple[int, float]]:
-        joined = middle.joined(features)
-        squares = np.einsum("bj,bj->j", joined, joined, dtype=np.float64)
-        strength = means * total / np.sqrt(np.maximum(squares, TINY))
-        chosen = np.argsort(strength, kind="stable")[:CANDIDATES]
-        return [(int(one), float(strength[one])) for one in chosen if np.isfinite(strength[one])]
-
-    x, s, weights = rows.draws[:, kept], rows.scores[:, kept], rows.weights
-    means, spreads = weights @ s**2, weights @ (s * x + 1.0) ** 2
-    faults = [
-        Fault(what, (int(kept[place]),), strength)
-        for what, order, own in (("mean", 0, means), ("sd", 1, spreads))
-        for place, strength in faintest(sums.diagonal[:, order][:, kept], own)
-    ]
-    if sums.judges_pairs and kept.size > 1:
-        products = (weights[:, None] * s**2).T @ x**2
-        whole = np.concatenate(list(sums.pairs(PAIR_ORDERS["x"])), axis=1)[:, kept[:, None], kept]
-        np.fill_diagonal(products, np.inf)  # no pair of a coordinate with itself
-        for one, strength in faintest(whole.reshape(len(whole), -1), products.ravel()):
-            pair = (int(kept[one // kept.size]), int(kept[one % kept.size]))
-            faults.append(Fault("correlation", pair, strength))
-    return faults
-
-
-def factors(rows: Seen, faults: Sequence[Fault]) -> FloatArray:
-    """v of every fault in every row, times the row's weight; of shape (faults, rows)."""
-    return np.stack([rows.weights * _factor(rows, fault) for fault in faults])
-
-
-def _factor(rows: Seen, fault: Fault) -> FloatArray:
-    first, second = fault.places[0], fault.places[-1]
-    x, score = rows.draws[:, first], rows.scores[:, first]
-    if fault.what == "mean":
-        return score
-    if fault.what == "sd":
-        return score * x + 1.0
-    other = rows.draws[:, second]
-    rho = float(np.clip(rows.weights @ (x * other), -0.99, 0.99))
-    result: FloatArray = (score * (other - rho * x) - rho) / (1.0 - rho**2)
-    return result
-
-
 def moved_statistics(
     judged: Sequence[Judged],
     faults: Sequence[Fault],
@@ -220,66 +143,22 @@ def moved_statistics(
     moved: list[list[MovedFamily | MovedForm]] = [[] for _ in faults]
     for one in judged:
         if isinstance(one, FlippedFamily):
-            means = shifts(one.family.name, v, rows, sums, kept)
+            means, growths = shifts_and_growths(one.family.name, v, rows, sums, kept)
             found = [MovedFamily(one, fault.strength) for fault in faults]
             for places, columns, group in one.columns():
                 own = group.joining.of_first(signs)
                 lengths = group.joining.joined(weights)
-                for family, mean in zip(found, means, strict=True):
-                    family.add(columns, own, lengths, mean[places], group.deflation)
+                for family, mean, growth in zip(found, means, growths, strict=True):
+                    shift = Shift(mean[places], growth[places])
+                    family.add(columns, own, lengths, shift, group.deflation)
             for own_list, family in zip(moved, found, strict=True):
                 own_list.append(family)
         else:
             scores = one.form.orders == ("score",)
             for own_list, factor in zip(moved, v, strict=True):
-                mean = -(factor @ rows.scores)[kept] if scores else _matrix(factor, rows, kept)
+                mean = -(factor @ rows.scores)[kept] if scores else matrix_shift(factor, rows, kept)
                 own_list.append(MovedForm(one, mean, one.joining.of_first(signs), weights))
     return moved
-
-
-def _matrix(factor: FloatArray, rows: Seen, kept: NDArray[np.intp]) -> FloatArray:
-    """The shift of s x' + I."""
-    weighted = rows.scores[:, kept] * factor[:, None]
-    matrix = weighted.T @ rows.draws[:, kept]
-    result: FloatArray = -(matrix + float(factor.sum()) * np.eye(kept.size))
-    return result
-
-
-def shifts(
-    name: str, v: FloatArray, rows: Seen, sums: BatchSums, kept: NDArray[np.intp]
-) -> FloatArray:
-    """-E[v F] for every fault and every feature F of a family, in the family's order."""
-    x, s = rows.draws, rows.scores
-    if name.endswith("pairs"):
-        if name == "magnitude pairs":
-            odd, values = magnitude_functions(rows.robust_draws)
-            _, entry = diagonal_entries(rows.robust_scores, [odd])
-            scale = 1.0 / sums.stride
-        else:
-            order = PAIR_ORDERS[name.removesuffix(" pairs")]
-            terms = list(BASIS.terms(x))
-            entry, values, scale = s, terms[order - 1].values, 1.0
-        found = np.stack([(entry * one[:, None]).T @ values for one in v])
-        found[:, range(x.shape[1]), range(x.shape[1])] = 0.0
-        pairs: FloatArray = -scale * found.reshape(len(v), -1)
-        return pairs
-    if name == "waves":
-        entries = diagonal_entries(rows.robust_scores, WAVES.terms(rows.robust_draws))
-        next(entries)
-        return -np.concatenate([v @ entry for entry in entries], axis=1) / sums.stride
-    diagonal = chain(BASIS.terms(x), TAILS.terms(x))
-    every = [v @ entry for entry in diagonal_entries(s, diagonal)]
-    if name == TRACE:
-        trace: FloatArray = -every[1][:, kept].sum(axis=1, keepdims=True)
-        return trace
-    last = 1 + BASIS.order
-    own = {
-        "score": slice(0, 1),
-        "x": slice(1, 2),
-        "G1-4": slice(2, last),
-        "tails": slice(last, None),
-    }
-    return -np.concatenate(every[own[name]], axis=1)
 
 
 class MovedFamily:
@@ -296,10 +175,11 @@ class MovedFamily:
         columns: FloatArray,
         signs: FloatArray,
         weights: FloatArray,
-        means: FloatArray,
+        shift: Shift,
         deflation: float,
     ) -> None:
-        """Features of like autocorrelation: their batch sums, and the shift of each mean."""
+        """Features of like autocorrelation: their batch sums, and the shift of each."""
+        means = shift.means
         squares = np.einsum("bj,bj->j", columns, columns, dtype=np.float64)
         strength = np.divide(
             np.abs(means), np.sqrt(squares), out=np.zeros_like(means), where=squares > TINY
@@ -312,14 +192,19 @@ class MovedFamily:
         crossed = signs @ (weights[:, None] * own * (2.0 * mean))
         added = float(weights @ weights) * mean**2
         skewness, batches = skewness_beyond_chance(unit_columns(own)), np.array(len(own))
-        self._groups.append((signs @ own, total, squares[most], crossed, added, skewness, batches))
+        growth = shift.growths[most]
+        self._groups.append(
+            (signs @ own, total, squares[most], crossed, added, growth, skewness, batches)
+        )
 
     def after(self, size: float) -> dict[str, tuple[FloatArray, Law]]:
         """The statistics of draws with a fault of this size, for every pattern of signs."""
         found = dict(self._found)
-        for sums, total, squares, crossed, added, skewness, batches in self._groups:
-            spread = np.maximum(squares + size * crossed + size**2 * added, TINY)
-            t = (sums + size * total) / np.sqrt(spread)
+        for sums, total, squares, crossed, added, growth, skewness, batches in self._groups:
+            grown = 1.0 + size * growth
+            root = np.sqrt(grown)
+            spread = np.maximum(grown * squares + size * root * crossed + size**2 * added, TINY)
+            t = (root * sums + size * total) / np.sqrt(spread)
             moved = cautious_for_skewness(t, skewness, int(batches)) ** 2 if size else t**2
             for name, (values, law) in found.items():
                 if name.endswith(": sum"):

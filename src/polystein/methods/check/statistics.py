@@ -22,16 +22,25 @@ FLIPS, TRAINED, AGREEMENT, NET = (
     "kernel net",
 )
 ALL_ROWS, TEST_ROWS, SOME_ROWS = "all rows", "the test rows", "evenly spaced rows"
-#: What sign flips do not look at in many dimensions, and with few rows. A verdict is not held open
-#: for it: it says so instead.
+#: What sign flips do not look at in many dimensions, and with few rows.
 PAIRS, DIRECTIONS, FINE = (
     "sign flips of pairs of coordinates",
     "sign flips of whole directions",
     "sign flips of waves",
 )
-GIVEN_UP = (PAIRS, DIRECTIONS, FINE, NET)
+#: How the name of an abstention begins that is of one family or form of the sign flips.
+FAMILY_PREFIX = f"{FLIPS} of "
+#: Whose abstention does not hold a verdict open: `Evidence.abstained` says so instead.
+LEAVES_NOTHING_OPEN = (
+    PAIRS,  # of too many coordinates, which no more rows change; the trained witnesses see pairs
+    DIRECTIONS,  # single coordinates are judged; it takes rows or memory that there are not
+    FINE,  # of too many coordinates, which no more rows change
+    NET,  # its power is low: that it finds nothing says little in any case
+    AGREEMENT,  # R-hat holds the verdict open where chains disagree
+)
 
-#: x sees location, spread and correlation best; four bounded functions see the shape.
+#: x sees location, spread and correlation best; four bounded functions, the Hermite functions G1 to
+#: G4, see the shape.
 BASIS = LinearAndBounded(5)
 #: The functions whose pairs of coordinates are looked at, by their order: x for correlation, G2 for
 #: curved dependence.
@@ -76,6 +85,16 @@ class Statistic(NamedTuple):
     batches: int = FEWEST_BATCHES
     rows: float = 0.0
 
+    @property
+    def family(self) -> str:
+        """What is before the colon of the name of a statistic of the sign flips."""
+        return self.name.partition(":")[0]
+
+    @property
+    def is_sum(self) -> bool:
+        """Whether it adds up features, or is the largest of them."""
+        return self.name.endswith(": sum")
+
 
 _SPREADS = FEWEST_FOR_SPREADS, FEWEST_ROWS_FOR_SPREADS
 #: The statistics of the sign flips. "sum" adds the squared t-statistics of all features, "max" is
@@ -113,6 +132,13 @@ OF_FLIPS = (
         "trace of square: sum", "spread, directions", "s x' + I", 0.005, 0.165, FEWEST_FOR_TRACES
     ),
 )
+
+
+def of_family(family: str) -> tuple[Statistic, ...]:
+    """The statistics of a family, or the one of a quadratic form."""
+    return tuple(one for one in OF_FLIPS if one.family == family)
+
+
 #: The trained witnesses. Their p-value is that of the largest of four correlated t-statistics.
 OF_TRAINED = (
     Statistic("trained score", "location", "s", 0.00125, 0.00125),
@@ -177,9 +203,8 @@ def flip_shares(judged: Collection[str], coordinates: int, correlation: float) -
     """
     weight = correlation_weight(correlation)
     shares = {one.name: (1.0 - weight) * one.share + weight * one.correlated for one in OF_FLIPS}
-    for name in shares:
-        if name.startswith(TRACE):
-            shares[name] *= min(1.0, coordinates / MANY_COORDINATES)
+    for one in (*of_family(TRACE), *of_family(SQUARE)):
+        shares[one.name] *= min(1.0, coordinates / MANY_COORDINATES)
     if f"{HOTELLING}: sum" not in judged:
         shares["score: sum"] += shares[f"{HOTELLING}: sum"]
     whole = sum(share for name, share in shares.items() if name in judged)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cached_property
 from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
 
@@ -87,15 +88,15 @@ class BatchSums:
             robust,
             self.stride,
         )
-        self._pairs, sums, order = self._pass.pairs, self._pass.sums, basis.order
+        self._pairs, sums, planes = self._pass.pairs, self._pass.sums, Planes.of(basis, tails)
         #: Sums over the batches of squared draws and squared scores, of shape (batches, 2, d).
-        self.squares = sums[:, :2]
+        self.squares = sums[:, planes.squares]
         #: Sums of the standardised draws.
-        self.draws = sums[:, 2]
+        self.draws = sums[:, planes.draws]
         #: Sums of s, and of s phi_i + phi_i' for each order; of shape (batches, 1 + Q, d).
-        self.diagonal = sums[:, 3 : 4 + order]
+        self.diagonal = sums[:, planes.diagonal]
         #: Sums of s phi + phi' for the functions of the tails; of shape (batches, 2, d).
-        self.tails = sums[:, 4 + order :]
+        self.tails = sums[:, planes.tails]
         #: Sums of s phi + phi' for the waves; of shape (batches, 14, d), or without entries.
         self.waves = self._pass.waves
         #: Sum over all rows of s s'; without entries if there are too many coordinates.
@@ -128,6 +129,17 @@ class BatchSums:
             return self.batches.rows.astype(np.float64)
         return self._pass.weights * self.weight_scale
 
+    @property
+    def effective_rows(self) -> float:
+        """How many rows all batches have; with importance weights, how many they are worth."""
+        return float(self.sizes.sum())
+
+    @property
+    def batch_weights(self) -> FloatArray:
+        """The total importance weight of each batch; its rows without weights."""
+        result: FloatArray = self.sizes / self.weight_scale
+        return result
+
     @cached_property
     def weight_scale(self) -> float:
         """What makes importance weights sum to their effective number, sum w / sum w^2."""
@@ -148,7 +160,7 @@ class BatchSums:
         Its own draws depend on its scores, and centred by them scores times draws have no mean
         of -1.
         """
-        longest, weights = self.joinings[-1], self.sizes / self.weight_scale
+        longest, weights = self.joinings[-1], self.batch_weights
         outside = weights.sum() - longest.joined(weights)
         sums = self.draws.sum(axis=0) - longest.joined(self.draws)
         means = sums / np.maximum(outside, TINY)[:, None]
@@ -204,13 +216,29 @@ class BatchSums:
     def _fitting(self, jobs: list[PairJob]) -> list[PairJob]:
         """The first of the jobs that fit into the budget together, at least one."""
         dimension, total = self.source.layout.dimension, 0
-        kept: list[PairJob] = []
+        fitting: list[PairJob] = []
         for job in jobs:
             total += self.batches.count * (job.high - job.low) * dimension
-            if kept and total > PAIR_NUMBERS:
+            if fitting and total > PAIR_NUMBERS:
                 break
-            kept.append(job)
-        return kept
+            fitting.append(job)
+        return fitting
+
+
+class Planes(NamedTuple):
+    """Where the sums of columns lie among those of shape (batches, planes, d), as they come."""
+
+    squares: slice
+    draws: int
+    diagonal: slice
+    tails: slice
+
+    @classmethod
+    def of(cls, basis: Basis, tails: Basis | None) -> Planes:
+        """The planes: the diagonal has the score first, and one for each order of the basis."""
+        first, last = 3, 4 + basis.order
+        tail_orders = 0 if tails is None else tails.order
+        return cls(slice(0, 2), 2, slice(first, last), slice(last, last + tail_orders))
 
 
 class BatchPass:
@@ -233,10 +261,9 @@ class BatchPass:
         self._dimension, self._jobs = dimension, jobs
         #: None where pairs are all that is summed: the rest has been summed before.
         self.deviations = deviations
-        #: Squares of draws and of scores, draws, the diagonal with the score first, and the tails.
-        tail_orders = 0 if tails is None else tails.order
-        orders = 0 if deviations is None else 4 + basis.order + tail_orders
-        self.sums = np.zeros((batches.count, orders, dimension))
+        #: Sums of single columns, by their `Planes`.
+        planes = 0 if deviations is None else Planes.of(basis, tails).tails.stop
+        self.sums = np.zeros((batches.count, planes, dimension))
         own = 0 if dimension > MOST_COORDINATES or deviations is None else dimension
         self.score_products = np.zeros((own, own))
         has_waves = own > 0 and robust is not None
@@ -283,6 +310,7 @@ class BatchPass:
             self.squared_weights += float(seen.weights @ seen.weights)
         sums = np.empty((segments.number.size, *self.sums.shape[1:]))
         tails = () if self._tails is None else self._tails.terms(seen.draws)
+        # In the order of the `Planes`.
         columns = chain(_plain_columns(seen), diagonal_entries(seen.scores, chain(terms, tails)))
         for place, column in enumerate(columns):
             totals.write(column, sums[:, place])

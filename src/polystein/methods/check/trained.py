@@ -17,7 +17,7 @@ from scipy.special import stdtr
 from polystein._lib.numerics import TINY
 from polystein.data.passes import rows_of_many_arrays, run_pass
 from polystein.data.source import coordinate_names
-from polystein.data.split import Partition
+from polystein.data.split import TRAINING, Partition
 from polystein.inference.lugsail import ChainHalves, LugsailBatches
 from polystein.inference.memory import joinings, speeds, variance_curves
 from polystein.inference.pareto import LargestValues
@@ -31,7 +31,7 @@ from polystein.inference.pvalues import (
 from polystein.inference.signflips import tamed
 from polystein.inference.variance import IID, ColumnAccumulator
 from polystein.methods.check.batches import chains_are_batches
-from polystein.methods.check.look import chain_convergence
+from polystein.methods.check.left_out import chain_convergence
 from polystein.methods.check.statistics import TEST_ROWS, TRAINED
 from polystein.methods.check.sums import BatchSums
 from polystein.methods.check.witnesses import (
@@ -53,14 +53,14 @@ GAP_MEMORIES, LEAST_GAP_MEMORIES = 3.0, 1.0
 #: Batches of test rows have this many memories if there are enough rows for it, ...
 BATCH_MEMORIES = 4.0
 #: ... and every chain has this many of them, all chains together neither fewer nor more than these.
-FEWEST_A_CHAIN, FEWEST_BATCHES, MOST_BATCHES = 4, 16, 128
+FEWEST_A_CHAIN, FEWEST_TEST_BATCHES, MOST_TEST_BATCHES = 4, 16, 128
 #: With a coordinate worth fewer training rows, memory cannot be told from chance.
 LEAST_TRAINING_ESS = 30.0
 #: Halves of batches have at least this many rows.
-FEWEST_ROWS = 2
+ROWS_A_HALF = 2
 
 
-class Training(NamedTuple):
+class TrainingMemory(NamedTuple):
     """Memory of the training rows, in rows, and the effective number of the slowest score."""
 
     memory: float
@@ -74,30 +74,32 @@ class Training(NamedTuple):
 
 
 #: Independent rows have no autocorrelation.
-INDEPENDENT = Training(0.0, 1.0, math.inf)
+INDEPENDENT = TrainingMemory(0.0, 1.0, math.inf)
+#: Chains too short to show their autocorrelation are worth no rows, so that the arm abstains.
+UNKNOWN = TrainingMemory(0.0, 0.0, 0.0)
 
 
-def training_memory(rows: DividedRows, sums: BatchSums) -> Training:
+def memory_of_training(rows: DividedRows, sums: BatchSums) -> TrainingMemory:
     """Memory and autocorrelation time of chains, by those batches that hold training rows only."""
     layout = rows.source.layout
     stops = [0] * len(layout.lengths)
-    for stretch in rows.partition.rows("witness", "weights"):
+    for stretch in rows.partition.rows(*TRAINING):
         stops[stretch.chain] = stretch.stop
     batches = sums.batches.before(stops)
     if not batches.size or not sums.memory_is_known:
-        return Training(0.0, 0.0, 0.0)
+        return UNKNOWN
     sizes, chains = sums.sizes[batches], sums.batches.chain_of[batches]
-    levels = joinings(sizes, chains)
+    lengths = joinings(sizes, chains)
     scores, spreads = sums.diagonal[batches, 0], sums.diagonal[batches, 1]
-    everywhere, training = sums.frame, rows.frame
-    if not (everywhere.centre is None or everywhere.scale is None or training.centre is None):
+    of_all, of_training = sums.frame, rows.frame
+    if not (of_all.centre is None or of_all.scale is None or of_training.centre is None):
         # They are centred at the mean over all rows, test rows among them.
-        spreads = spreads + scores * ((everywhere.centre - training.centre) / everywhere.scale)
+        spreads = spreads + scores * ((of_all.centre - of_training.centre) / of_all.scale)
     columns = np.concatenate([scores, spreads], axis=1)
-    curves = np.split(variance_curves(tamed(columns), levels), 2, axis=1)
-    memories = [speed.memory.rows for family in curves for speed in speeds(family, levels)]
+    curves = np.split(variance_curves(tamed(columns), lengths), 2, axis=1)
+    memories = [speed.memory.rows for family in curves for speed in speeds(family, lengths)]
     slowest = chain_convergence(sums, batches).scores.ess.min()
-    return Training(max(memories), float(sizes.sum()), float(slowest))
+    return TrainingMemory(max(memories), float(sizes.sum()), float(slowest))
 
 
 class Trained(NamedTuple):
@@ -109,32 +111,36 @@ class Trained(NamedTuple):
 
 
 def trained_arm(
-    rows: DividedRows, sums: TrainingSums, training: Training, *, slow_scales: bool = False
+    rows: DividedRows,
+    training_sums: TrainingSums,
+    training_memory: TrainingMemory,
+    *,
+    slow_scales: bool = False,
 ) -> Trained:
     """Train the witnesses and judge them on the test rows, unless these depend on training rows.
 
     With ``slow_scales`` they may, whatever the memory of scores and spreads is.
     """
     partition = rows.partition
-    if training.ess < LEAST_TRAINING_ESS:
-        few = training.rows < LEAST_TRAINING_ESS
+    if training_memory.ess < LEAST_TRAINING_ESS:
+        few = training_memory.rows < LEAST_TRAINING_ESS
         return Trained(Abstention(TRAINED, _TOO_FEW if few else _TOO_SLOW), partition)
     if partition.awaits_gap:
-        partition = partition.with_gap(math.ceil(GAP_MEMORIES * training.memory))
+        partition = partition.with_gap(math.ceil(GAP_MEMORIES * training_memory.memory))
         gaps = {one.chain: one.stop - one.start for one in partition.rows("gap")}
         shortest = min(gaps.get(chain, 0) for chain in range(len(rows.source.layout.lengths)))
-        if shortest < LEAST_GAP_MEMORIES * training.memory:
+        if shortest < LEAST_GAP_MEMORIES * training_memory.memory:
             return Trained(Abstention(TRAINED, _TOO_SLOW), partition)
     accumulator = None
     if rows.source.layout.time_ordered:
         whole = chains_are_batches(rows.source.layout)
-        accumulator = batches_of_tests(partition, training.memory, whole=whole)
+        accumulator = batches_of_tests(partition, training_memory.memory, whole=whole)
         if accumulator is None:
             return Trained(Abstention(TRAINED, _TOO_FEW), partition)
     if slow_scales:
         return Trained(Abstention(TRAINED, _SLOW_SCALE), partition)
-    witnesses = fit_witnesses(rows.source, sums, rows.frame, training.time)
-    return _judged(rows, partition, witnesses, accumulator)
+    witnesses = fit_witnesses(rows.source, training_sums, rows.frame, training_memory.time)
+    return _judge_on_test_rows(rows, partition, witnesses, accumulator)
 
 
 _TOO_SLOW = (
@@ -158,26 +164,26 @@ def batches_of_tests(partition: Partition, memory: float, *, whole: bool) -> Lug
     tested = list(partition.rows("test"))
     stretches, first = {}, 0
     if whole:
-        count = min(len(tested), MOST_BATCHES)
+        count = min(len(tested), MOST_TEST_BATCHES)
         stretches = {
             stretch.chain: ChainHalves(stretch.start, stretch.stop, 1, place * count // len(tested))
             for place, stretch in enumerate(tested)
         }
         return LugsailBatches(stretches, MEMBERS, halved=False)
-    fewest = max(FEWEST_A_CHAIN, math.ceil(FEWEST_BATCHES / len(tested)))
-    most = max(fewest, MOST_BATCHES // len(tested))
+    fewest = max(FEWEST_A_CHAIN, math.ceil(FEWEST_TEST_BATCHES / len(tested)))
+    most = max(fewest, MOST_TEST_BATCHES // len(tested))
     for stretch in tested:
         length = stretch.stop - stretch.start
-        wanted = int(length / max(BATCH_MEMORIES * memory, 2.0 * FEWEST_ROWS))
+        wanted = int(length / max(BATCH_MEMORIES * memory, 2.0 * ROWS_A_HALF))
         halves = 2 * min(max(fewest, wanted), most)
-        if length < FEWEST_ROWS * halves:
+        if length < ROWS_A_HALF * halves:
             return None
         stretches[stretch.chain] = ChainHalves(stretch.start, stretch.stop, halves, first)
         first += halves
     return LugsailBatches(stretches, MEMBERS, halved=True)
 
 
-def _judged(
+def _judge_on_test_rows(
     rows: DividedRows,
     partition: Partition,
     witnesses: TrainedWitnesses,

@@ -15,8 +15,8 @@ from polystein.data.source import Block, Rows, Source
 from polystein.inference.convergence import RankedConvergence
 from polystein.inference.convergence_of_means import MeansConvergence
 from polystein.inference.pareto import pareto_index
-from polystein.methods.check.look import ChainConvergence, RankedRows
-from polystein.methods.check.statistics import FEWEST_BATCHES, FLIPS
+from polystein.methods.check.left_out import ChainConvergence, RankedRows
+from polystein.methods.check.statistics import FAMILY_PREFIX, FEWEST_BATCHES
 from polystein.methods.check.sums import BatchSums
 from polystein.results.coded import CodedText
 from polystein.results.diagnostics import Convergence, Diagnostics
@@ -26,7 +26,7 @@ from polystein.types import FloatArray
 
 #: Chains with a larger R-hat have not converged, and draws worth fewer are too few, to conclude
 #: from a large p-value that nothing was found.
-LARGEST_RHAT, LEAST_ESS = 1.05, 100.0
+RHAT_OPEN, ESS_OPEN = 1.05, 100.0
 #: More divergences than this share of the draws leave parts of the target unexplored.
 LARGEST_DIVERGENT_SHARE = 0.001
 #: An ESS below this is too uncertain to say how many more draws it takes.
@@ -84,7 +84,7 @@ def _settled(means: MeansConvergence, ranked: RankedConvergence) -> MeansConverg
     # Constant chains that differ have an infinite R-hat, which ranks know only up to rounding.
     suspect = ~(np.maximum(means.rhat, ranked.rhat) <= SUSPECT_RHAT) & ~np.isinf(means.rhat)
     by_ranks = np.fmin(np.fmin(ranked.ess_bulk, ranked.ess_tail), ranked.ess_folded)
-    ess = np.where(by_ranks < LEAST_ESS, by_ranks, np.fmax(means.ess, by_ranks))
+    ess = np.where(by_ranks < ESS_OPEN, by_ranks, np.fmax(means.ess, by_ranks))
     unknown = np.isnan(ranked.ess_bulk)
     return MeansConvergence(
         np.where(suspect & ~unknown, ranked.rhat, means.rhat), np.where(unknown, means.ess, ess)
@@ -213,11 +213,11 @@ def doubts(
     reasons = [
         CodedText(f"The {arm.name} did not judge: {_sentence(arm.reason)}", "part-did-not-judge")
         for arm in abstained
-        if not (healthy and arm.name.startswith(f"{FLIPS} of "))
+        if not (healthy and arm.name.startswith(FAMILY_PREFIX))
     ]
-    if independent_rows < LEAST_ESS:
+    if independent_rows < ESS_OPEN:
         words = (
-            f"{independent_rows:.0f} independent draws are fewer than {LEAST_ESS:.0f}: large "
+            f"{independent_rows:.0f} independent draws are fewer than {ESS_OPEN:.0f}: large "
             "faults may go unseen. Take more draws."
         )
         reasons.append(CodedText(words, "few-draws"))
@@ -243,11 +243,11 @@ def _of_rhat(both: Both) -> Iterator[CodedText]:
     found = [
         (f"{worst.rhat:.2f}", what, worst.rhat_of)
         for what, convergence in both
-        if (worst := convergence.worst_known()).rhat > LARGEST_RHAT
+        if (worst := convergence.worst_known()).rhat > RHAT_OPEN
     ]
     if found:
         words = (
-            f"The chains disagree: R-hat is {_listed(found)}, above {LARGEST_RHAT}. "
+            f"The chains disagree: R-hat is {_listed(found)}, above {RHAT_OPEN}. "
             "Run longer, with more warm-up, and look at each chain by itself."
         )
         yield CodedText(words, "chains-disagree", found[0][2])
@@ -257,16 +257,16 @@ def _of_ess(both: Both) -> Iterator[CodedText]:
     few = [
         (worst.ess, what, worst.ess_of)
         for what, convergence in both
-        if not (worst := convergence.worst_known()).ess >= LEAST_ESS
+        if not (worst := convergence.worst_known()).ess >= ESS_OPEN
     ]
     if few:
         listed = _listed([(f"{ess:.0f}", what, name) for ess, what, name in few])
         fewest = min(ess for ess, _, _ in few)
         # Chains that hardly moved do not tell how much longer they would have to be.
-        times = math.ceil(LEAST_ESS / fewest) if fewest >= _FEWEST_TOLD else 0
+        times = math.ceil(ESS_OPEN / fewest) if fewest >= _FEWEST_TOLD else 0
         longer = f": about {times} times as long would do" if times else ""
         words = (
-            f"Too few effective draws: {listed}, fewer than {LEAST_ESS:.0f}. "
+            f"Too few effective draws: {listed}, fewer than {ESS_OPEN:.0f}. "
             f"Run the sampler longer{longer}."
         )
         yield CodedText(words, "few-effective-draws", min(few)[2])

@@ -72,13 +72,13 @@ class TrainedWitnesses:
     """All members as the columns of one projection.
 
     ``entries`` holds the weights of the diagonal entries, the score's first, for each
-    of the first members; ``orders`` projects on the features of each order with full
+    of the first members; ``full_witness`` projects on the features of each order with full
     matrices, of which ``combination`` makes the others.
     """
 
     basis: Basis
     frame: Frame
-    orders: PrimalWitness | DualWitness
+    full_witness: PrimalWitness | DualWitness
     combination: FloatArray
     entries: FloatArray
 
@@ -87,49 +87,50 @@ class TrainedWitnesses:
         draws, scores = self.frame.apply(draws, scores)
         terms = list(islice(self.basis.terms(draws), self._highest))
         members = np.zeros((len(scores), self.entries.shape[1]))
-        for entry, (kept, weights) in zip(
+        for entry, (places, weights) in zip(
             self._weighed_entries(scores, terms), self._by_order, strict=True
         ):
-            members += entry[:, kept] @ weights
-        orders, witness, combination = self._weighed
-        full = witness.contract(scores, [terms[order] for order in orders]) @ combination
+            members += entry[:, places] @ weights
+        numbers, witness, combination = self._weighed
+        full = witness.contract(scores, [terms[number] for number in numbers]) @ combination
         return np.concatenate([members, full], axis=1)
 
     @cached_property
     def _weighed(self) -> tuple[list[int], PrimalWitness | DualWitness, FloatArray]:
-        """The orders that ``combination`` weighs, a witness of these alone, and their weights.
+        """Which orders ``combination`` weighs, a witness of these alone, and their weights.
 
         Many have no weight, for none is negative. A dual witness has no matrices to leave out.
         """
-        if not isinstance(self.orders, PrimalWitness):
-            return list(range(self.basis.order)), self.orders, self.combination
-        orders = np.flatnonzero(self.combination[:-1].any(axis=1)).tolist()
-        witness = replace(self.orders, A=[self.orders.A[order] for order in orders])
-        return orders, witness, self.combination[[*orders, -1]]
+        full = self.full_witness
+        if not isinstance(full, PrimalWitness):
+            return list(range(self.basis.order)), full, self.combination
+        numbers = np.flatnonzero(self.combination[:-1].any(axis=1)).tolist()
+        witness = replace(full, A=[full.A[number] for number in numbers])
+        return numbers, witness, self.combination[[*numbers, -1]]
 
     @cached_property
     def _highest(self) -> int:
         """The highest order with any weight; functions of higher ones need not be evaluated."""
         weighed = self.entries.reshape(1 + self.basis.order, -1).any(axis=1)
-        orders, *_ = self._weighed
-        return max([0, *np.flatnonzero(weighed).tolist(), *(1 + order for order in orders)])
+        numbers, *_ = self._weighed
+        return max([0, *np.flatnonzero(weighed).tolist(), *(1 + number for number in numbers)])
 
     @cached_property
     def _by_order(self) -> list[tuple[NDArray[np.intp] | slice, FloatArray]]:
         """For each order with any weight, the coordinates that have some, and their weights."""
-        orders = self.entries.reshape(1 + self.basis.order, -1, self.entries.shape[1])
+        by_order = self.entries.reshape(1 + self.basis.order, -1, self.entries.shape[1])
         result: list[tuple[NDArray[np.intp] | slice, FloatArray]] = []
-        for weights in orders:
-            kept = np.flatnonzero(weights.any(axis=1))
-            if kept.size:
-                few = 4 * kept.size < len(weights)
-                result.append((kept, weights[kept]) if few else (slice(None), weights))
+        for weights in by_order:
+            places = np.flatnonzero(weights.any(axis=1))
+            if places.size:
+                few = 4 * places.size < len(weights)
+                result.append((places, weights[places]) if few else (slice(None), weights))
         return result
 
     def _weighed_entries(self, scores: FloatArray, terms: list[Term]) -> Iterator[FloatArray]:
         """The diagonal entries of the orders that have any weight, the score's first."""
-        score, *orders = self.entries.reshape(1 + self.basis.order, -1)
-        pairs = zip(terms, orders, strict=False)  # there are no terms of orders without weight
+        score, *by_order = self.entries.reshape(1 + self.basis.order, -1)
+        pairs = zip(terms, by_order, strict=False)  # there are no terms of orders without weight
         entries = diagonal_entries(scores, [term for term, weights in pairs if np.any(weights)])
         return entries if np.any(score) else islice(entries, 1, None)
 
@@ -142,7 +143,7 @@ class TrainedWitnesses:
             for weights in (dense, stack)
         )
         first, all_orders = (
-            _with_weight(self.orders.names, weights) for weights in self.combination.T
+            _with_weight(self.full_witness.names, weights) for weights in self.combination.T
         )
         # The coordinates that have the most weight over all orders
         sizes = np.linalg.norm(stack, axis=0)
@@ -174,8 +175,8 @@ class TrainingSums:
         count, dimension = partition.count(*TRAINING), source.layout.dimension
         #: Whether witnesses are products with the training rows: no d x d sums are taken then.
         self.dual = dual_is_cheaper(count, dimension, basis.order)
-        kept = 0 if self.dual else FOLDS
-        self.folds = [SteinMoments.empty(basis, "full", answer=frame) for _ in range(kept)]
+        n_folds = 0 if self.dual else FOLDS
+        self.folds = [SteinMoments.empty(basis, "full", answer=frame) for _ in range(n_folds)]
         size = (1 + basis.order) * dimension
         self.entries = ColumnMoments(size, joint=False)
 
@@ -282,12 +283,12 @@ def nonnegative_weights(moments: MeanAndCovariance) -> FloatArray:
     A feature's population mean is a squared norm, so that a negative weight would
     only fit noise. Where every feature has a negative mean, all are kept.
     """
-    kept = varying(moments)
-    spread = moments.spread[kept]
-    correlation = moments.covariance[kept][:, kept] / (spread[:, None] * spread)
-    root = np.linalg.cholesky(correlation + RIDGE * np.eye(kept.size))
-    solution, _ = nnls(root.T, np.linalg.solve(root, moments.mean[kept] / spread))
+    features = varying(moments)
+    spread = moments.spread[features]
+    correlation = moments.covariance[features][:, features] / (spread[:, None] * spread)
+    root = np.linalg.cholesky(correlation + RIDGE * np.eye(features.size))
+    solution, _ = nnls(root.T, np.linalg.solve(root, moments.mean[features] / spread))
     weights = np.zeros(moments.mean.size)
-    weights[kept] = (solution if solution.any() else np.ones(kept.size)) / spread
+    weights[features] = (solution if solution.any() else np.ones(features.size)) / spread
     weights /= weights.max()  # so that no square overflows
     return weights / np.sqrt(weights @ weights)

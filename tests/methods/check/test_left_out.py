@@ -10,10 +10,10 @@ import polystein as ps
 from polystein.data.coordinates import Frame
 from polystein.inference.convergence_of_means import MeansConvergence, convergence_of_means
 from polystein.methods.check.batches import cut
-from polystein.methods.check.look import (
+from polystein.methods.check.left_out import (
     FEW_DRAWS,
     FEWEST_DRAWS,
-    LARGEST_RHAT,
+    RHAT_LEFT_OUT,
     TIMES_FASTER,
     ChainConvergence,
     chain_convergence,
@@ -189,7 +189,7 @@ def test_coordinates_of_chains_that_disagree_are_left_out(
     draws: Any, scores: Any, apart: Any
 ) -> None:
     """However many draws they are worth."""
-    assert LARGEST_RHAT == 1.2
+    assert RHAT_LEFT_OUT == 1.2
     ess = [1e4, 1e4]
     assert known(ess, ess, draws, scores).too_slow().tolist() == apart
 
