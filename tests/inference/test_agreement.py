@@ -83,6 +83,17 @@ def test_few_chains_are_the_transcription(lengths: tuple[int, ...], shift: float
     assert found == pytest.approx(expected, rel=1e-9)
 
 
+@pytest.mark.parametrize("far", [[0, 1, 2, 3], [2]])
+def test_a_far_start_counts_in_full_if_all_chains_have_it(far: list[int]) -> None:
+    chains = some_chains(400, 400, 400, 400)
+    for chain in far:
+        chains[chain][:8, 1] += 6.0
+    found = by_kind(differences(stretch_sums(chains)))
+    expected = literal.few_chains(chains, chains, MARGINAL, FAMILIES)
+    assert found == pytest.approx({**expected, FROZEN: literal.frozen(chains, 2)}, rel=1e-9)
+    assert (found["starts of all chains"] < 1e-6) == (len(far) == 4)
+
+
 def test_stretches_without_a_change_are_the_transcription() -> None:
     chains = some_chains(500, 500, 500)
     chains[1][:40] = chains[1][0]

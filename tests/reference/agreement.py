@@ -146,13 +146,12 @@ def few_chains(
                     for k in range(len(chains))
                 ]
                 error = variance_of_pooled([one.size for one in starts], errors)
-                away = [max(-2.5, min(2.5, float(np.mean(one)) - pooled)) for one in starts]
-                rows = [one.size for one in starts]
-                difference = sum(n * far for n, far in zip(rows, away, strict=True)) / sum(rows)
+                difference = float(np.mean(np.concatenate(starts))) - pooled
                 tails["starts of all chains"].append(two_sided(difference, error + whole, freedom))
-                for far, own in zip(away, errors, strict=True):
+                for one, own in zip(starts, errors, strict=True):
                     if len(chains) > 1:
-                        tails["start of a chain"].append(two_sided(far, own + whole, freedom))
+                        away = max(-2.5, min(2.5, float(np.mean(one)) - pooled))
+                        tails["start of a chain"].append(two_sided(away, own + whole, freedom))
     return {kind: min(1.0, min(some) * len(some)) for kind, some in tails.items() if some}
 
 

@@ -40,8 +40,9 @@ BATCHES = len(FIRST_HALF) - 1 + LATE_BATCHES
 #: happen to be stuck, and the variance is at least half that of a single row.
 LAST_SHORT_WINDOW = 0.05
 WINDOW_PARTS = 5
-#: No start counts as farther than this from the late halves, in robust standard deviations: where
-#: tails are heavy, a chain may happen to begin far outside and take long to come back.
+#: The start of one chain counts as no farther than this from the late halves, in robust standard
+#: deviations: where tails are heavy, a chain may happen to begin far outside and take long to come
+#: back. That all chains do so is no chance, and their mean is not bounded.
 FARTHEST_START = 2.5
 #: A column is left out if a batch of a late half has fewer effective rows than this: the variance
 #: of its means cannot be estimated then.
@@ -163,14 +164,14 @@ def _of_few(given: ChainSums, spread: _LateSpread) -> Iterator[Difference]:
         return np.where(spread.too_slow, 0.0, _ratio(difference, variance))
 
     lengths, starts, errors = _starts(given, spread, windows)
-    starts = np.clip(starts, pooled - FARTHEST_START, pooled + FARTHEST_START)
     whole_length = lengths.sum(axis=1)
     mean = (lengths * starts).sum(axis=1) / whole_length
     error = (lengths**2 * errors).sum(axis=1) / whole_length**2
     of_all = statistics(mean - pooled, error + whole)
     yield _farthest(ALL_STARTS, of_all[:, None], freedom, windows, all_chains=True)
     if given.chains > 1:
-        yield _farthest(ONE_START, statistics(starts - pooled, errors + whole), freedom, windows)
+        apart = np.clip(starts - pooled, -FARTHEST_START, FARTHEST_START)
+        yield _farthest(ONE_START, statistics(apart, errors + whole), freedom, windows)
         others = total - rows
         rest = (total * pooled - rows * late) / others
         error = own + (summed - squares * own) / others**2
