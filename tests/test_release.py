@@ -10,6 +10,8 @@ from types import ModuleType
 
 import pytest
 
+import polystein as ps
+
 ROOT = Path(__file__).parents[1]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 #: Not written out, so that the script does not take this file for one with gaps.
@@ -79,13 +81,13 @@ def test_what_disagrees_is_named(tmp_path: Path, changed: dict[str, str], words:
 
 
 def test_the_files_of_this_tree_agree_about_the_version() -> None:
-    found = release.disagreements(ROOT, release.stated_version(ROOT))
+    found = release.disagreements(ROOT, ps.__version__)
     assert [one for one in found if "[Unreleased]" not in one] == []
 
 
 def test_a_version_has_one_line_a_change_in_the_changelog() -> None:
     text = (ROOT / "CHANGELOG.md").read_text("utf-8")
-    released = text[text.index(f"## [{release.stated_version(ROOT)}]") :]
+    released = text[text.index(f"## [{ps.__version__}]") :]
     assert re.findall(r"^[ \t]+\S.*", released, re.M) == []
     assert len(re.findall(r"^- ", released, re.M)) > 100
 

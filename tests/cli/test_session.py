@@ -179,7 +179,7 @@ def test_a_reader_that_has_read_enough_is_no_fault(good: np.ndarray, tmp_path: P
     The exit code is that of other programs, and none that speaks of draws.
     """
     np.savez(tmp_path / "good.npz", draws=good, scores=-good)
-    commands = ["check good.npz --iid", "--help", "--version", "demo --draws 200"]
+    commands = ["check good.npz --iid", "--help", "--version", "demo --draws 400"]
     lines = [f"closed-pipe said{number} {line}" for number, line in enumerate(commands)]
     assert exit_codes(tmp_path, *lines) == [ExitCode.CLOSED_PIPE] * 4
     assert [(tmp_path / f"said{number}").read_text() for number in range(4)] == [""] * 4
