@@ -34,20 +34,23 @@ def wrong_draws(name: str, approximation: str) -> Row:
     table = ps.expectations(ps.Sample(draws, target.score(draws)), iid=True)
     rows = {what: [row for row in table if row.what == what] for what in ("mean", "sd")}
 
-    def errors(field: str) -> tuple[float, float]:
+    def largest(errors: Array) -> str:
+        """The largest error of the values that are told."""
+        return f"{np.nanmax(errors):.3f}" if np.isfinite(errors).any() else "not told"
+
+    def errors(field: str) -> tuple[str, str]:
         means = np.array([getattr(row, field) for row in rows["mean"]])
         sds = np.array([getattr(row, field) for row in rows["sd"]])
-        return float(np.abs((means - truth[0]) / truth[1]).max()), float(
-            np.abs(sds / truth[1] - 1).max()
-        )
+        return largest(np.abs((means - truth[0]) / truth[1])), largest(np.abs(sds / truth[1] - 1))
 
     before, after = errors("plain"), errors("corrected")
     placed = [(place, row) for what in rows for place, row in enumerate(rows[what])]
     return {
-        "mean before": f"{before[0]:.3f}",
-        "mean after": f"{after[0]:.3f}",
-        "sd before": f"{before[1]:.3f}",
-        "sd after": f"{after[1]:.3f}",
+        "mean before": before[0],
+        "mean after": after[0],
+        "sd before": before[1],
+        "sd after": after[1],
+        "told": f"{sum(np.isfinite(row.corrected) for row in table)} of {len(table)}",
         "least R2": f"{min(row.reliability for row in table):.4f}",
         "made worse at R2 of 0.99": str(
             sum(_made_worse(row, truth[:, place]) for place, row in placed)
