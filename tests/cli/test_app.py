@@ -131,7 +131,7 @@ def test_4_where_the_question_stays_open(
 
 def test_html_is_written_beside_the_text(run: Run, bad: np.ndarray) -> None:
     done = run("test", *save_pair(".npy", bad), "--html", "page.html", "--alpha", "0.01")
-    assert done.code == 1
+    assert (done.code, done.out.endswith("\nPage: page.html\n")) == (1, True)
     page = Path("page.html").read_text("utf-8")
     assert page.startswith("<!doctype html>")
     assert "at the level 0.01, p &lt; 0.0001: strong evidence against the draws" in page
@@ -242,7 +242,7 @@ def test_a_tolerance_decides_the_exit_code(run: Run) -> None:
 def test_check_rejects_a_faulty_sampler(run: Run) -> None:
     np.savez("wide.npz", draws=chains(0.8, 1.5), scores=-chains(0.8, 1.5))
     done = run("check", "wide.npz", "--json", "--html", "wide.html")
-    assert done.code == 1
+    assert (done.code, done.err) == (1, "Page: wide.html\n")
     expected = polystein.check(chains(0.8, 1.5), -chains(0.8, 1.5))
     assert json.loads(done.out)["pvalue"] == pytest.approx(expected.pvalue)
     assert Path("wide.html").is_file()

@@ -16,6 +16,7 @@ def test_files_are_compared(run: Run) -> None:
     assert (done.code, done.err) == (0, "")
     assert done.out.startswith("`right.npz` is clearly nearest to the target")
     assert "ess/cost" in done.out
+    assert done.out.endswith("\nPage: page.html\n")
     page = Path("page.html").read_text("utf-8")
     assert "wide.npz" in page
     assert "polystein compare" in page

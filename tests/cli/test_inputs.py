@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import polystein as ps
+from polystein.adapters.arviz import NoGradientsError
 from tests.cli.files import Run
 
 
@@ -98,6 +100,37 @@ def test_scores_from_a_further_file(run: Run, bad: np.ndarray) -> None:
     np.save("bad.npy", bad)
     np.save("scores.npy", -bad)
     assert run("check", "bad.npy", "--scores-from", "scores.npy").code == 1
+
+
+def test_arviz_files_without_gradients_are_told_of_the_model(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_gradients(*_: object, **__: object) -> None:
+        raise NoGradientsError("`scores` must be given: advi.nc holds no gradients. With nutpie: x")
+
+    monkeypatch.setattr("polystein.cli.inputs.from_file", no_gradients)
+    for command in ("check", "test", "report"):
+        done = run(command, "advi.nc")
+        assert done.code == 2
+        assert done.err.startswith("polystein: error: add `--model my_module:build`, a function")
+        assert "PyMC model; advi.nc holds no gradients. With nutpie" in done.err
+
+
+def test_all_commands_take_a_model(
+    run: Run, bad: np.ndarray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def sample(model: object, draws: Path, **_: object) -> ps.Sample:
+        assert (model, draws) == (3, Path("advi.nc"))
+        return ps.Sample(bad, -bad, facts={"log_density": lambda x: -0.5 * (x**2).sum(axis=1)})
+
+    for module in ("inputs", "refine"):
+        monkeypatch.setattr(f"polystein.cli.{module}.from_pymc", sample)
+    given = ("advi.nc", "--model", "my_target:number")
+    done = run("check", *given, "--iid")
+    assert "add --html page.html for a page; polystein refine FILE --model" in done.out
+    small = ("--starts", "230", "--transitions", "8")
+    codes = (run("report", *given, "--iid").code, run("refine", *given, *small).code)
+    assert (done.code, run("test", *given).code, *codes) == (1, 1, 1, 1)
 
 
 def test_completion_is_offered(run: Run) -> None:

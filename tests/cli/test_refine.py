@@ -91,6 +91,13 @@ def test_faults_of_the_users_function_are_named(
     assert words in " ".join(done.err.split())
 
 
+def test_log_densities_come_from_one_place(run: Run, tmp_path: Path) -> None:
+    done = run("refine", "draws.npy")
+    assert (done.code, "returns your PyMC model; got neither" in done.err) == (2, True)
+    done = refined(run, tmp_path, "both", "--model", "a:b")
+    assert (done.code, "returns your PyMC model; got both" in done.err) == (2, True)
+
+
 def test_a_level_must_be_one(run: Run, tmp_path: Path) -> None:
     done = refined(run, tmp_path, "both", "--alpha", "2")
     assert done.code == 2

@@ -76,7 +76,7 @@ def test_many_fits_and_refinements_are_told_by_what_they_hold(
     assert run("report", "moved.json").code == moved.code == 1
     assert "All means and sds" in seen("moved.html")
     done: Outcome = run("refine", "rows.npy", *small, "--html", "direct.html")
-    assert done.code == 1
+    assert (done.code, done.out.endswith("\nPage: direct.html\n")) == (1, True)
     assert "rows.npy (SHA-256" in seen("direct.html")
 
 
@@ -101,7 +101,7 @@ def test_2_for_what_is_no_result(run: Run, content: str, words: str) -> None:
 
 def test_2_for_options_of_draws_beside_a_stored_result(run: Run, good: np.ndarray) -> None:
     Path("stored.json").write_text(run("check", save("a.npz", good), "--iid", "--json").out)
-    for options in (["--iid"], ["--tolerance", "0.1"], ["--seed", "0"]):
+    for options in (["--iid"], *(["--model", "m:f"], ["--tolerance", "0.1"], ["--seed", "0"])):
         done = run("report", "stored.json", *options)
         assert (done.code, "are for draws" in done.err) == (2, True)
     assert run("report", "stored.json", "--alpha", "2").code == 2

@@ -78,7 +78,7 @@ def test_numbers(value: float | None, text: str) -> None:
 
 def test_the_page_has_every_set(tmp_path: Path) -> None:
     file = tmp_path / "page.html"
-    FOUND.to_html(file)
+    assert FOUND.to_html(file) == file
     page = file.read_text("utf-8")
     assert all(f"set {place}" in page for place in range(3))
     assert "Differences" in page

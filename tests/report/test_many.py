@@ -117,7 +117,7 @@ def test_the_page_is_self_contained_and_escapes_names(tmp_path: Path) -> None:
     assert re.findall(r">(\w+): \w+</h2>", page) == ["wrong", "short"]
     labels = re.findall(r'aria-label="([^"]+)"', page)
     assert len(labels) == len(set(labels))
-    table.to_html(tmp_path / "page.html")
+    assert table.to_html(tmp_path / "page.html") == tmp_path / "page.html"
     assert "<script" not in (tmp_path / "page.html").read_text("utf-8")
     assert "<table>" in table._repr_html_()
 

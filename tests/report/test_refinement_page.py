@@ -90,7 +90,7 @@ def test_runs_that_have_not_settled_tell_no_sizes() -> None:
 
 
 def test_pages_replace_no_files_of_others(tmp_path: Path) -> None:
-    refinement().to_html(tmp_path / "page.html")
+    assert refinement().to_html(tmp_path / "page.html") == tmp_path / "page.html"
     refinement().to_html(tmp_path / "page.html")
     (tmp_path / "mine.html").write_text("mine")
     with pytest.raises(ps.InputError, match="overwrite=True"):

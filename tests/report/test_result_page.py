@@ -175,7 +175,7 @@ def test_a_page_is_written_as_utf_8(tmp_path: Path) -> None:
 
 def test_a_page_replaces_pages_and_other_files_only_if_told_to(tmp_path: Path) -> None:
     path = tmp_path / "result.html"
-    z_result().to_html(path)
+    assert z_result().to_html(str(path)) == path
     z_result(pvalue=0.5).to_html(path)
     assert "Not rejected" in path.read_text("utf-8")
     path.write_text("<!doctype html>the notes of a year")

@@ -29,6 +29,10 @@ from polystein.errors import InputError
 from polystein.types import Array, ScoreFunction
 
 
+class NoGradientsError(InputError):
+    """ArviZ data hold no gradients, and no scores are given."""
+
+
 def from_arviz(
     data: ArvizData,
     scores: str | Array | ScoreFunction | None = None,
@@ -69,7 +73,7 @@ def from_arviz(
     with opened(data) as groups:
         if scores is None:
             if GRADIENT not in groups.variables(STATISTICS):
-                raise InputError(
+                raise NoGradientsError(
                     f"`scores` must be given: {groups.source} holds no gradients. "
                     f"{how_to_store(groups)}."
                 )

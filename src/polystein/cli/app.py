@@ -39,6 +39,7 @@ from polystein.cli.session import (
     require_level,
     require_other_output,
     session,
+    tell_page,
 )
 from polystein.errors import InputError
 from polystein.explain.tolerance import checked_tolerance
@@ -52,12 +53,6 @@ app = typer.Typer(
     help="Do these draws come from that target? Polynomial Stein discrepancy tests.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-)
-
-#: What a reader of the terminal can run next, on draws that are rejected.
-LINES_TO_RUN = (
-    "polystein report FILE for a page; polystein refine FILE --target module:function for better "
-    "draws"
 )
 
 
@@ -129,6 +124,7 @@ def _options(
 def run_test(
     draws: Draws,
     scores: Scores = None,
+    model: Model = None,
     var_names: VarNames = None,
     thin: Thin = 1,
     drop_first: DropFirst = 0,
@@ -160,7 +156,9 @@ def run_test(
         if bootstrap and alternative is Alternative.TWO_SIDED:
             raise InputError(f"`--alternative` must be 'greater' for {method}; got '{alternative}'")
         names = tuple(var_names or ())
-        chosen = Input(draws, scores, var_names=names, thin=thin, drop_first=drop_first)
+        chosen = Input(
+            draws, scores, var_names=names, thin=thin, drop_first=drop_first, model=model
+        )
         _check_outputs(chosen, html, force)
         sample = chosen.load()
         with progress_bar("Bootstrap" if bootstrap else "Testing") as progress:
@@ -285,13 +283,15 @@ def _conclude(
 
     The result is printed before the page is written. A failure of one does not prevent the other.
     """
+    target = "--target module:log_density" if chosen.model is None else f"--model {chosen.model}"
+    run = f"add --html page.html for a page; polystein refine FILE {target} for better draws"
     place = "{} of --json"  # where a reader of the terminal finds what the text leaves out
     # Files are read once more for their digests, where these are told.
     origin = origin_of(chosen.files()) if as_json or html is not None else NOTHING_KNOWN
     text = (
         _as_json(result, alpha, seed, origin)
         if as_json
-        else render(result, alpha, place=place, lines_to_run=LINES_TO_RUN)
+        else render(result, alpha, place=place, lines_to_run=run)
     )
     try:
         print(text, flush=True)
@@ -299,6 +299,8 @@ def _conclude(
         if html is not None:
             with writing("--html", html):
                 write_page(result, html, alpha, origin=origin, overwrite=force)
+    if html is not None:
+        tell_page(html, as_json)
     raise typer.Exit(int(ExitCode.of(result.verdict_at(alpha), result.tolerance)))
 
 

@@ -29,6 +29,7 @@ from polystein.cli.session import (
     require_level,
     require_other_output,
     session,
+    tell_page,
 )
 from polystein.errors import InputError
 from polystein.report.compare import render_samplers
@@ -98,6 +99,7 @@ def run_compare(
         if html is not None:
             with writing("--html", html):
                 write_document(compare_page(found, origin), html, overwrite=force)
+            tell_page(html, as_json)
 
 
 def _cost(given: str) -> tuple[str, float]:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from polystein._lib.imports import imported
+from polystein.adapters.arviz import NoGradientsError
 from polystein.adapters.cmdstan import from_cmdstan
 from polystein.adapters.file import from_file
 from polystein.adapters.pymc import from_pymc
@@ -58,7 +59,13 @@ class Input:
             return from_store(self.draws, self._scores(), cache=self.cache)
         if self.cache is not None:
             raise InputError("`--cache` is for draws that are read in blocks; these are in memory")
-        return from_file(self.draws, self._scores(), **selection)
+        try:
+            return from_file(self.draws, self._scores(), **selection)
+        except NoGradientsError as error:
+            raise InputError(
+                "add `--model my_module:build`, a function that returns your PyMC model; "
+                + str(error).removeprefix("`scores` must be given: ")
+            ) from error
 
     def files(self) -> list[Path]:
         """The files and folders that are read, as far as they exist."""

@@ -16,7 +16,13 @@ from polystein._lib.files import writing
 from polystein.adapters.cmdstan import is_stan_csv
 from polystein.cli.inputs import Input
 from polystein.cli.origin import origin_of, origin_values
-from polystein.cli.session import ExitCode, progress_bar, require_free, require_other_output
+from polystein.cli.session import (
+    ExitCode,
+    progress_bar,
+    require_free,
+    require_other_output,
+    tell_page,
+)
 from polystein.errors import InputError
 from polystein.report.many import render_many
 from polystein.report.many_page import many_page
@@ -106,6 +112,8 @@ def check_files(
             with writing("--html", outputs.html):
                 page = many_page(table, origin)
                 write_document(page, outputs.html, overwrite=outputs.force)
+    if outputs.html is not None:
+        tell_page(outputs.html, outputs.as_json)
     raise typer.Exit(int(worst_code(table)))
 
 

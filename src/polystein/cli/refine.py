@@ -15,18 +15,21 @@ import typer
 import polystein
 from polystein._lib.files import writing
 from polystein.adapters.file import from_file
-from polystein.cli.inputs import Input, score_function
+from polystein.adapters.pymc import from_pymc
+from polystein.cli.inputs import Input, model_of, score_function
 from polystein.cli.origin import origin_of, origin_values
 from polystein.cli.session import (
     Debug,
     ExitCode,
     Force,
+    Model,
     Seed,
     progress_bar,
     require_free,
     require_level,
     require_other_output,
     session,
+    tell_page,
 )
 from polystein.data.sample import Sample
 from polystein.data.target import Target
@@ -47,12 +50,13 @@ def run_refine(
         Path, typer.Argument(help="Draws on the unconstrained scale, as for check; no scores.")
     ],
     target: Annotated[
-        str,
+        str | None,
         typer.Option(
-            help="module:function, from (n, d) draws to n log-densities, or to a pair of them and "
-            "(n, d) scores."
+            help="Log-density, module:function, from (n, d) draws to n log-densities, or to a pair "
+            "of them and (n, d) scores. That of check returns scores."
         ),
-    ],
+    ] = None,
+    model: Model = None,
     thin: Annotated[int, typer.Option(help="Keep every THIN-th draw.")] = 1,
     drop_first: Annotated[
         int, typer.Option(help="Drop this many draws at the start of each chain.")
@@ -74,16 +78,25 @@ def run_refine(
     with session(debug):
         require_level(alpha)
         checked_tolerance(tolerance, "--tolerance")
-        files = Input(draws, target=target).files()
+        if (target is None) == (model is None):
+            raise InputError(
+                "`--target module:function` or `--model module:function` must be given: a function "
+                "that returns log-densities, or one that returns your PyMC model; got "
+                + ("neither" if model is None else "both")
+            )
+        files = Input(draws, target=target, model=model).files()
         require_other_output(files)
         if html is not None:
             require_free("--html", html, files, force)
-        found = score_function(target, GIVES)
-        sample = from_file(
-            draws, lambda rows: np.zeros(rows.shape), thin=thin, drop_first=drop_first
-        )
-        sample = copy(sample)
-        sample.facts = replace(sample.facts, target=_target(found, sample))
+        if model is not None:
+            sample = from_pymc(model_of(model), draws, thin=thin, drop_first=drop_first)
+        else:
+            found = score_function(target or "", GIVES)
+            sample = from_file(
+                draws, lambda rows: np.zeros(rows.shape), thin=thin, drop_first=drop_first
+            )
+            sample = copy(sample)
+            sample.facts = replace(sample.facts, target=_target(found, sample))
         with progress_bar("Refining") as progress:
             refined = polystein.refine(
                 sample,
@@ -105,6 +118,7 @@ def run_refine(
             with writing("--html", html):
                 page = refinement_page(refined, alpha, origin)
                 write_document(page, html, overwrite=force)
+            tell_page(html, as_json)
         raise typer.Exit(int(ExitCode.of(verdict, refined.tolerance)))
 
 

@@ -21,6 +21,8 @@ from polystein.cli.session import (
     Debug,
     ExitCode,
     Force,
+    Model,
+    Target,
     progress_bar,
     require_free,
     require_level,
@@ -63,6 +65,8 @@ def run_report(
     scores: Annotated[
         Path | None, typer.Argument(help="Scores, in the same shape, if FILE has none.")
     ] = None,
+    target: Target = None,
+    model: Model = None,
     out: Annotated[
         Path | None,
         typer.Option(help="The page. Default: beside FILE, with .html, if that is new."),
@@ -92,15 +96,16 @@ def run_report(
         if alpha is not None:
             require_level(alpha)
         checked_tolerance(tolerance, "--tolerance")
-        chosen = Input(file, scores)
+        chosen = Input(file, scores, target=target, model=model)
         require_other_output(chosen.files())
         page = _beside(file, force) if out is None else out
         require_free("--out", page, chosen.files(), force)
         if file.suffix.lower() == ".json":
-            if scores is not None or iid or tolerance is not None or seed is not None:
+            of_draws = (scores, target, model, tolerance, seed)
+            if iid or any(one is not None for one in of_draws):
                 raise InputError(
-                    "SCORES, `--iid`, `--tolerance` and `--seed` are for draws; got a stored "
-                    f"result, {file}, which has them already"
+                    "SCORES, `--target`, `--model`, `--iid`, `--tolerance` and `--seed` are for "
+                    f"draws; got a stored result, {file}, which has them already"
                 )
             told, origin = _stored(file, alpha)
         else:

@@ -41,7 +41,10 @@ ScoresFrom = Annotated[
 ]
 Target = Annotated[
     str | None,
-    typer.Option(help="Score function, module:function, from (n, d) draws to (n, d) scores."),
+    typer.Option(
+        help="Score function, module:function, from (n, d) draws to (n, d) scores. That of refine "
+        "returns log-densities."
+    ),
 ]
 Model = Annotated[
     str | None, typer.Option(help="PyMC model of ArviZ draws, module:function that returns it.")
@@ -207,6 +210,11 @@ def require_free(option: str, path: Path, inputs: Sequence[Path] = (), force: bo
                 f"`{option}` must be a new file or one that polystein wrote; got {path}, which is "
                 "neither. Choose another name, or replace the file with --force"
             )
+
+
+def tell_page(path: Path, as_json: bool) -> None:
+    """Say where the page is; beside JSON on standard error, as programs read the other."""
+    print(f"Page: {printable(str(path))}", file=sys.stderr if as_json else None, flush=True)
 
 
 def require_other_output(inputs: Sequence[Path]) -> None:

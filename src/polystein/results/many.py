@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from polystein._lib.arguments import is_finite_number, is_integer, one_of
@@ -239,8 +240,8 @@ class CheckTable:
                         )
         return made
 
-    def to_html(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write a self-contained HTML page, which needs Jinja2 (extra ``html``).
+    def to_html(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
+        """Write a self-contained HTML page, which needs Jinja2 (extra ``html``); return its path.
 
         An earlier page is replaced, another file only with ``overwrite=True``.
         """
@@ -250,6 +251,7 @@ class CheckTable:
 
         with writing("path", path):
             write_document(many_page(self), path, overwrite=overwrite)
+        return Path(path)
 
     def __repr__(self) -> str:
         counts = [f"{self.count(one)} {one}" for one in WORST_FIRST if self.count(one)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from pathlib import Path
 from typing import Any
 
 from polystein._lib.arguments import is_finite_number
@@ -186,8 +187,8 @@ class Refinement:
             require_verdict(made.verdict_at, made.pvalue, content)
         return made
 
-    def to_html(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write a self-contained HTML page, which needs Jinja2 (extra ``html``).
+    def to_html(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
+        """Write a self-contained HTML page, which needs Jinja2 (extra ``html``); return its path.
 
         An earlier page is replaced, another file only with ``overwrite=True``.
         """
@@ -197,6 +198,7 @@ class Refinement:
 
         with writing("path", path):
             write_document(refinement_page(self), path, overwrite=overwrite)
+        return Path(path)
 
     def __repr__(self) -> str:
         settled = "settled" if self.settled else "still moving"

@@ -6,6 +6,7 @@ import math
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -264,8 +265,8 @@ class GofResult(WithEffects):
             known["diagnostics"] = Diagnostics.from_dict(values["diagnostics"])
         return cls(**known)
 
-    def to_html(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write a self-contained HTML page, which needs Jinja2 (extra ``html``).
+    def to_html(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
+        """Write a self-contained HTML page, which needs Jinja2 (extra ``html``); return its path.
 
         An earlier page is replaced, another file only with ``overwrite=True``.
         """
@@ -274,6 +275,7 @@ class GofResult(WithEffects):
 
         with writing("path", path):
             write_page(self, path, overwrite=overwrite)
+        return Path(path)
 
     def plot(self, *, ax: Any = None) -> Any:
         """Draw the plot that fits the result, on new axes unless some are given.

@@ -6,6 +6,7 @@ import math
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from polystein._lib.imports import imported
@@ -239,8 +240,8 @@ class SamplerComparison:
                 raise TypeError("there must be at least two sets, each with a name of its own")
         return made
 
-    def to_html(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write a self-contained HTML page, which needs Jinja2 (extra ``html``).
+    def to_html(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
+        """Write a self-contained HTML page, which needs Jinja2 (extra ``html``); return its path.
 
         An earlier page is replaced, another file only with ``overwrite=True``.
         """
@@ -250,6 +251,7 @@ class SamplerComparison:
 
         with writing("path", path):
             write_document(compare_page(self), path, overwrite=overwrite)
+        return Path(path)
 
     def plot(self, *, ax: Any = None) -> Any:
         """Draw the sets side by side: `polystein.plot_compare`."""
