@@ -10,6 +10,7 @@ import pytest
 
 import polystein as ps
 from polystein.inference.convergence import ranked_convergence
+from polystein.report.summary import NOT_OF_CHAINS
 from polystein.results.summary import SummaryRow, SummaryTable
 
 RNG = np.random.default_rng(0)
@@ -58,6 +59,11 @@ def test_independent_rows_have_no_rhat() -> None:
     table = ps.check(draws, -draws, iid=True).summary()
     assert math.isnan(table["x[1]"].r_hat)
     assert "nan" not in str(table)
+    lines = str(table).splitlines()
+    assert lines[0].split() == ["parameter", "mean", "mcse", "sd", "mcse", "off"]
+    assert lines[-1] == NOT_OF_CHAINS
+    assert NOT_OF_CHAINS in table._repr_html_()
+    assert "r_hat" not in table._repr_html_()
 
 
 def with_transform(transform: Any, names: list[str]) -> SummaryTable:
@@ -103,10 +109,14 @@ def test_without_draws_there_is_no_summary(result: ps.GofResult) -> None:
 
 def test_lines_fit_whatever_is_off() -> None:
     row = SummaryRow("a" * 40, *[-1.234567e-10] * 7, ("correlation",) * 9)
-    lines = str(SummaryTable((row,))).splitlines()
-    assert max(map(len, lines)) <= 90
-    assert lines[1].startswith("..")
-    assert lines[1].endswith("..")
+    text = str(SummaryTable((row, row._replace(mean=1.0))))
+    assert max(map(len, text.splitlines())) <= 90
+    assert text.splitlines()[2].startswith("..")
+    assert text.count("correlation") == 18
+    off = ("mean", "sd", "correlation", "skew", "tail", "mean of sigma_log__")
+    head, *lines = str(SummaryTable((SummaryRow("sigma", *[1.0] * 7, off),))).splitlines()
+    assert len(lines) > 1
+    assert " ".join(line[head.index("off") :] for line in lines) == ", ".join(off)
 
 
 def test_many_parameters_are_cut_to_those_that_need_a_look() -> None:

@@ -114,6 +114,14 @@ def test_a_forest_has_the_numbers_beside_the_drawing() -> None:
     assert "tolerance 0.1, of means and sds" in seen.text
 
 
+def test_the_legend_has_no_colour_for_hollow_marks_which_may_have_both() -> None:
+    block = forest_block(effects_of(2), None)
+    assert block is not None
+    mark = re.search(r"<li>\s*(<svg(?:(?!<li>).)*</svg>) hollow: R", page_of(block), re.DOTALL)
+    assert mark is not None
+    assert re.findall('class="([^"]+)"', mark[1]) == ["mark", "hollow", "hollow"]
+
+
 def test_effects_without_a_size_have_no_forest_but_a_row() -> None:
     row = effect("a", "mean", float("nan"), lower=float("-inf"), upper=float("inf"))
     table_ = ps.EffectTable((row,), 1)

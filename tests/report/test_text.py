@@ -337,8 +337,9 @@ def test_rows_left_out_between_are_counted() -> None:
 def test_warnings_stand_at_the_end_and_are_announced() -> None:
     text = render(z_result(warnings=("too few draws",)))
     assert text.endswith("Warning: too few draws")
-    assert "against the draws. Read the warnings.\n" in text
-    assert "Read the warnings" not in render(z_result())
+    assert text.startswith("Rejected at the level 0.05, p = 0.012, with 1 warning: evidence")
+    assert ", with 2 warnings: " in headline(z_result(warnings=("few draws", "old")))[1]
+    assert "warning" not in render(z_result())
 
 
 def test_a_long_warning_is_cut_with_a_pointer() -> None:

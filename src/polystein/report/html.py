@@ -10,7 +10,7 @@ from polystein.report.effects import MOST_ROWS, expectation_cells, shown_name
 from polystein.report.forest import no_size, size_words
 from polystein.report.refinement import refinement_facts
 from polystein.report.same_target import comparison_facts, comparison_headline
-from polystein.report.summary import HEAD, shown_rows, summary_cells
+from polystein.report.summary import NOT_OF_CHAINS, has_chains, shown_rows, summary_grid
 from polystein.report.text import asked, headline, p_number, percent, report_facts
 from polystein.results.effects import EffectTable, ExpectationTable
 from polystein.results.refinement import Refinement
@@ -101,8 +101,9 @@ def expectations_fragment(table: ExpectationTable) -> str:
 
 def summary_fragment(table: SummaryTable) -> str:
     """The parameters with their numbers."""
-    rows = (summary_cells(row) for row in shown_rows(table, MOST_ROWS))
-    return _framed(_grid(HEAD, rows, words=1), _more(len(table.rows)))
+    head, *rows = summary_grid(table, shown_rows(table, MOST_ROWS))
+    note = "" if has_chains(table) else f"<p>{NOT_OF_CHAINS}</p>"
+    return _framed(_grid(head, rows, words=1), _more(len(table.rows)), note)
 
 
 def preformatted(text: str) -> str:

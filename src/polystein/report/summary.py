@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Sequence
 
 from polystein.report.effects import MOST_ROWS
@@ -11,18 +12,24 @@ from polystein.results.summary import SummaryRow, SummaryTable
 HEAD = ("parameter", "mean", "mcse", "sd", "mcse", "ess_bulk", "ess_tail", "r_hat", "off")
 #: Columns of the longest name that is not cut.
 _LONGEST = 24
-#: Columns of a line, whatever is off.
-_WIDTH = 90
+#: Where the columns of chains are: ESS and R-hat.
+_OF_CHAINS = slice(5, 8)
+#: What stands below a table without them.
+NOT_OF_CHAINS = "No ESS and R-hat: they are of chains, and say nothing of independent rows."
+#: Columns of a line, and the least of them for what is off.
+_WIDTH, _LEAST_OFF = 90, 25
 
 
 def summary_text(table: SummaryTable) -> str:
-    """One line for each parameter; of many, those that are off and the worst R-hat first."""
+    """A row for each parameter; of many, those that are off and the worst R-hat first."""
     rows = shown_rows(table, MOST_ROWS)
-    cells = [HEAD, *(summary_cells(row) for row in rows)]
+    cells = summary_grid(table, rows)
     first, *numbers, _ = (max(len(text) for text in column) for column in zip(*cells, strict=True))
     lines = [_line(row, [min(_LONGEST, first), *numbers]) for row in cells]
     if len(table.rows) > len(rows):
         lines.append(f"... and {len(table.rows) - len(rows)} more, in `rows`")
+    if not has_chains(table):
+        lines.append(NOT_OF_CHAINS)
     return "\n".join(lines)
 
 
@@ -37,7 +44,22 @@ def shown_rows(table: SummaryTable, most: int) -> tuple[SummaryRow, ...]:
     return tuple(sorted(table.rows, key=concern)[:most])
 
 
-def summary_cells(row: SummaryRow) -> tuple[str, ...]:
+def has_chains(table: SummaryTable) -> bool:
+    """Whether any parameter has an ESS or an R-hat."""
+    return any(
+        not math.isnan(value) for row in table for value in (row.ess_bulk, row.ess_tail, row.r_hat)
+    )
+
+
+def summary_grid(table: SummaryTable, rows: Sequence[SummaryRow]) -> list[tuple[str, ...]]:
+    """The heads of the columns and the texts of these rows, without columns that are empty."""
+    grid = [HEAD, *(_cells(row) for row in rows)]
+    if has_chains(table):
+        return grid
+    return [(*cells[: _OF_CHAINS.start], *cells[_OF_CHAINS.stop :]) for cells in grid]
+
+
+def _cells(row: SummaryRow) -> tuple[str, ...]:
     """The texts of one row."""
     sizes = (_number(value) for value in (row.mean, row.mcse_mean, row.sd, row.mcse_sd))
     effective = ("" if math.isnan(ess) else f"{ess:.0f}" for ess in (row.ess_bulk, row.ess_tail))
@@ -50,9 +72,16 @@ def _number(value: float) -> str:
 
 
 def _line(cells: tuple[str, ...], widths: Sequence[int]) -> str:
+    """A row; what is off goes on below where it is long."""
     name, *numbers, off = cells
     width, *others = widths
     name = name if len(name) <= width else f"..{name[2 - width :]}"
     columns = " ".join(f"{one:>{own}}" for one, own in zip(numbers, others, strict=True))
-    line = f"{name:<{width}}  {columns}  {off}"
-    return line if len(line) <= _WIDTH else f"{line[: _WIDTH - 2]}.."
+    start = f"{name:<{width}}  {columns}  "
+    room = max(_LEAST_OFF, _WIDTH - len(start))
+    words = textwrap.wrap(off, room, break_on_hyphens=False)
+    if len(start) + room > _WIDTH:
+        words.insert(0, "")
+    first, *further = words
+    indent = " " * (_WIDTH - room)
+    return "\n".join([f"{start}{first}".rstrip(), *(f"{indent}{one}" for one in further)])

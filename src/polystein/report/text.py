@@ -22,7 +22,7 @@ _MOST_ROWS = 7
 _MOST_WARNING_LINES = 4
 _MOST_REASON_LINES = 8
 #: Lines of one fact.
-_MOST_LINES = {"Abstained": 2, "Off": 2, "": 2, "Next": 4}
+_MOST_LINES = {"Abstained": 2, "Off": 2, "": 2, "Next": 4, "Chains": 4}
 _MOST_LINES_OF_FACT = 3
 #: What is left out first where lines are scarce.
 _LEAST_IMPORTANT = ("Draws", "Statistic", "Meaning", "Abstained", "Chains")
@@ -37,10 +37,13 @@ _STRONG = 0.001
 #: Smaller p-values are shown as a bound: digits beyond it say nothing about the draws.
 _LEAST_SHOWN = 1e-4
 
+#: Letters of a name of a parameter: two of them fit on the lines of the chains.
+MOST_LETTERS = 40
+
 #: What a reader can run next, on draws that are rejected.
 LINES_TO_RUN = (
-    "`print(result.effects)` for all that was looked at; `ps.refine(draws, model=model)`, or with "
-    "`log_density=`, for better draws"
+    "`print(result.effects)` for all that was looked at; for better draws "
+    "`ps.refine(idata, model=model)`, or `ps.refine(draws, log_density=f)`"
 )
 QUESTION = "Do these draws come from the target?"
 _TESTS = {
@@ -72,7 +75,7 @@ def render(
         What a reader can run to learn more about draws that are rejected.
     """
     verdict, rest = headline(result, alpha)
-    head = [*wrapped(f"{verdict} {rest}{caution(result)}"), shorten(asked(result), WIDTH)]
+    head = [*wrapped(f"{verdict} {rest}"), shorten(asked(result), WIDTH)]
     warnings = _warning_lines(result.warnings, place)
     reasons = result.reasons if result.verdict_at(alpha) == "inconclusive" else ()
     why = _reason_lines(reasons, place)
@@ -105,7 +108,7 @@ def report_facts(
     place: str = PLACE,
     lines_to_run: str = LINES_TO_RUN,
     most: int = MOST_SENTENCES,
-    letters: int = 20,
+    letters: int = MOST_LETTERS,
 ) -> list[tuple[str, str]]:
     """What a report says below its headline and ``reasons``, by label, the most important first.
 
@@ -144,13 +147,10 @@ def headline(result: GofResult | Refinement, alpha: float = DEFAULT_LEVEL) -> tu
     strength = "strong " if verdict == "rejected" and result.pvalue <= _STRONG else ""
     # A p-value of 1 is no number that says more than the words.
     number = "" if p_number(result.pvalue) == "1" else f", {p_words(result.pvalue)}"
-    where = f"at the level {alpha:g}{number}"
+    count = len(result.warnings)
+    warned = f", with {count} warning{'s' * (count > 1)}" if count else ""
+    where = f"at the level {alpha:g}{number}{warned}"
     return verdict.capitalize(), f"{where}: {strength}{words}."
-
-
-def caution(result: GofResult) -> str:
-    """What follows the headline of a result that has warnings."""
-    return " Read the warnings." if result.warnings else ""
 
 
 def name_of_test(result: GofResult) -> str:
@@ -216,7 +216,7 @@ def size_of_draws(result: GofResult) -> str:
     return f"{words} of at most {longest:,} draws, {total:,} in all"
 
 
-def chains_words(result: GofResult, letters: int = 20) -> str:
+def chains_words(result: GofResult, letters: int = MOST_LETTERS) -> str:
     """The worst R-hat and ESS of draws and scores, and divergences; empty without chains.
 
     Names of parameters have at most this many letters.

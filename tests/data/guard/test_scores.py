@@ -196,7 +196,7 @@ def test_check_warns_and_keeps_the_warning() -> None:
         result = ps.check(x, -s, iid=True, rng=0)
     assert [item.filename for item in caught] == [__file__]
     assert "sign were wrong" in result.warnings[0]
-    assert "Read the warnings" in " ".join(str(result).split())
+    assert ", with 1 warning: " in " ".join(str(result).split())
 
 
 def test_errors_of_means_allow_for_memory() -> None:
