@@ -53,6 +53,13 @@ def test_a_model_beside_arrays_is_refused() -> None:
         ps.check(ps.Sample(draws, -draws), model=model)
 
 
+def test_fits_of_numpyro_are_pointed_to_their_adapter() -> None:
+    with pytest.raises(ps.InputError, match=r"For NumPyro pass `ps.from_numpyro\(svi, svi_result"):
+        ps.check({"mu": np.zeros(9)}, model=double("pymc.model.core", "Model"))
+    with pytest.raises(ps.InputError, match=r"the arguments of the model follow .*; got a tuple"):
+        ps.from_numpyro(object(), model_args=(3,))
+
+
 def test_states_of_blackjax_without_gradients_are_pointed_to_jax() -> None:
     state = double("blackjax.mcmc.random_walk", "RWState", position=0.0)
     with pytest.raises(ps.InputError, match=r"Pass `ps.from_jax\(logdensity, states.position\)`"):

@@ -73,6 +73,13 @@ def from_numpyro(
     ``ps.check(ps.from_numpyro(svi, svi_result, x, y=y))``.
     """
     selection = Selection(var_names, thin, drop_first)
+    for name in ("model_args", "model_kwargs"):
+        if name in model_kwargs:
+            raise InputError(
+                f"`{name}` must not be given by this name: the arguments of the model follow as "
+                "they were given to `run`, as in `ps.from_numpyro(svi, svi_result, x, y=y)`; got "
+                f"a {type_name(model_kwargs[name])}"
+            )
     if is_svi(mcmc):
         count = integer(n_draws, "n_draws", least=1)
         return _of_guide(mcmc, model_args, model_kwargs, selection, count, rng)

@@ -69,6 +69,12 @@ REMEDIES = {
     ),
 }
 
+#: Fits of NumPyro give their draws as a dict.
+_FOR_NUMPYRO = (
+    ". For NumPyro pass `ps.from_numpyro(svi, svi_result, *args)` with the arguments of the model, "
+    "or `ps.from_numpyro(mcmc)`"
+)
+
 
 def type_name(value: object) -> str:
     """The name of a type with its module, as in ``arviz.data.inference_data.InferenceData``."""
@@ -86,6 +92,7 @@ def adapted(draws: Any, scores: Any, model: object) -> Any:
             raise InputError(
                 "`model` must be given with an InferenceData or a DataTree only; got a "
                 f"{type_name(model)} beside a {name}"
+                + (_FOR_NUMPYRO if isinstance(draws, Mapping) else "")
             )
         if scores is not None:
             raise InputError(
