@@ -7,9 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import polystein as ps
 from polystein.errors import MissingExtraError
-from polystein.report.canvas import AGAINST, GREY, NOT_AGAINST, new_figure, save
+from polystein.report.canvas import AGAINST, BLACK, GREY, NOT_AGAINST, new_figure, save
 from polystein.report.side_by_side import plot_draws
+from tests.report.drawn import effect
 from tests.report.results import check_result, inconclusive_result, z_result
 
 RESULTS = {
@@ -55,6 +57,34 @@ def test_ellipses_lie_two_sds_from_the_mean() -> None:
         squares = np.einsum("ni,ij,nj->n", centred, np.linalg.inv(np.cov(rows.T)), centred)
         np.testing.assert_allclose(squares, 4.0)
         assert target.get_linestyle() == "--"
+
+
+def test_captions_are_about_the_axes_or_say_that_they_are_not() -> None:
+    subjects = (
+        "the sd of `c`",
+        "the correlation of `a` and `c`",
+        "the correlation of `a` and `b$`",
+    )
+    rows = tuple(
+        effect(subject[-2:-1], "sd", 1.4, sentence=f"{subject} is 0.20 (0.10 to 0.30)")
+        for subject in subjects
+    )
+    draws = {"bad": np.random.default_rng(0).standard_normal((100, 2))}
+    captions = []
+    for shown in (rows, rows[:2]):
+        table = ps.EffectTable(shown, len(shown))
+        results = {"bad": replace(check_result(), pvalue=1e-6, effect_table=table)}
+        figure = plot_draws(draws, results, draws["bad"], ("a", "b$"))
+        captions.append(" ".join(figure.axes[0].get_xlabel().split()).removeprefix("a "))
+    assert captions == [
+        "the correlation of a and b$ is 0.20",
+        "the sd of c is 0.20; not on these axes",
+    ]
+
+
+def test_the_line_of_the_draws_has_no_sampler_s_colour_in_the_legend() -> None:
+    (legend,) = drawn()[1].legends
+    assert [line.get_color() for line in legend.get_lines()] == [GREY, BLACK]
 
 
 @pytest.mark.parametrize(("suffix", "start"), [(".png", b"\x89PNG"), (".svg", b"<?xml")])

@@ -138,7 +138,8 @@ def test_how_often_chance_would_do_it(pvalue: float, words: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("pvalue", "words"), [(0.0, "p < 0.0001"), (1e-4, "p = 0.0001"), (0.8765, "p = 0.88")]
+    ("pvalue", "words"),
+    [(0.0, "p < 0.0001"), (1e-4, "p = 0.0001"), (0.8765, "p = 0.88"), (0.996, "p > 0.99")],
 )
 def test_p_value(pvalue: float, words: str) -> None:
     assert p_words(pvalue) == words

@@ -17,7 +17,7 @@ from polystein.errors import InputError, printable
 from polystein.experiments import demo as demonstration
 from polystein.report import canvas, side_by_side
 from polystein.report.effects import effect_facts
-from polystein.report.text import p_number, render
+from polystein.report.text import p_words, render
 from polystein.results.result import DEFAULT_LEVEL
 
 DEMO_PLOT = "polystein-demo.png"
@@ -79,7 +79,7 @@ def _demo_table(cases: list[demonstration.Case], draws: int) -> Table:
         show_edge=False,
         padding=(0, 1, 0, 0),
     )
-    for heading in ("Sampler", "What it does", "p-value", "Verdict", "What is off first"):
+    for heading in ("Sampler", "What it does", "p-value", "Verdict", "Clearest fault"):
         table.add_column(heading)
     for case in cases:
         result = case.result
@@ -87,7 +87,7 @@ def _demo_table(cases: list[demonstration.Case], draws: int) -> Table:
         table.add_row(
             case.name,
             case.description,
-            p_number(result.pvalue),
+            p_words(result.pvalue).removeprefix("p ").removeprefix("= "),
             f"[bold red]{result.verdict}[/]" if result.rejected() else result.verdict,
             off[0].partition(" (")[0].replace("`", "") if off else "",
         )

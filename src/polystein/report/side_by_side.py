@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from polystein._lib.imports import imported
 from polystein.report.canvas import (
     AGAINST,
     BLACK,
@@ -32,6 +34,10 @@ _REACH = 2.0
 _COLOURS = {"rejected": AGAINST, "not rejected": NOT_AGAINST, "inconclusive": GREY}
 #: Letters of a line below a panel.
 _LETTERS = 34
+#: Things that are off among which one is looked for that the axes show.
+_MOST_TOLD = 50
+#: Names of parameters in a sentence.
+_NAMES = re.compile("`([^`]+)`")
 
 
 def plot_draws(
@@ -68,33 +74,44 @@ def plot_draws(
         colour = _COLOURS[result.verdict_at(alpha)]
         few = rows[:: max(1, len(rows) // _MOST_POINTS)]
         axes.plot(*few.T, ".", color=colour, markersize=3, alpha=0.35)
-        _ellipse(axes, rows, colour, "-", "these draws, two sds around their mean")
-        _ellipse(axes, target, BLACK, "--", "the posterior, by exact draws")
+        _ellipse(axes, rows, colour, "-")
+        _ellipse(axes, target, BLACK, "--")
         axes.set_title(
             f"{name}\n{result.verdict_at(alpha)}, {p_words(result.pvalue)}",
             color=colour,
             fontsize=11,
             **LITERAL,
         )
-        axes.set_xlabel(f"{names[0]}\n\n{_below(result, alpha)}", **LITERAL)
+        axes.set_xlabel(f"{names[0]}\n\n{_below(result, names, alpha)}", **LITERAL)
         axes.spines[["top", "right"]].set_visible(False)
     panels[0].set_ylabel(names[1], **LITERAL)
-    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
+    line = imported("matplotlib.lines", "cli", "plotting").Line2D
+    handles = [
+        line([], [], color=colour, linestyle=style, linewidth=1.8, label=label)
+        for colour, style, label in (
+            (GREY, "-", "these draws, two sds around their mean"),
+            (BLACK, "--", "the posterior, by exact draws"),
+        )
+    ]
+    figure.legend(handles=handles, loc="outside lower center", ncols=2)
     return figure
 
 
-def _ellipse(axes: Axes, rows: FloatArray, colour: str, style: str, label: str) -> None:
+def _ellipse(axes: Axes, rows: FloatArray, colour: str, style: str) -> None:
     """The points at `_REACH` standard deviations from the mean."""
     angles = np.linspace(0.0, 2.0 * np.pi, 200)
     circle = np.stack([np.cos(angles), np.sin(angles)])
     factor = np.linalg.cholesky(np.cov(rows.T))
     points = rows.mean(axis=0)[:, None] + _REACH * factor @ circle
-    axes.plot(*points, style, color=colour, linewidth=1.8, label=label)
+    axes.plot(*points, style, color=colour, linewidth=1.8)
 
 
-def _below(result: GofResult, alpha: float) -> str:
-    """The first thing that is off, without its interval, on three lines."""
-    told = [words for label, words in effect_facts(result, alpha, 1) if label in ("Off", "Effects")]
-    words = told[0].partition(" (")[0].replace("`", "") if told else "no sign of a fault"
+def _below(result: GofResult, names: tuple[str, str], alpha: float) -> str:
+    """The first thing that is off on these axes, without its interval, on three lines."""
+    facts = effect_facts(result, alpha, _MOST_TOLD)
+    told = [words for label, words in facts if label in ("Off", "", "Effects")]
+    on_axes = [words for words in told if set(_NAMES.findall(words)) <= set(names)]
+    words = next(iter([*on_axes, *told]), "no sign of a fault").partition(" (")[0].replace("`", "")
+    words = words if on_axes or not told else f"{words}; not on these axes"
     lines = textwrap.wrap(words, _LETTERS)[:3]
     return "\n".join([*lines, *[" "] * (3 - len(lines))])

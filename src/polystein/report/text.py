@@ -161,8 +161,11 @@ def name_of_test(result: GofResult) -> str:
 
 
 def p_words(pvalue: float) -> str:
-    """Return "p = 0.043"; for very small p-values, an upper bound."""
-    return f"p {p_number(pvalue)}" if pvalue < _LEAST_SHOWN else f"p = {p_number(pvalue)}"
+    """Return "p = 0.043"; for very small p-values, an upper bound; for those near 1, a lower."""
+    number = p_number(pvalue)
+    if number == "1":
+        return "p > 0.99"
+    return f"p {number}" if pvalue < _LEAST_SHOWN else f"p = {number}"
 
 
 def p_number(pvalue: float) -> str:
