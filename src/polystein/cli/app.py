@@ -284,7 +284,8 @@ def _conclude(
     The result is printed before the page is written. A failure of one does not prevent the other.
     """
     target = "--target module:log_density" if chosen.model is None else f"--model {chosen.model}"
-    run = f"add --html page.html for a page; polystein refine FILE {target} for better draws"
+    page = "add --html page.html for a page; " if html is None else ""
+    run = f"{page}polystein refine FILE {target} for better draws"
     place = "{} of --json"  # where a reader of the terminal finds what the text leaves out
     # Files are read once more for their digests, where these are told.
     origin = origin_of(chosen.files()) if as_json or html is not None else NOTHING_KNOWN

@@ -255,7 +255,7 @@ _PASSED = {
 def refine_line(command_line: bool) -> str:
     """The line that moves the draws."""
     if command_line:
-        return "polystein refine FILE --target module:log_density"
+        return "polystein refine FILE --target module:log_density  # or --model module:function"
     return "refined = ps.refine(draws, log_density=log_density, scores=scores)  # or model=model"
 
 
