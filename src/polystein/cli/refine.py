@@ -78,20 +78,20 @@ def run_refine(
     with session(debug):
         require_level(alpha)
         checked_tolerance(tolerance, "--tolerance")
-        if (target is None) == (model is None):
-            raise InputError(
-                "`--target module:function` or `--model module:function` must be given: a function "
-                "that returns log-densities, or one that returns your PyMC model; got "
-                + ("neither" if model is None else "both")
-            )
         files = Input(draws, target=target, model=model).files()
         require_other_output(files)
         if html is not None:
             require_free("--html", html, files, force)
-        if model is not None:
+        if model is not None and target is None:
             sample = from_pymc(model_of(model), draws, thin=thin, drop_first=drop_first)
+        elif target is None or model is not None:
+            raise InputError(
+                "`--target module:function` or `--model module:function` must be given: a function "
+                "that returns log-densities, or one that returns your PyMC model; got "
+                + ("neither" if target is None else "both")
+            )
         else:
-            found = score_function(target or "", GIVES)
+            found = score_function(target, GIVES)
             sample = from_file(
                 draws, lambda rows: np.zeros(rows.shape), thin=thin, drop_first=drop_first
             )
