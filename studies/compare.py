@@ -37,10 +37,10 @@ class Posterior(NamedTuple):
     outcomes: Array
 
     @classmethod
-    def of(cls, rng: np.random.Generator) -> "Posterior":
-        rows = rng.standard_normal((OBSERVATIONS, DIMENSION))
+    def of(cls, rng: np.random.Generator, observations: int = OBSERVATIONS) -> "Posterior":
+        rows = rng.standard_normal((observations, DIMENSION))
         truth = np.linspace(-1.0, 1.0, DIMENSION)
-        return cls(rows, (rng.random(OBSERVATIONS) < expit(rows @ truth)).astype(float))
+        return cls(rows, (rng.random(observations) < expit(rows @ truth)).astype(float))
 
     def log_density(self, x: Array) -> Array:
         logits = x @ self.rows.T
@@ -55,10 +55,14 @@ class Posterior(NamedTuple):
 
     def noisy_score(self, x: Array, rng: np.random.Generator) -> Array:
         """The same by a fresh minibatch for every row."""
-        chosen = rng.integers(OBSERVATIONS, size=(len(x), BATCH))
+        return self.batch_score(x, rng.integers(len(self.rows), size=(len(x), BATCH)))
+
+    def batch_score(self, x: Array, chosen: NDArray[np.intp]) -> Array:
+        """The score of every row by the observations that are chosen for it."""
         rows = self.rows[chosen]
         left = self.outcomes[chosen] - expit(np.einsum("nbd,nd->nb", rows, x))
-        result: Array = OBSERVATIONS / BATCH * np.einsum("nb,nbd->nd", left, rows) - x
+        part = len(self.rows) / chosen.shape[1]
+        result: Array = part * np.einsum("nb,nbd->nd", left, rows) - x
         return result
 
     def laplace(self) -> tuple[Array, Array]:

@@ -5,7 +5,8 @@ import pytest
 
 import polystein as ps
 from polystein.data.columns import with_coordinates
-from polystein.data.source import Facts, complete
+from polystein.data.facts import Facts
+from polystein.data.source import complete
 from polystein.errors import InputError
 from tests.sources import MinimalSource
 

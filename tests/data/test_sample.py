@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import polystein as ps
-from polystein.data.source import Facts, Layout
+from polystein.data.facts import Facts
+from polystein.data.source import Layout
 from polystein.errors import DependenceWarning, InputError
 from tests.rows import arbitrary_rows, arbitrary_weights
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import polystein as ps
+from polystein.data.facts import Facts
 from polystein.data.selection import Selection, spellings
-from polystein.data.source import Facts
 from polystein.data.target import Target
 from polystein.errors import InputError
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import polystein as ps
+from polystein.data.facts import Facts
 from polystein.data.sample import as_source
 from polystein.data.source import (
     Block,
-    Facts,
     Layout,
     complete,
     coordinate_names,

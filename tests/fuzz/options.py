@@ -182,6 +182,7 @@ VALUES: dict[str, Values] = {
     "calibration": Values(("'wild-bootstrap'", "'simulation'", "'normal'"), _WORD_EDGES),
     "group": Values(("'posterior'", "'prior'"), _WORD_EDGES),
     "iid": Values(_FLAG, _FLAG_EDGES),
+    "minibatch": Values(_FLAG, _FLAG_EDGES),
     "optimise": Values(_FLAG, _FLAG_EDGES),
     "overwrite": Values(_FLAG, _FLAG_EDGES),
     "relative": Values(_FLAG, _FLAG_EDGES),

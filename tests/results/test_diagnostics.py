@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import polystein as ps
+from polystein.data.facts import Facts
 from polystein.data.sample import as_source
 from polystein.data.sampler_statistics import SPELLINGS
-from polystein.data.source import Facts
 from polystein.inference.convergence import ranked_convergence
 from polystein.inference.convergence_of_means import MeansConvergence
 from polystein.results import diagnostics

@@ -20,11 +20,11 @@ from polystein.adapters.groups import (
     opened,
 )
 from polystein.adapters.nutpie import GRADIENT, how_to_store, stored_gradients
+from polystein.data.facts import Facts
 from polystein.data.foreign import type_name
 from polystein.data.guard.pairing import require_same_labels, require_same_names
 from polystein.data.sample import Sample
 from polystein.data.selection import Selection, variable
-from polystein.data.source import Facts
 from polystein.errors import InputError
 from polystein.types import Array, ScoreFunction
 

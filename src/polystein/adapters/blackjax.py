@@ -63,7 +63,8 @@ def from_blackjax(
     Returns
     -------
     Sample
-        Leave out the warm-up's states yourself: BlackJAX keeps them apart.
+        Leave out the warm-up's states yourself: BlackJAX keeps them apart. States of SGLD are
+        positions without gradients: pass them to `check` with scores of fresh minibatches.
 
     Examples
     --------

@@ -16,9 +16,9 @@ from polystein.adapters.assemble import (
     coordinate_labels,
     single_precision_warnings,
 )
+from polystein.data.facts import Facts
 from polystein.data.sample import Sample
 from polystein.data.selection import Selection
-from polystein.data.source import Facts
 from polystein.data.target import Target
 from polystein.errors import InputError
 from polystein.types import Array, FloatArray, Progress

@@ -24,10 +24,10 @@ from polystein.adapters.numpyro_fits import (
     is_svi,
     latent_sites,
 )
+from polystein.data.facts import Facts
 from polystein.data.foreign import type_name
 from polystein.data.sample import Sample
 from polystein.data.selection import Selection
-from polystein.data.source import Facts
 from polystein.errors import InputError
 from polystein.types import RNG, Array, FloatArray
 

@@ -21,9 +21,9 @@ from polystein.adapters.groups import (
     labels_of,
     opened,
 )
+from polystein.data.facts import Facts
 from polystein.data.sample import Sample
 from polystein.data.selection import Selection, spellings
-from polystein.data.source import Facts
 from polystein.errors import InputError
 from polystein.types import Array
 

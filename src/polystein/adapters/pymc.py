@@ -42,10 +42,10 @@ from polystein.adapters.pymc_gradients import (
     log_density_gradient,
     scores_at,
 )
+from polystein.data.facts import Facts
 from polystein.data.foreign import type_name
 from polystein.data.sample import Sample
 from polystein.data.selection import Selection
-from polystein.data.source import Facts
 from polystein.data.target import Target
 from polystein.errors import InputError
 from polystein.types import RNG, Array, FloatArray, Progress

@@ -22,7 +22,7 @@ from polystein.corrections.estimates import (
 )
 from polystein.corrections.fit import EXACT
 from polystein.corrections.functionals import What
-from polystein.corrections.refusals import ConstantValuesError
+from polystein.corrections.refusals import ConstantValuesError, require_full_scores
 from polystein.corrections.requests import Asked, Functions, asked
 from polystein.data.coordinates import Frame
 from polystein.data.guard.chains import rows_or_chains
@@ -115,6 +115,7 @@ def expectations(
         functions, scores = scores, None
     source = rows_or_chains(as_source(draws, scores, model), iid)
     forbid_copies(source)
+    require_full_scores(source)
     wanted = asked(source, functions, names)
     with one_blas_thread(), _named(wanted):
         rows = Rows.of(source)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from polystein._lib.numerics import ROUNDING
+from polystein.data.source import Source
 from polystein.errors import DegenerateError
 from polystein.types import FloatArray
 
@@ -26,4 +27,13 @@ def require_varying_scores(products: FloatArray) -> None:
         raise DegenerateError(
             "`scores` must vary in every coordinate; coordinate "
             f"{int(np.argmax(constant))} is constant ({int(constant.sum())} of {d} are)"
+        )
+
+
+def require_full_scores(source: Source) -> None:
+    """Raise an error if scores are those of minibatches: regressions on noise are too flat."""
+    if source.facts.minibatch:
+        raise DegenerateError(
+            "sizes of effects and corrected expectations need scores of all data; these are of "
+            "minibatches, whose noise makes every correction too small"
         )

@@ -21,6 +21,7 @@ from polystein._lib.arrays import (
     to_numpy,
 )
 from polystein._lib.notes import warn_caller
+from polystein.data.facts import Facts, validated_facts
 from polystein.data.foreign import adapted, refuse_dask, type_name
 from polystein.data.guard.chains import LEAST_LENGTH, rearranged
 from polystein.data.guard.pairing import require_same_labels
@@ -28,13 +29,11 @@ from polystein.data.selection import Selection, selected_parts
 from polystein.data.source import (
     Block,
     ChainRows,
-    Facts,
     Layout,
     Source,
     checked_names,
     complete,
     is_source,
-    validated_facts,
 )
 from polystein.data.target import Target
 from polystein.errors import DependenceWarning, InputError
@@ -76,7 +75,8 @@ class Sample(Source):
     facts : mapping, optional
         What else is known about the draws: ``sampler_statistics``, a mapping of arrays of
         shape (chain, draw); ``log_density``, a function of (n, d) draws; ``transform``, a
-        function from (n, d) draws to a mapping of the model's own parameters.
+        function from (n, d) draws to a mapping of the model's own parameters; ``minibatch``, as
+        for `check`.
 
     Notes
     -----

@@ -13,7 +13,8 @@ import numpy as np
 from polystein._lib.arguments import integer
 from polystein._lib.arrays import to_numpy
 from polystein._lib.notes import first_of, shown_name
-from polystein.data.source import Facts, coordinate_names
+from polystein.data.facts import Facts
+from polystein.data.source import coordinate_names
 from polystein.errors import InputError
 from polystein.types import Array
 

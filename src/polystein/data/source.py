@@ -1,4 +1,4 @@
-"""Where rows come from: the `Source` protocol, how draws are arranged, and facts about them.
+"""Where rows come from: the `Source` protocol, and how draws are arranged.
 
 Arrays in memory, a file and a generator can each be a `Source`. Every public function that takes
 draws takes any of them.
@@ -6,17 +6,18 @@ draws takes any of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from polystein._lib.arrays import holds_real_numbers, is_array, to_numpy
+from polystein._lib.arguments import boolean
+from polystein._lib.arrays import holds_real_numbers, to_numpy
 from polystein._lib.notes import shown_name
-from polystein.data.target import Target
+from polystein.data.facts import Facts
 from polystein.errors import InputError
 from polystein.types import Array, FloatArray
 
@@ -140,83 +141,6 @@ def chosen_count(rows: Rows) -> int:
     return rows.stop - rows.start if rows.mask is None else int(np.count_nonzero(rows.mask))
 
 
-@dataclass(frozen=True)
-class Facts:
-    """What is known about the draws beyond draws and scores; everything is optional."""
-
-    #: Statistics that the sampler kept, each of shape (chain, draw): "diverging", ...
-    sampler_statistics: Mapping[str, Array] = field(default_factory=dict)
-    #: What the draws are meant to come from, as far as it can be evaluated; lost in pickling.
-    target: Target | None = None
-    #: Messages of warnings that were emitted when the draws came in.
-    warnings: tuple[str, ...] = ()
-    #: Whether the rows are known to be independent draws, as those of a variational fit are.
-    independent: bool = False
-    #: Pareto k-hat of the importance ratios p/q at draws from a known density q.
-    pareto_k: float | None = None
-    #: For each coordinate, its labels by the names of its axes, where they have names.
-    labels: tuple[Mapping[str, Any], ...] | None = None
-
-    @property
-    def log_density(self) -> Callable[[Array], Array] | None:
-        """The log-density at (n, d) draws, up to a constant, as it was given."""
-        return None if self.target is None else self.target.density
-
-    @property
-    def transform(self) -> Callable[[Array], Mapping[str, Array]] | None:
-        """From (n, d) unconstrained draws to the values of the model's own parameters."""
-        return None if self.target is None else self.target.transform
-
-
-#: What a mapping of facts may hold. The functions become a `Target`.
-_FACTS = ("sampler_statistics", "log_density", "transform", "warnings")
-
-
-def validated_facts(facts: Mapping[str, Any] | Facts | None, shape: tuple[int, ...]) -> Facts:
-    """Facts about draws of this shape, or an error that names the one at fault."""
-    if facts is None or isinstance(facts, Facts):
-        return facts or Facts()
-    known = list(_FACTS)
-    if not isinstance(facts, Mapping) or not set(facts) <= set(known):
-        got = sorted(map(str, facts)) if isinstance(facts, Mapping) else repr(facts)
-        raise InputError(f"`facts` must be a mapping with keys among {known}; got {got}")
-    words: object = facts.get("warnings", ())
-    listed = isinstance(words, Sequence) and not isinstance(words, str)
-    if not listed or not all(isinstance(word, str) for word in facts.get("warnings", ())):
-        raise InputError(f"`facts['warnings']` must be a sequence of strings; got {words!r}")
-    statistics = facts.get("sampler_statistics", {})
-    if not isinstance(statistics, Mapping):
-        raise InputError(
-            "`facts['sampler_statistics']` must be a mapping from names to arrays; got "
-            f"{statistics!r}"
-        )
-    for name, array in statistics.items():
-        _require_statistic(name, array, shape[:-1])
-    functions = {name: facts.get(name) for name in ("log_density", "transform")}
-    for name, function in functions.items():
-        if function is not None and not callable(function):
-            raise InputError(
-                f"`facts[{name!r}]` must be a function of (n, d) draws; got {function!r}"
-            )
-    density, transform = functions.values()
-    target = None
-    if density is not None or transform is not None:
-        target = Target(shape[-1], density, transform=transform)
-    return Facts(statistics, target, tuple(facts.get("warnings", ())))
-
-
-def _require_statistic(name: str, value: Array, rows: tuple[int, ...]) -> None:
-    """A statistic is a number or a boolean for each draw; that of one chain may be (1, draw)."""
-    array = value if is_array(value) else np.asarray(value)
-    numbers = holds_real_numbers(array) or "bool" in str(array.dtype)
-    found = tuple(int(size) for size in array.shape)
-    if not numbers or found not in (rows, (1, *rows)[-2:]):
-        raise InputError(
-            f"`facts['sampler_statistics'][{name!r}]` must be an array of numbers or booleans of "
-            f"shape {rows}, one for each draw; got dtype {array.dtype} of shape {found}"
-        )
-
-
 class Source(Protocol):
     """Where rows come from.
 
@@ -279,6 +203,15 @@ def in_time_order(source: Source, ordered: bool = True) -> Source:
         return source
     taken = copy(source)
     taken.layout = source.layout._replace(time_ordered=ordered)
+    return taken
+
+
+def with_minibatches(source: Source, minibatch: bool) -> Source:
+    """The same rows, whose scores are those of minibatches if ``minibatch`` or its facts say so."""
+    if not boolean(minibatch, "minibatch") or source.facts.minibatch:
+        return source
+    taken = copy(source)
+    taken.facts = replace(source.facts, minibatch=True)
     return taken
 
 

@@ -22,6 +22,7 @@ from polystein.corrections.estimates import (
     first_look,
 )
 from polystein.corrections.functionals import What
+from polystein.corrections.refusals import require_full_scores
 from polystein.data.guard.chains import rows_or_chains
 from polystein.data.guard.repeats import forbid_copies
 from polystein.data.sample import as_source
@@ -123,6 +124,7 @@ def effects_of(
     on what else is ``known``, too. Draws of one chain without statistics of a sampler may be those
     of an approximation, and get no advice about chains.
     """
+    require_full_scores(source)
     with one_blas_thread():
         rows = Rows.of(source)
         look = first_look(rows)

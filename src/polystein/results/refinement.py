@@ -10,8 +10,8 @@ from typing import Any
 
 from polystein._lib.arguments import is_finite_number
 from polystein._lib.records import listed, require_types, restore, stored
+from polystein.data.facts import Facts
 from polystein.data.sample import Sample
-from polystein.data.source import Facts
 from polystein.data.target import Target, scores_by_differences
 from polystein.errors import InputError
 from polystein.results.coded import coded, coded_from

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from polystein._lib.arrays import to_numpy
+from polystein.data.facts import Facts
 from polystein.data.sampler_statistics import known_statistics, smallest_bfmi
-from polystein.data.source import Facts
 
 
 class SamplerDiagnostics(NamedTuple):
@@ -37,7 +37,7 @@ def sampler_diagnostics(facts: Facts) -> SamplerDiagnostics | None:
     Examples
     --------
     >>> import numpy as np
-    >>> from polystein.data.source import Facts
+    >>> from polystein.data.facts import Facts
     >>> diverging = np.array([[True, False, False], [False, False, True]])
     >>> sampler_diagnostics(Facts(sampler_statistics={"diverging": diverging}))
     SamplerDiagnostics(draws=6, divergences=2, saturations=None, bfmi=None)

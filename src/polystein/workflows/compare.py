@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import combinations
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -14,16 +13,7 @@ from polystein._lib.arguments import is_finite_number, order_of, require_progres
 from polystein._lib.notes import first_of, warn_caller
 from polystein._lib.numerics import TINY
 from polystein._lib.threads import one_blas_thread
-from polystein.corrections.candidates import best_estimates, coordinate_candidates
-from polystein.corrections.estimates import (
-    COLUMNS,
-    Estimate,
-    Quantity,
-    Rows,
-    first_look,
-    influence_sums,
-)
-from polystein.data.coordinates import RAW, Frame
+from polystein.data.coordinates import Frame
 from polystein.data.guard.chains import rows_or_chains
 from polystein.data.guard.repeats import forbid_copies
 from polystein.data.passes import every_row, run_pass
@@ -32,7 +22,7 @@ from polystein.errors import InputError, PolysteinError, PolysteinWarning
 from polystein.explain.effects import effects_of
 from polystein.inference.longrun import EqualBatches, IndependentBatches
 from polystein.inference.squared_length import SquaredLength, squared_length
-from polystein.results.effect_rows import LEVEL, RELIABLE, TRUSTED
+from polystein.results.effect_rows import LEVEL
 from polystein.results.effects import EffectTable
 from polystein.results.many import checked_names
 from polystein.results.result import DEFAULT_LEVEL
@@ -45,16 +35,16 @@ from polystein.results.sampler_comparison import (
 from polystein.results.tolerance import quantile
 from polystein.stein.basis import Monomial
 from polystein.stein.batched import BatchedMoments, feature_count
-from polystein.types import FloatArray, Progress, Structure
+from polystein.types import Progress, Structure
 from polystein.workflows.many import loaded
 from polystein.workflows.set_differences import differences_of, ranks_of
+from polystein.workflows.set_moments import Moments, farthest, moments_of, target_frame
 
 #: Batches of independent rows, and numbers in the sums over batches of one set, 256 MiB; with more
 #: features than fit, each coordinate meets only its own score.
 ROW_BATCHES, MOST_NUMBERS = 256, 2**25
-#: Targets are taken for different if the sets put the mean of a parameter this many standard
-#: errors, and this many sd, apart: Monte Carlo error and small faults of the sampler do not.
-FAR_ERRORS, FAR_SDS = 6.0, 0.2
+#: Scores of minibatches tell no sizes of effects.
+NO_EFFECTS = EffectTable((), 0, complete=False)
 
 
 def compare(
@@ -103,8 +93,10 @@ def compare(
     The discrepancy is the polynomial Stein discrepancy Z in these coordinates. Its square is
     estimated without the part that is noise, as by a U-statistic, where the noise allows for
     autocorrelation (lugsail batch means). So are the squared errors of means and sds. Estimates of
-    squares may be negative; the distance is 0 then. Distances are those of the sampler's law, so
-    that the Monte Carlo error of the averages stands beside them, in ``mcse``.
+    squares may be negative; the distance is 0 then. With scores of minibatches, of which a `Sample`
+    says so in its ``facts``, the noise is subtracted, too. Only discrepancies are compared then, in
+    coordinates that are scaled by the draws, and there are no effects. Distances are those of the
+    sampler's law, so that the Monte Carlo error of the averages stands beside them, in ``mcse``.
 
     Differences take sets to be independent of each other. The interval for a difference of
     distances combines those of the two (Zou and Donner, 2008). P-values are those of differences of
@@ -144,14 +136,14 @@ def compare(
     with one_blas_thread():
         for name, source in zip(names, sources, strict=True):
             with _of_set(name):
-                found.append(_moments(source))
+                found.append(moments_of(source))
             if progress is not None:
                 progress(len(found), 2 * len(names))
-        frame, structure = _target_frame(found), _structure(sources, basis)
+        frame, structure = target_frame(found), _structure(sources, basis)
         for name, source, moments in zip(names, sources, found, strict=True):
             with _of_set(name):
                 discrepancy = _discrepancy(source, basis, structure, frame)
-                effects = effects_of(source)
+                effects = NO_EFFECTS if source.facts.minibatch else effects_of(source)
             rows.append(_row(name, source, discrepancy, moments, effects, costs.get(name)))
             if progress is not None:
                 progress(len(names) + len(rows), 2 * len(names))
@@ -238,44 +230,6 @@ def _require_one_target(names: Sequence[str], sources: Sequence[Source]) -> None
         known = known or (name, own)
 
 
-class _Moments(NamedTuple):
-    """Means and sds of one set, plain and corrected, with batch sums of their errors' influence.
-
-    Means come first, then sds. ``targets`` are the corrected values in the units of the draws,
-    (2, d), of sds the logarithms, and ``scale`` is that of the frame of the estimates.
-    """
-
-    estimates: list[Estimate]
-    sums: FloatArray
-    batches: EqualBatches | IndependentBatches
-    targets: FloatArray
-    scale: FloatArray
-
-
-def _moments(source: Source) -> _Moments:
-    """Mean and sd of every coordinate, as `expectations` gives them."""
-    rows = Rows.of(source)
-    look = first_look(rows)
-    d = source.layout.dimension
-    wanted = [Quantity("mean", (j,)) for j in range(d)] + [Quantity("sd", (j,)) for j in range(d)]
-    found = best_estimates(rows, look.frame, coordinate_candidates(rows, look, wanted))
-    sums = influence_sums(rows, look.frame, [one.candidate for one in found])
-    values = np.array([one.corrected for one in found]).reshape(2, d)
-    scale = np.broadcast_to(look.frame.scale_in(RAW), d)
-    targets = np.stack([look.frame.back(values[0]), values[1] + np.log(scale)])
-    return _Moments(found, sums[:, COLUMNS - 1 :: COLUMNS], rows.stretches, targets, scale)
-
-
-def _target_frame(found: Sequence[_Moments]) -> Frame:
-    """The target's means and sds: medians of corrected values, of trusted ones if there are any."""
-    targets = np.array([one.targets for one in found])
-    trusted = np.array([[e.reliability >= TRUSTED for e in one.estimates] for one in found])
-    trusted = trusted.reshape(targets.shape)
-    counts = trusted | ~trusted.any(axis=0)
-    centre, log_scale = np.nanmedian(np.where(counts, targets, np.nan), axis=0)
-    return Frame(centre, np.exp(log_scale))
-
-
 def _structure(sources: Sequence[Source], basis: Monomial) -> Structure:
     """All products of scores and powers, if the sums over batches of every set fit into memory."""
     most = max(_batches(source).total for source in sources)
@@ -304,7 +258,7 @@ def _row(
     name: str,
     source: Source,
     discrepancy: SquaredLength,
-    moments: _Moments,
+    moments: Moments,
     effects: EffectTable,
     cost: float | None,
 ) -> ComparedSet:
@@ -329,13 +283,15 @@ def _row(
         ess,
         cost,
         None if cost is None or ess is None else ess / cost,
-        min(one.reliability_of_error for one in moments.estimates),
+        0.0
+        if source.facts.minibatch
+        else min(one.reliability_of_error for one in moments.estimates),
         (1, 1),
         effects,
     )
 
 
-def _error(moments: _Moments, part: slice) -> Distance | None:
+def _error(moments: Moments, part: slice) -> Distance | None:
     """Root mean square of the errors of some moments; None if one of them is not known."""
     estimates = moments.estimates[part]
     if not all(math.isfinite(one.error_se) for one in estimates):
@@ -350,13 +306,13 @@ def _distance(found: SquaredLength) -> Distance:
 
 
 def _notes(
-    names: Sequence[str], sources: Sequence[Source], found: Sequence[_Moments], frame: Frame
+    names: Sequence[str], sources: Sequence[Source], found: Sequence[Moments], frame: Frame
 ) -> tuple[str, ...]:
     """What the numbers do not say: sets that seem to have different targets, errors not known."""
     d = sources[0].layout.dimension
     coordinates = next((tuple(s.names) for s in sources if s.names), coordinate_names(sources[0]))
     notes = []
-    far = _farthest(names, found, frame)
+    far = farthest(names, found, frame)
     if far is not None:
         place, first, second = far
         what, name = "mean" if place < d else "sd", coordinates[place % d]
@@ -374,25 +330,3 @@ def _notes(
                 f"`{coordinates[unknown[0] % d]}`: errors of means or sds are not known."
             )
     return tuple(notes)
-
-
-def _farthest(
-    names: Sequence[str], found: Sequence[_Moments], frame: Frame
-) -> tuple[int, str, str] | None:
-    """The moment, and two sets that disagree most on its value under the target."""
-    d = len(found[0].scale)
-    common = np.broadcast_to(frame.scale_in(RAW), d)
-    worst, answer = 1.0, None
-    for place in range(2 * d):
-        known = []
-        unit = common[place] if place < d else 1.0
-        for name, one in zip(names, found, strict=True):
-            estimate = one.estimates[place]
-            if estimate.reliability >= RELIABLE and math.isfinite(estimate.error_se):
-                own = one.scale[place] / unit if place < d else 1.0
-                known.append((one.targets.flat[place] / unit, estimate.corrected_se * own, name))
-        for (value, error, name), (other, its_error, its_name) in combinations(known, 2):
-            least = max(FAR_SDS, FAR_ERRORS * math.hypot(error, its_error))
-            if abs(value - other) / least > worst:
-                worst, answer = abs(value - other) / least, (place, name, its_name)
-    return answer

@@ -238,7 +238,8 @@ def _key(source: Source, task: _Task) -> str:
         )
     ]
     options = (__version__, task.iid, task.tolerance, task.alpha, seed.entropy, seed.spawn_key)
-    described = (*source.layout, source.names, source.log_scale, facts.warnings, statistics)
+    described: tuple[object, ...] = (*source.layout, source.names, source.log_scale)
+    described += (facts.warnings, statistics, *(["minibatch"] if facts.minibatch else []))
     hashes = [one.hexdigest() for one in (draws, scores, weights)]
     return hashlib.sha256(repr((options, described, hashes)).encode()).hexdigest()
 

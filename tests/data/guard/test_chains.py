@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import polystein as ps
+from polystein.data.facts import Facts
 from polystein.data.guard.chains import (
     FURTHEST,
     LEAST_LENGTH,
@@ -20,7 +21,7 @@ from polystein.data.guard.chains import (
     rows_or_chains,
 )
 from polystein.data.sample import as_source
-from polystein.data.source import Facts, in_time_order
+from polystein.data.source import in_time_order
 from polystein.errors import InputError
 from tests.rows import Array
 from tests.sources import CountingSample, DistantSource, MinimalSource, SequentialSource

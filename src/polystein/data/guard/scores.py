@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from polystein._lib.arrays import holds_real_numbers, is_array, to_numpy
+from polystein.data.guard.minibatches import shared_batch
 from polystein.data.guard.pairing import mismatch
 from polystein.data.guard.rows import FEWEST_SCREENED, ScreenedRows, screened_rows
 from polystein.data.passes import run_pass
@@ -78,16 +79,20 @@ def score_warnings(source: Source, rows: ScreenedRows | None = None) -> list[Sco
     refuse_zeros(scores, names)
     # What overflows is no number, and cannot be judged.
     with np.errstate(all="ignore"):
-        wrong = None
-        if log_density is not None:
+        wrong, minibatch = None, source.facts.minibatch
+        if minibatch:
+            wrong = shared_batch(*rows.in_order())
+        elif log_density is not None:
             wrong = _contradiction(log_density, draws, scores, names)
-        verified = wrong is None and log_density is not None
-        if not verified:
+        verified = wrong is None and log_density is not None and not minibatch
+        if not (verified or minibatch):
             wrong = mismatch(*rows.in_order()) or wrong
         away = draws - np.ones(len(draws)) @ draws / len(draws)
         look = Look(draws, scores, names, away, *mean_and_error(away * scores), verified)
         for finding in (_constant, _flipped, _permuted, _constrained, _wild_scales):
-            wrong = wrong or finding(look)
+            # Sizes of scores near a border are those of noise.
+            if not (minibatch and finding is _constrained):
+                wrong = wrong or finding(look)
         found = wrong, _single_precision(scores)
     return [ScoreWarning(words) for words in found if words]
 

@@ -42,10 +42,13 @@ TOO_SLOW = (
 
 
 class AgreementSums:
-    """Sums of bounded draws and scores over stretches of every chain, for one pass."""
+    """Sums of bounded draws and scores over stretches of every chain, for one pass.
 
-    def __init__(self, layout: Layout, bounds: Bounds) -> None:
-        self.layout, self.bounds = layout, bounds
+    With ``draws_alone`` scores are not compared: those of minibatches are noise, once bounded.
+    """
+
+    def __init__(self, layout: Layout, bounds: Bounds, *, draws_alone: bool = False) -> None:
+        self.layout, self.bounds, self._draws_alone = layout, bounds, draws_alone
         halves = (slice(layout.dimension), slice(layout.dimension, None))
         #: What is taken off the draws and the scores, and what they are multiplied by.
         self._frames = [(bounds.centre[half], 1.0 / bounds.spread[half]) for half in halves]
@@ -59,7 +62,7 @@ class AgreementSums:
 
     def zero(self) -> AgreementSums:
         """An accumulator of the same kind without rows."""
-        return AgreementSums(self.layout, self.bounds)
+        return AgreementSums(self.layout, self.bounds, draws_alone=self._draws_alone)
 
     def update(self, block: Block) -> None:
         """Take the rows of a block."""
@@ -114,6 +117,10 @@ class AgreementSums:
         rows = np.diff(self._edges, axis=1).astype(np.float64)
         still = (~self._moved).reshape(shape) & (rows > 1.0)[:, :, None]
         dimension = self.layout.dimension
+        if self._draws_alone:
+            own = slice(dimension)
+            sums = self._draws.reshape(shape)
+            return ChainSums(sums, rows, still, self.bounds.marginal[own], (own,))
         return ChainSums(
             np.concatenate([self._draws.reshape(shape), self._scores.reshape(shape)], axis=2),
             rows,

@@ -19,7 +19,7 @@ from polystein.data.guard.rows import ScreenedRows
 from polystein.data.guard.scores import score_warnings
 from polystein.data.passes import Accumulator
 from polystein.data.sample import as_source
-from polystein.data.source import Source, coordinate_names
+from polystein.data.source import Source, coordinate_names, with_minibatches
 from polystein.data.split import TRAINING, BlockSplit, ChainSplit, RandomSplit, Split
 from polystein.errors import LowESSWarning, ScoreWarning
 from polystein.explain.hints import Circumstances
@@ -84,6 +84,7 @@ def check(
     var_names: str | Sequence[str] | None = None,
     coords: Mapping[str, Any] | None = None,
     iid: bool = False,
+    minibatch: bool = False,
     tolerance: float | None = None,
     n_jobs: int | None = None,
     rng: RNG = 0,
@@ -116,6 +117,10 @@ def check(
         Whether the rows of (n, d) draws, or of one chain, are independent. They are then split at
         random. Draws of variational fits are known to be. Do not set it for shuffled or thinned
         chains.
+    minibatch : bool
+        Whether every row's score is an unbiased estimate from a fresh minibatch, independent of
+        the row and of other batches. A `Sample` may say so in its ``facts``. What is not linear in
+        the scores is then not judged.
     tolerance : float, optional
         How far off the draws may be: every mean by this many sds of the target, every
         sd by this part. ``result.tolerance`` then says whether they are "within" it, "beyond" it,
@@ -186,7 +191,7 @@ def check(
     bound = checked_tolerance(tolerance)
     # 1. Rows or chains. Copies of chains and resampled rows are errors.
     source = with_coordinates(as_source(draws, scores, model), var_names, coords)
-    source = rows_or_chains(source, iid)
+    source = with_minibatches(rows_or_chains(source, iid), minibatch)
     refuse_absurd_chains(source)
     # Rows are read for a first look, for sums, and either to train or to test.
     with one_blas_thread(), working(source, n_jobs, progress, reads=3.0):
@@ -243,7 +248,9 @@ def _sum_and_judge(
     training_sums = TrainingSums(source, rows.partition, BASIS, rows.frame)
     no_agreement = agreement_abstention(source)
     agreement_sums = (
-        AgreementSums(source.layout, bounds_of(thinned)) if no_agreement is None else None
+        AgreementSums(source.layout, bounds_of(thinned), draws_alone=source.facts.minibatch)
+        if no_agreement is None
+        else None
     )
     sums.take(training_sums, *([] if agreement_sums is None else [agreement_sums]))
     rows.notes.add(sums.deviations.warning())
@@ -278,7 +285,10 @@ def _sum_and_judge(
     # 10. Kernel net, with a random stream of its own: no weights of `check` are drawn at random, so
     # that the stream of weights is free.
     levels, rng = _open_levels(found, shares, NET), rows.streams.weights
-    found.append(net_arm(thinned, sums, rng, left_out=left_out, levels=levels))
+    if source.facts.minibatch:
+        found.append(Abstention(NET, _NOISY))
+    else:
+        found.append(net_arm(thinned, sums, rng, left_out=left_out, levels=levels))
 
     # 11. Stuck chains: whatever was found on them is no evidence. The arms have run nevertheless,
     # for the roles of the rows and the warnings are those of any call.
@@ -314,17 +324,23 @@ def _sum_and_judge(
         n_train=partition.count(*TRAINING),
         n_gap=partition.count("gap"),
         n_test=partition.count("test"),
-        settings={"iid": not chains},
+        settings={"iid": not chains, **({"minibatch": True} if source.facts.minibatch else {})},
         warnings=rows.notes.messages,
         reasons=tuple(reasons),
         diagnostics=diagnostics,
     )
     level = DEFAULT_LEVEL * shares[FLIPS]
+    if source.facts.minibatch:  # how a fault moves features needs second moments of the scores
+        return result, tuple
     return result, partial(noticeable_faults, new_sums, left_out=left_out, level=level)
 
 
 #: Why no arm judges chains that get stuck.
 _STUCK = "the chains stay at one row for long, so that their autocorrelation cannot be estimated"
+#: Why the net does not judge scores of minibatches.
+_NOISY = (
+    "its kernel multiplies scores, and their noise hides what it sees. Scores without noise have it"
+)
 
 
 def _open_levels(
