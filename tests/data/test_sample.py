@@ -324,7 +324,7 @@ def test_facts_come_as_a_mapping_or_ready_made() -> None:
     [({"divergences": 3, "log_density": None}, r"\['divergences', 'log_density'\]"), (3, "3")],
 )
 def test_unknown_facts_are_refused(facts: Any, got: str) -> None:
-    known = r"\['sampler_statistics', 'log_density', 'transform', 'warnings'\]"
+    known = r"\['sampler_statistics', 'log_density', 'transform', 'warnings', 'minibatch'\]"
     with refused(f"`facts` must be a mapping with keys among {known}; got {got}"):
         ps.Sample(DRAWS, SCORES, facts=facts)
 
