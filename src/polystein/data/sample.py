@@ -108,8 +108,9 @@ class Sample(Source):
         shape = _validated_shape(self.draws)
         self.facts = _with_swapped_axes(validated_facts(facts, shape), shape)
         target, of_rows = self.facts.target, callable(scores) and not is_array(scores)
-        # A score function takes arrays of the draws' own library, and that of a target NumPy's.
-        if target is not None and of_rows and library(self.draws) == "numpy":
+        # A score function takes arrays of the draws' own library; a target's NumPy's, no noise.
+        usable = of_rows and library(self.draws) == "numpy" and not self.facts.minibatch
+        if target is not None and usable:
             self.facts = replace(self.facts, target=target.with_score(scores))
         self.scores = _validated_scores(scores, self.draws, shape)
         #: Whether both are arrays of NumPy in double precision, which need no conversion.

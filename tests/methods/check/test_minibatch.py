@@ -10,6 +10,9 @@ import polystein as ps
 from tests.rows import Array
 from tests.statistical.samplers import autoregressive
 
+#: What a sample says of its scores.
+MINIBATCH = {"minibatch": True}
+
 
 def chains(scale: float = 1.0, noise: float = 3.0) -> tuple[Array, Array]:
     """Chains of N(0, I), or of another spread, and its scores with fresh noise in every row."""
@@ -41,12 +44,12 @@ def test_wrong_draws_are_rejected_without_sizes() -> None:
     assert "scores of all data" in str(result)
     for function in (ps.effects, ps.expectations):
         with pytest.raises(ps.DegenerateError, match="scores of all data"):
-            function(ps.Sample(x, scores, facts={"minibatch": True}))
+            function(ps.Sample(x, scores, facts=MINIBATCH))
 
 
 def test_a_sample_says_so_itself_and_is_not_changed() -> None:
     x, scores = chains()
-    plain, known = ps.Sample(x, scores), ps.Sample(x, scores, facts={"minibatch": True})
+    plain, known = ps.Sample(x, scores), ps.Sample(x, scores, facts=MINIBATCH)
     by_option = ps.check(plain, minibatch=True)
     assert not plain.facts.minibatch
     assert ps.check(known).to_dict() == by_option.to_dict()
@@ -65,7 +68,7 @@ def test_a_flag_is_true_or_false(given: object) -> None:
 
 def test_comparisons_have_discrepancies_alone() -> None:
     sets = {
-        name: ps.Sample(*chains(scale), facts={"minibatch": True})
+        name: ps.Sample(*chains(scale), facts=MINIBATCH)
         for name, scale in (("right", 1.0), ("wide", 1.4))
     }
     with warnings.catch_warnings():
@@ -82,6 +85,14 @@ def test_comparisons_have_discrepancies_alone() -> None:
 
 def test_stored_results_of_many_fits_tell_minibatches(tmp_path: Path) -> None:
     x, scores = chains()
-    for facts in ({}, {"minibatch": True}):
+    for facts in ({}, MINIBATCH):
         table = ps.check_many({"a": ps.Sample(x, scores, facts=facts)}, store=tmp_path)
         assert table["a"].result.settings == {"iid": False, **facts}
+
+
+def test_the_target_does_not_take_noisy_scores() -> None:
+    x, _ = chains()
+    density = {"log_density": lambda rows: -0.5 * np.sum(rows**2, axis=1)}
+    given = [ps.Sample(x, lambda rows: -rows, facts={**density, **own}) for own in ({}, MINIBATCH)]
+    known = [one.target for one in given]
+    assert [one is not None and one.has_score for one in known] == [True, False]
