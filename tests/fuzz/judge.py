@@ -38,6 +38,8 @@ ROUNDING = 1e-9
 #: `lambda_psd` without a ridge and `o_psd` invert correlations of any condition number up to 1/eps,
 #: which multiplies the rounding of their sums.
 ROUNDING_INVERTED = 1e-4
+#: Numbers of a row that are missing where they cannot be told: of effects, then of expectations.
+UNTOLD = {"size", "estimate", "corrected", "error", "bias", "reduction", "ess"}
 
 NAMESPACE: dict[str, Any] = {
     **{name: value for room in (makers, scores, files) for name, value in vars(room).items()},
@@ -298,8 +300,8 @@ def _faults_of_table(table: ps.EffectTable | ps.ExpectationTable) -> list[str]:
             for key, value in values.items()
             if isinstance(value, float)
             and math.isnan(value)
-            # What has not settled has neither a size nor an interval.
-            and not (key in ("size", "estimate") and values["lower"] == -math.inf)
+            # What cannot be told has no interval, and none of these numbers.
+            and not (key in UNTOLD and values["lower"] == -math.inf)
         ]
         if not 0.0 <= values.get("pvalue", 0.0) <= 1.0:
             faults.append(f"{row.name!r}, {row.what}: p = {values['pvalue']}")
