@@ -45,6 +45,9 @@ TOLERANCES: dict[str, Tolerance] = {
     # All products s_l x_j explain functions, and they are collinear where the target is Gaussian:
     # 6e-8 seen.
     r"expectations: functions/rows\[.*\]\.(error|reduction|ess)": Tolerance(1e-6, 1e-13),
+    # 1 - |change| / |correction|, and the change is a difference of two fits: 6e-9 seen on kernels
+    # of BLAS for other processors (OPENBLAS_CORETYPE).
+    r".*/(effects\.)?rows\[.*\]\.reliability": Tolerance(1e-7),
     # 0 but for rounding, where features explain a function exactly: 2e-16 seen, absolute.
     r"expectations: .*/rows\[.*\]\.(corrected|error)": Tolerance(absolute=1e-13),
 }
