@@ -157,7 +157,7 @@ class MemorySums:
 
 
 def _apart(rows: Rows, frame: Frame) -> bool:
-    """Whether what chains remember is shorter than the gap between the parts of their rows."""
+    """Whether the memory of the chains is shorter than the gap between the parts of their rows."""
     if not isinstance(rows.stretches, EqualBatches):
         return True
     sums = MemorySums(rows.stretches, rows.source.layout.dimension, frame)

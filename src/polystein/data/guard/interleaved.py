@@ -1,8 +1,8 @@
 """Whether walkers or chains take turns in what was passed as one chain.
 
 A flat chain of an ensemble sampler has one row of each walker, then the next row of each. Rows k
-apart are then alike, k being the number of walkers, and rows at shorter distances are not. A chain
-that remembers anything by itself is alike, or opposite, at shorter distances, too.
+apart are then alike, k being the number of walkers, and rows at shorter distances are not. An
+autocorrelated chain is alike, or opposite, at shorter distances, too.
 
 This is no proof. The cold chain of replica exchange takes turns with a hot one where swaps are
 nearly always accepted, and is what it should be. A swap that is refused shifts the turns, which
