@@ -73,7 +73,7 @@ def test_the_page_has_the_verdict_the_report_and_both_pictures(
     assert "\n**Not rejected**, p = 0." in text
     assert "`ps.refine` of the same draws:\n\n```text\nRejected at the level 0.05" in text
     assert "\nRun  " not in text
-    assert "Meaning " not in text
+    assert "\nMeaning    This is no proof" in text
     for theme in ("light", "dark"):
         name = f"gallery/a-missed-mode-far-away-{theme}.png"
         assert f"{{image}} {name}" in text

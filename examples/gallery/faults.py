@@ -15,7 +15,7 @@ from studies.check import blind_spot_draws as spots
 REFUSED = "refused"
 #: Of a report in which nothing has a size.
 NO_SIZE = "no single mean, sd, correlation or shape stands out"
-NEAR, FAR = TwoModes(3.0), TwoModes(12.0)
+NEAR, FAR, APART = TwoModes(3.0), TwoModes(12.0), TwoModes(8.0)
 
 
 def single_precision(x):
@@ -132,18 +132,18 @@ FAULTS = (
         "the scores are those of a target with one mode.",
         "not rejected",
         ("A distant mode that",),
-        "**`check` cannot see this, however many draws there are in this mode.** A large p-value "
-        "does not help. Start chains from scattered places, or use tempering. `refine` evaluates "
-        "the log density, and heats some draws to look for other modes.",
+        "**`check` cannot see this, however many draws there are in this mode.** The line "
+        "Power speaks of other faults. Start chains from scattered places, or use tempering. "
+        "`refine` evaluates the log density, and heats some draws to look for other modes.",
         refined="rejected",
     ),
     Fault(
         "Modes with the wrong weights",
-        FAR,
+        APART,
         draws.unbalanced,
-        "The same target. Both modes are found, but 80 % of the draws are in one of them instead "
-        "of 50 %. Tempering with a wrong ladder does this. So do chains that each stay where they "
-        "started, and then R-hat shows it.",
+        "Two equal modes, 8 sd apart. Both are found, but 80 % of the draws are in one of them "
+        "instead of 50 %. Tempering with a wrong ladder does this. So do chains that each stay "
+        "where they started, and then R-hat shows it.",
         "not rejected",
         ("a wrong balance between distant modes",),
         "**`check` cannot see this:** between distant modes their weights drop out of the score. "

@@ -17,16 +17,14 @@ build of the site runs it:
 python -m examples.gallery
 ```
 
-Descriptions and advice are written by hand. Verdicts, p-values and reports are what the code
-said. The command fails if a verdict is not the one that the text expects. Draws are 4 chains of
-1,000, or 4,000 independent draws, unless the report says otherwise. *Fresh runs* counts the
-verdicts for {RUNS} other sets of draws with the same fault. A test at the level 0.05 also rejects
-about one right set of draws in twenty, so a fault that is not seen has some rejections, too. The
-lines *Run* and *Meaning*, and the line with the number of draws, are left out of the reports.
-[How to read a result](LEARN/reading.md) explains the other lines. [Blind
-spots](LEARN/blind_spots.md) says why some faults cannot be seen.
+Descriptions and advice are written by hand. Verdicts, p-values and reports are what the code said
+in that run. The command fails if a verdict is not the one that the text expects. *Fresh runs* are
+{RUNS} other sets of draws with the same fault. A test at the level 0.05 also rejects about one
+right set of draws in twenty, so a fault that is not seen has some rejections, too. The line
+*Run* is left out of the reports. [How to read a result](../reading.md) explains the other lines.
+[Blind spots](../blind_spots.md) says why some faults cannot be seen.
 """
-TABLE = "| fault | verdict | p | fresh runs |\n|---|---|---|---|"
+TABLE = "| fault | verdict | p | the same in fresh runs |\n|---|---|---|---|"
 
 
 def anchor(fault):
@@ -35,7 +33,7 @@ def anchor(fault):
 
 def counted(counts):
     """Verdicts with their counts, the most frequent first."""
-    return ", ".join(f"{verdict} {count}" for verdict, count in counts.most_common())
+    return ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common())
 
 
 def probability(judged):
@@ -73,7 +71,7 @@ def section(fault, judged, pictures, words):
     return "\n\n".join([*parts, f"**What to do.** {fault.advice}"])
 
 
-def write(path, learn="..", told=lambda fault, judged: None):
+def write(path, told=lambda fault, judged: None):
     """Judge all faults, and write the page and its pictures, in a folder beside it."""
     pictures = path.with_suffix("")
     pictures.mkdir(parents=True, exist_ok=True)
@@ -84,9 +82,10 @@ def write(path, learn="..", told=lambda fault, judged: None):
         for theme in views.COLOURS:
             picture = pictures / f"{anchor(fault)}-{theme}.png"
             words = views.draw(picture, fault, judged.shown, theme)
-        cells = [judged.verdict, probability(judged), counted(judged.counts)]
+        number = probability(judged).replace(" ", "\u00a0")
+        cells = [judged.verdict, number, f"{judged.counts[judged.verdict]} of {RUNS}"]
         rows.append(f"| [{fault.name}](#{anchor(fault)}) | {' | '.join(cells)} |")
         sections.append(section(fault, judged, pictures.name, words))
     table = "\n".join([TABLE, *rows])
-    text = "\n\n".join([HEAD.replace("LEARN", learn).rstrip(), table, *sections])
+    text = "\n\n".join([HEAD.rstrip(), table, *sections])
     path.write_text(text + "\n", encoding="utf-8")

@@ -100,7 +100,7 @@ def draw(path, fault, shown, theme):
     from matplotlib.figure import Figure
 
     colours = COLOURS[theme]
-    figure = Figure(figsize=(6.4, 2.7), layout="constrained")
+    figure = Figure(figsize=(5.6, 2.6), layout="constrained")
     axes = figure.subplots()
     words = fault.view(axes, fault, shown, colours)
     axes.spines[["top", "right"]].set_visible(False)
@@ -112,5 +112,5 @@ def draw(path, fault, shown, theme):
     figure.legend(
         loc="outside upper right", ncols=2, frameon=False, labelcolor=colours.text, markerscale=4
     )
-    figure.savefig(path, dpi=110, transparent=True)
+    figure.savefig(path, dpi=125, transparent=True)
     return words
