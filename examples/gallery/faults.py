@@ -49,7 +49,7 @@ FAULTS = (
         PLAIN,
         draws.from_far,
         "Four chains of MALA start 20 sd from the centre, and no draw is dropped. The chains "
-        "arrive after a few dozen of 500 draws.",
+        "take about 20 of their 500 draws to arrive.",
         "rejected",
         ("draws of every chain differ from what follows",),
         "Drop the draws that the result names, or take a longer warm-up. Then check again: the "
