@@ -1,4 +1,4 @@
-"""Pages that are written from something else: the command line, and files beside the README."""
+"""Pages that are written from something else: commands, files beside the README, the gallery."""
 
 from __future__ import annotations
 
@@ -82,6 +82,13 @@ def write(app: Sphinx) -> None:
         path.parent.mkdir(exist_ok=True)
         if not path.exists() or path.read_text("utf-8") != text:
             path.write_text(text, encoding="utf-8")
+    gallery = HERE / "learn/generated/gallery.md"
+    # It takes half a minute; `python -m docs.build` removes it first.
+    if not gallery.exists():
+        from examples.gallery.page import write as write_gallery
+
+        gallery.parent.mkdir(exist_ok=True)
+        write_gallery(gallery)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -45,7 +45,7 @@ class Mixture:
     weights, centres = np.array([0.15, 0.3, 0.3, 0.25]), np.array([-2.0, 0.0, 2.0, 4.0])
 
     def draws(self, rng, n):
-        labels = rng.choice(4, n, p=self.weights)
+        labels = rng.choice(len(self.weights), n, p=self.weights)
         return (self.centres[labels] + rng.standard_normal(n))[:, None]
 
     def score(self, x):

@@ -1,0 +1,1 @@
+"""Twenty faults of draws, and what `check` says of them: `python -m examples.gallery`."""
