@@ -179,6 +179,13 @@ def effect(name: str, what: str, size: float, *, sized: bool = True) -> EffectRo
     )
 
 
+def test_spreads_are_not_the_story_where_means_are_further_off() -> None:
+    wide = [effect(name, "sd", 1.2) for name in "abc"]
+    for shift, code in ((0.1, "smaller-step"), (1.5, "look-at-parameter")):
+        rows = (effect("a", "mean", shift), *wide)
+        assert hint_for(ps.EffectTable(rows, 50), 3).code == code
+
+
 def test_spreads_are_alike_only_if_no_unsized_one_may_differ() -> None:
     wide = [effect(name, "sd", 1.2) for name in "abcdefghi"]
     known = hint_for(ps.EffectTable(tuple(wide), 50), 10)

@@ -93,7 +93,10 @@ def _pattern(
     only_shapes = _only(found, ("skew", "tail"))
     # What is off by an unknown amount may be off the other way.
     vague = {row.name for row in table.found if not row.directed and row.what in ("mean", "sd")}
-    alike = not vague - {row.name for row in sds}
+    # Where means are further off than spreads, spreads are not the story.
+    shift = max((abs(row.size) for row in found if row.what == "mean"), default=0.0)
+    change = max((abs(math.log(row.size)) for row in sds), default=0.0)
+    alike = not vague - {row.name for row in sds} and shift <= change
     spreads = "all spreads"
     if len(sds) < dimension:
         spreads = f"nearly all spreads ({len(sds)} of {dimension})"
