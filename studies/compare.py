@@ -4,7 +4,7 @@ ULA, and SGLD with minibatches of a tenth, run on the posterior of a logistic re
 step sizes each. ``polystein.compare`` ranks them from 4 chains of 10,000 draws with full scores.
 Their true errors come from 512 other chains each, and from moments of the posterior by importance
 sampling. Prints and stores both in ``studies/compare.csv``, with Spearman's correlation, which is
-to be at least 0.9. Takes a minute; a second run gives the same table.
+to be at least 0.9, and the commit of the code. Takes a minute; a second run gives the same table.
 """
 
 from pathlib import Path
@@ -17,7 +17,7 @@ from scipy.special import expit, log_expit
 from scipy.stats import multivariate_t, spearmanr
 
 import polystein as ps
-from polystein.experiments.engine.store import write_csv
+from polystein.experiments.engine.store import package_commit, write_csv
 
 TABLE = Path(__file__).with_suffix(".csv")
 Array = NDArray[np.float64]
@@ -145,10 +145,12 @@ def study(sampler: str) -> tuple[list[dict[str, str]], float]:
 
 
 if __name__ == "__main__":
+    # Asked for at once, as the files may change under way.
+    commit = package_commit() or "unknown"
     every: list[dict[str, str]] = []
     for name in SAMPLERS:
         rows, correlation = study(name)
-        every += [{**row, "spearman": f"{correlation:.3f}"} for row in rows]
+        every += [{**row, "spearman": f"{correlation:.3f}", "commit": commit} for row in rows]
         for row in every[-len(STEPS) :]:
-            print(*row.values(), sep="  ")
+            print(*row.values(), sep="  ", flush=True)
     write_csv(TABLE, every)

@@ -5,7 +5,8 @@ own, of 1 % of them. 500 sets of independent rows from the posterior, and 500 of
 MALA that start in it, are checked: how often are they rejected at level 0.05, how often are
 draws with a spread that is off, and how often is one batch noticed that rows share? The step sizes
 of SGLD of ``studies.compare`` are ranked again, by minibatches of 5 %. Prints and stores rates in
-``studies/minibatch.csv``. Takes two minutes; a second run gives the same table.
+``studies/minibatch.csv``, with the commit of the code. Takes two minutes; a second run gives the
+same table.
 """
 
 import warnings
@@ -16,7 +17,7 @@ import numpy as np
 from scipy.stats import multivariate_t, spearmanr
 
 import polystein as ps
-from polystein.experiments.engine.store import write_csv
+from polystein.experiments.engine.store import package_commit, write_csv
 from studies import compare
 from studies._table import lines_by
 from studies.compare import Array, Posterior
@@ -153,9 +154,12 @@ def ranks() -> dict[str, str]:
 
 
 if __name__ == "__main__":
-    columns = ("cell", "runs", "rejected", "said to share", "spearman")
+    columns = ("cell", "runs", "rejected", "said to share", "spearman", "commit")
+    # Asked for at once, as the files may change under way.
+    commit = package_commit() or "unknown"
     every_line = []
     for line in (ranks(), *rates()):
+        line["commit"] = commit
         every_line.append({column: line.get(column, "") for column in columns})
         print(*every_line[-1].values(), sep="  ", flush=True)
     write_csv(TABLE, every_line)

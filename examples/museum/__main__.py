@@ -1,7 +1,8 @@
 """Judge every exhibit of the museum: ``python -m examples.museum``.
 
-Writes ``examples/museum/table.csv``, and with ``--picture`` the picture of ``docs/museum.md``, too.
-``--short`` judges one exhibit of each kind in seconds, and writes nothing.
+Writes ``examples/museum/table.csv``, with the commit of the code, and with ``--picture`` the
+picture of ``docs/museum.md``, too. ``--short`` judges one exhibit of each kind in seconds, and
+writes nothing.
 """
 
 import argparse
@@ -14,6 +15,7 @@ import numpy as np
 
 import polystein as ps
 from examples.museum.exhibits import CORRECT, EXHIBITS, Exhibit
+from polystein.experiments.engine.store import package_commit
 
 SEED, BUDGET = 1, 100_000
 #: Transitions before a draw of the gate, and chains and length of what `check` sees.
@@ -100,10 +102,11 @@ def main() -> None:
     parser.add_argument("--short", action="store_true", help="one exhibit of each kind, in seconds")
     parser.add_argument("--picture", action="store_true", help="draw the picture as well")
     options = parser.parse_args()
-    rows = []
+    # Asked for at once, as the files may change under way.
+    rows, commit = [], package_commit() or "unknown"
     for exhibit in EXHIBITS:
         if not options.short or exhibit.name in SHORT:
-            rows.append(judge(exhibit))
+            rows.append({**judge(exhibit), "commit": commit})
             print(*rows[-1].values(), sep="  ", flush=True)
     for exhibit in CORRECT[1:2] if options.short else CORRECT:
         result = gate(exhibit._replace(size=(0.1, 0.05)))

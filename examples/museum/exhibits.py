@@ -71,7 +71,11 @@ def nuts(fault):
 
 
 def slow(target, rng, chains, length):
-    """Trajectories too short for the warm-up: the start is 1 sd off, and 20 steps leave 0.1."""
+    """Langevin steps that are too short for their start.
+
+    No step size or trajectory length is adapted, unlike in the thread: chains start 1 sd off, and
+    20 steps leave an error of the mean of about 0.1 sd.
+    """
     x, out = target.draws(rng, chains) + 1.0, []
     for _ in range(length):
         x = kernels.mala(target, x, rng, step=0.47)
@@ -117,12 +121,15 @@ def labelled(target, rng, chains, length):
 
 
 def without_jacobian(target, rng, chains, length):
-    """Metropolis for log(y) with the density of y: its law is the logarithm of Gamma(1)."""
+    """Exact draws from the wrong law: that of the logarithm of a gamma variable with shape 1.
+
+    It is what a right sampler of log(y) gives for the density of y, here gamma with shape 2.
+    """
     return np.log(rng.standard_gamma(1.0, (chains, length, 1)))
 
 
 def too_wide(target, rng, chains, length):
-    """Exact draws with the variance of the thread, 0.4 % too large."""
+    """No sampler: exact draws times sqrt(1.004), with the error of variance of the thread."""
     shape = (chains, length, 2)
     return 1.004**0.5 * target.draws(rng, chains * length).reshape(shape)
 

@@ -1,5 +1,6 @@
 """The study of `compare`: ranks of step sizes agree with true errors, and the table holds."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,10 @@ def test_the_page_shows_the_table() -> None:
     text = PAGE.read_text("utf-8")
     for line in TABLE.values():
         assert "| " + " | ".join(list(line.values())[:5]) + " |" in text
+
+
+def test_every_line_names_its_commit() -> None:
+    assert all(re.fullmatch("[0-9a-f]{40}", line["commit"]) for line in TABLE.values())
 
 
 @pytest.mark.slow

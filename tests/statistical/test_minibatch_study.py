@@ -1,5 +1,6 @@
 """The study of minibatches: the level holds, shared batches are named, and the table holds."""
 
+import re
 from itertools import islice
 from pathlib import Path
 
@@ -40,6 +41,10 @@ def test_the_page_shows_the_table() -> None:
         if not line["spearman"]:
             assert "| " + " | ".join(list(line.values())[:4]) + " |" in text
     assert f"the true errors is\n{TABLE['ranks of SGLD']['spearman']}" in text
+
+
+def test_every_line_names_its_commit() -> None:
+    assert all(re.fullmatch("[0-9a-f]{40}", line["commit"]) for line in TABLE.values())
 
 
 @pytest.mark.slow
