@@ -17,6 +17,7 @@ from polystein.results.effect_rows import EffectRow
 from studies._table import lines_by
 from studies.effects import SEED, posteriors
 from studies.effects.laws import KINDS, LAWS, REGRESSIONS, Law, wrong_gaussian
+from studies.refine import approximations
 from studies.refine import posteriors as hierarchical
 
 Array = NDArray[np.float64]
@@ -51,7 +52,7 @@ def cases(name: str) -> Iterator[Case]:
     """All wrong draws of a target, and those of exact moments."""
     if name in hierarchical.POSTERIORS:
         right = hierarchical.right_draws(name, np.random.default_rng([SEED, 4]), REFERENCE)
-        target, kinds, fits = hierarchical.posterior(name), (EXACT,), hierarchical.APPROXIMATIONS
+        target, kinds, fits = hierarchical.posterior(name), (EXACT,), approximations.APPROXIMATIONS
     else:
         law, right = _law(name)
         kinds, fits = tuple(KINDS), {}
@@ -121,7 +122,7 @@ def of_expectations(case: Case, draws: Array) -> dict[str, float]:
     return {"told": told, "better": better, "worse": worse}
 
 
-def tied() -> Row:
+def tied() -> dict[str, float]:
     """Draws with x2 = +-x1 of N(0, I): the mean of x1^2 x2^2 is 1, and 3 over the draws."""
     rng = np.random.default_rng([SEED, 7])
     draws = np.repeat(rng.standard_normal((ROWS, 1)), 2, axis=1)
@@ -130,32 +131,38 @@ def tied() -> Row:
     row = ps.expectations(draws, -draws, squares, iid=True)["f", "mean"]
     told = not math.isnan(row.corrected)
     change = (abs(row.corrected - 1.0) - abs(row.plain - 1.0)) / math.sqrt(8.0)
-    sums: Row = dict.fromkeys(SUMS, 0)
-    return {
-        **sums,
-        "told": int(told),
-        "better": int(told and change < 0.0),
-        "worse": f"{change:.3f}" if told else "",
-    }
+    better = told and change < 0.0
+    counts = dict.fromkeys(SUMS, 0.0)
+    return {**counts, "told": told, "better": better, "worse": change if told else -math.inf}
 
 
-def line(name: str) -> Row:
-    """All draws of a target together."""
+def counts_of(name: str) -> Iterator[dict[str, float]]:
+    """What is counted of each set of draws of a target, one after the other."""
     if name == TIED:
-        return tied()
-    sums, worse = dict.fromkeys(SUMS, 0.0), -math.inf
+        yield tied()
+        return
     for case in cases(name):
         rng = np.random.default_rng([SEED, 5, *case.label.encode()])
         draws = case.mean + rng.standard_normal((ROWS, len(case.mean))) @ case.factor.T
-        found = {**of_effects(case, draws), **of_expectations(case, draws)}
-        worse = max(worse, found.pop("worse"))
-        sums = {key: sums[key] + found[key] for key in sums}
-    counts: Row = {key: int(value) for key, value in sums.items()}
-    return {**counts, "worse": f"{worse:.3f}" if math.isfinite(worse) else ""}
+        yield {**of_effects(case, draws), **of_expectations(case, draws)}
+
+
+def in_words(counts: dict[str, float]) -> str:
+    """The counts of one set of draws, in the order of the columns."""
+    return " ".join(str(int(counts[key])) for key in SUMS)
+
+
+def line(name: str) -> Row:
+    """All draws of a target together, and the counts of each set."""
+    parts = list(counts_of(name))
+    sums: Row = {key: int(sum(part[key] for part in parts)) for key in SUMS}
+    worse = max(part["worse"] for part in parts)
+    each = "; ".join(in_words(part) for part in parts)
+    return {**sums, "worse": f"{worse:.3f}" if math.isfinite(worse) else "", "each": each}
 
 
 NAMES = (*hierarchical.POSTERIORS, *LAWS, TIED)
-MINUTES_A_LINE = 0.15
+MINUTES_A_LINE = 0.4
 
 
 class Lines:

@@ -7,8 +7,8 @@ Each study has its table beside the code:
 - ``right``: right draws of hierarchical posteriors; are they left alone, and found within?
 - ``fits``: Gaussian approximations of hierarchical posteriors, against long references.
 
-Lines of ``level`` and ``faults`` name the commit of their code; ``docs/refine.md`` says which
-tables are older than the code. A cell that has no line has not been run.
+Lines name the commit of their code; ``docs/refine.md`` says which tables are older than the code.
+A cell that has no line has not been run.
 """
 
 #: Choices were made on other draws.

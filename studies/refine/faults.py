@@ -70,9 +70,9 @@ def name(cell: Cell) -> str:
 
 
 def _cells() -> list[Cell]:
-    listed = [("", fault, 10, 1, 40) for fault in ("modes .5/.5", "modes .7/.3")]
+    listed = [("", fault, 10, 1, 200) for fault in ("modes .5/.5", "modes .7/.3")]
     listed += [("", "slab .01, sd 10", d, 1, 40) for d in (3, 10)]
-    listed += [("", fault, d, 1, 10) for fault in MISSED for d in (3, 10)]
+    listed += [("", fault, d, 1, 150) for fault in MISSED for d in (3, 10)]
     listed += [
         (law, fault, d, 0, 20)
         for law in ("correlated Gaussian", "banana")
@@ -81,7 +81,13 @@ def _cells() -> list[Cell]:
     ]
     return [
         Cell.of(
-            "refine-faults", replicates=count, cost=2500.0, law=law, fault=fault, d=d, gradient=own
+            "refine-faults",
+            replicates=count,
+            cost=1000.0 if own else 2000.0,
+            law=law,
+            fault=fault,
+            d=d,
+            gradient=own,
         )
         for law, fault, d, own, count in listed
     ]

@@ -1,6 +1,5 @@
 """Gaussian approximations of hierarchical posteriors: what is called, and how rightly?"""
 
-import csv
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,8 +7,9 @@ from pathlib import Path
 import numpy as np
 
 import polystein as ps
-from polystein.experiments.engine.store import write_csv
+from polystein.experiments.engine.store import package_commit, write_csv
 from polystein.experiments.engine.summary import markdown_table
+from studies._table import lines_by
 from studies.refine import SEED
 from studies.refine.approximations import APPROXIMATIONS
 from studies.refine.posteriors import (
@@ -77,6 +77,8 @@ def refined_fit(name: str, approximation: str, index: int) -> dict[str, object]:
         "transitions": refined.transitions,
         "gradients": refined.gradients,
         "seconds": f"{seconds:.1f}",
+        "seed": SEED,
+        "commit": package_commit() or "unknown",
     }
 
 
@@ -85,10 +87,7 @@ class Fits:
 
     def stored(self) -> dict[str, dict[str, str]]:
         """The lines by fit."""
-        if not TABLE.exists():
-            return {}
-        with TABLE.open(newline="", encoding="utf-8") as file:
-            return {row["fit"]: row for row in csv.DictReader(file)}
+        return lines_by(TABLE, "fit")
 
     def missing(self, only: str = "", *, anew: bool = False) -> list[tuple[str, str, int]]:
         """Fits that the table does not hold yet, each with its number."""

@@ -7,7 +7,8 @@ import pytest
 from scipy.special import digamma, polygamma
 
 import polystein as ps
-from polystein.explain.hints import Circumstances, hint_for
+from polystein.explain.hints import Circumstances, hint_for, refine_call
+from polystein.report.result_page import result_page
 from polystein.results.effect_rows import EffectRow
 
 
@@ -66,8 +67,8 @@ def test_without_a_size_the_hint_is_another_look() -> None:
     row = ps.effects(1.2 * WHITE, -1.2 * WHITE, iid=True).rows[0]
     unknown = row._replace(size=np.nan, lower=-np.inf, upper=np.inf, error=np.inf)
     table = ps.EffectTable((unknown,), 1)
-    found = hint_for(table, 4, Circumstances(target=True))
-    assert (found.code, "run `ps.refine`" in found) == ("refine", True)
+    found = hint_for(table, 4, Circumstances(refine="ps.refine(sample)"))
+    assert (found.code, "run `ps.refine(sample)`" in found) == ("refine", True)
     assert "long run of MCMC" in hint_for(table, 4)
 
 
@@ -194,7 +195,7 @@ def test_spreads_are_alike_only_if_no_unsized_one_may_differ() -> None:
     assert vague.code == "refine"
     assert vague.startswith("run `ps.refine` with `log_density=`")
     assert "spreads" not in vague
-    target = Circumstances(target=True)
+    target = Circumstances(refine="ps.refine(idata, model=model)")
     with_model = hint_for(
         ps.EffectTable((*wide, effect("tau", "mean", 0.0, sized=False)), 50), 10, target
     )
@@ -206,3 +207,24 @@ def test_a_correlation_that_comes_first_is_told_before_spreads() -> None:
     rows += [effect(name, "sd", 1.2) for name in "xyz"]
     missed = {(row.name, "correlation"): -0.3 for row in rows[:3]}
     assert hint_for(ps.EffectTable(tuple(rows), 50), 3, targets=missed).startswith("above all")
+
+
+def test_the_call_of_refine_is_the_one_that_fits() -> None:
+    facts = {"log_density": lambda x: -0.5 * (x**2).sum(axis=1)}
+    sample = ps.Sample(1.4 * WHITE, -1.4 * WHITE, facts=facts)
+    result = ps.check(sample, iid=True)
+    assert " ".join(str(result).split()).endswith("for better draws `ps.refine(sample)`")
+    assert "refined = ps.refine(sample)" in result_page(result)
+    assert ps.effects(sample, iid=True).refine == "ps.refine(sample)"
+    selected = ps.check(sample, iid=True, var_names=sample.names or ["x[0]"])
+    assert selected.effects.refine == "ps.refine(sample)"
+    assert refine_call(sample, object()) == "ps.refine(draws)"
+    assert refine_call(sample, object(), object()) == "ps.refine(idata, model=model)"
+
+
+def test_without_a_log_density_the_call_of_refine_is_general() -> None:
+    result = ps.check(1.4 * WHITE, -1.4 * WHITE, iid=True)
+    assert result.effects.refine == ""
+    assert "`ps.refine(draws, log_density=f)`" in str(result)
+    weighted = ps.Sample(WHITE, -WHITE, log_weights=np.linspace(0.0, 1.0, len(WHITE)))
+    assert refine_call(weighted, weighted) == ""

@@ -100,7 +100,27 @@ def test_a_line_of_the_corrected_expectations_comes_out_again() -> None:
     assert shown == corrected.STUDY.stored()[name]["values"]
 
 
-@pytest.mark.parametrize("part", ["planted", "tolerance", "corrected"])
+@pytest.mark.parametrize("name", lines("sizes"))
+def test_the_sizes_begin_as_published(name: str) -> None:
+    """The first set of draws of a target, which has the target's moments."""
+    sizes = study("sizes")
+    first = sizes.in_words(next(sizes.counts_of(name)))
+    assert first == sizes.STUDY.stored()[name]["each"].split("; ")[0]
+
+
+def test_sizes_are_sums_and_say_where_they_come_from() -> None:
+    sizes = study("sizes")
+    stored = sizes.STUDY.stored()
+    assert list(stored) == list(sizes.NAMES)
+    for name, row in stored.items():
+        each = [part.split() for part in row["each"].split("; ")]
+        for key, own in zip(sizes.SUMS, zip(*each, strict=True), strict=True):
+            assert int(row[key]) == sum(map(int, own)), (name, key)
+        assert int(row["seed"]) == sizes.SEED
+        assert re.fullmatch(r"[0-9a-f]{40}", row["commit"])
+
+
+@pytest.mark.parametrize("part", ["planted", "tolerance", "corrected", "sizes"])
 def test_the_page_has_the_tables(part: str) -> None:
     text = PAGE.read_text(encoding="utf-8")
     start, end = f"<!-- table: {part} -->\n", f"<!-- end of table: {part} -->\n"

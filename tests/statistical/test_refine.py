@@ -99,6 +99,18 @@ def test_the_cells_begin_as_published(part: str) -> None:
 
 
 @pytest.mark.parametrize("part", ["level", "faults", "right", "fits"])
+def test_lines_are_complete_and_say_where_they_come_from(part: str) -> None:
+    one = study(part).STUDY
+    for name, row in one.stored().items():
+        assert int(row["seed"]) == study(part).SEED
+        assert re.fullmatch(r"[0-9a-f]{40}( [0-9a-f]{40})*", row["commit"])
+        if "decisions" in row:
+            assert len(row["decisions"]) == int(row["replicates"])
+            for key, value in one.rates(one.cell(name), row["decisions"]).items():
+                assert row[key] == value
+
+
+@pytest.mark.parametrize("part", ["level", "faults", "right", "fits"])
 def test_the_page_shows_the_tables(part: str) -> None:
     shown = re.search(
         rf"<!-- table: {part} -->\n(.*?)<!-- end of table: {part} -->\n",
@@ -114,6 +126,28 @@ def test_the_published_level_holds() -> None:
     for name, marks in {**lines, "all cells": "".join(lines.values())}.items():
         rejected = len(marks) - marks.count(".")
         assert binomtest(rejected, len(marks), 0.05, alternative="greater").pvalue > 0.001, name
+
+
+def test_what_was_missed_hardly_ever_passes_for_within() -> None:
+    """Not significantly more often than 0.02."""
+    faults = study("faults")
+    for name, row in faults.STUDY.stored().items():
+        if faults.STUDY.cell(name)["fault"] not in (*faults.MISSED, "slab .01, sd 10"):
+            continue
+        within = sum(mark in "wX" for mark in row["decisions"])
+        count = int(row["replicates"])
+        assert binomtest(within, count, 0.02, alternative="greater").pvalue > 0.01, name
+
+
+def test_a_balance_of_modes_is_judged() -> None:
+    stored = study("faults").STUDY.stored()
+    assert float(stored["modes .7/.3, d=10"]["called"]) >= 0.9
+    right = stored["modes .5/.5, d=10"]
+    called, count = (
+        round(float(right["called"]) * int(right["replicates"])),
+        int(right["replicates"]),
+    )
+    assert binomtest(called, count, 0.05, alternative="greater").pvalue > 0.01
 
 
 def test_a_thin_wide_slab_never_passes_for_within() -> None:

@@ -28,7 +28,7 @@ from polystein.data.guard.repeats import forbid_copies
 from polystein.data.sample import as_source
 from polystein.data.source import Source, coordinate_names
 from polystein.explain.directions import AlongDirection, along_directions, direction_name
-from polystein.explain.hints import NOTHING_ELSE, Circumstances, hint_for
+from polystein.explain.hints import NOTHING_ELSE, Circumstances, hint_for, refine_call
 from polystein.explain.multiplicity import weighted_holm
 from polystein.explain.own_names import own_names, own_words
 from polystein.explain.screening import Chosen, chosen
@@ -107,9 +107,10 @@ def effects(
     >>> print(table.rows[0].sentence)
     the sd of `tau` is 43 % too large (37 to 49 %)
     """
-    source = rows_or_chains(as_source(draws, scores, model), iid)
+    given = as_source(draws, scores, model)
+    source = rows_or_chains(given, iid)
     forbid_copies(source)
-    return effects_of(source)
+    return effects_of(source, known=Circumstances(refine=refine_call(given, draws, model)))
 
 
 def effects_of(
@@ -137,7 +138,7 @@ def effects_of(
     known = known._replace(
         chains=layout.time_ordered
         and (len(layout.lengths) > 1 or bool(source.facts.sampler_statistics)),
-        target=target is not None and target.density is not None,
+        refine=known.refine or refine_call(source, source),
     )
     hint = hint_for(table, layout.dimension, known, _targets(looks))
     words = hint.text
@@ -145,7 +146,12 @@ def effects_of(
         words = words.replace(f"`{name}`", shown)
     unconstrained = target is not None and target.transform is not None
     return replace(
-        table, hint=words, action=hint.code, own_names=names, unconstrained=unconstrained
+        table,
+        hint=words,
+        action=hint.code,
+        own_names=names,
+        unconstrained=unconstrained,
+        refine=known.refine,
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
+from polystein.data.source import Source, is_source
 from polystein.results.coded import CodedText
 from polystein.results.effect_rows import EffectRow
 from polystein.results.effects import EffectTable
@@ -26,19 +27,28 @@ class Circumstances(NamedTuple):
     ``scores`` says what looks wrong about the scores themselves, ``one_chain`` and ``starts``
     where chains differ from each other and from their own beginnings. ``chains`` says whether a
     Markov chain made the draws: others have no chains, steps or accept steps to look at.
-    ``target`` says whether the log-density is known.
+    ``refine`` is the call of `refine` that fits, where the log-density is known.
     """
 
     scores: str = ""
     one_chain: str = ""
     starts: str = ""
     chains: bool = True
-    target: bool = False
+    refine: str = ""
 
 
 NOTHING_ELSE = Circumstances()
 #: The target's own value by the name and property of a row.
 Targets: TypeAlias = Mapping[tuple[str, str], float]
+
+
+def refine_call(source: Source, given: object, model: object = None) -> str:
+    """The call of `refine` that fits what was given for a source; empty without a log-density."""
+    if source.facts.log_density is None or source.weighted:
+        return ""
+    if model is not None:
+        return "ps.refine(idata, model=model)"
+    return "ps.refine(sample)" if is_source(given) else "ps.refine(draws)"
 
 
 def hint_for(
@@ -64,12 +74,15 @@ def hint_for(
         return CodedText("", "")
     found = [row for row in table.found if row.directed]
     if not found:
-        return _REFINE if known.target else _NO_SIZE
+        words = _REFINE if known.refine else _NO_SIZE
+        return CodedText(words.format(known.refine), words.code)
     pattern = _pattern(table, found, dimension, known, targets)
     if not table.unsized:
         return pattern
-    first = _REFINE_FIRST if known.target else _SIZE_FIRST
-    return CodedText(f"{first} As far as sizes are known, {pattern}", first.code)
+    first = _REFINE_FIRST if known.refine else _SIZE_FIRST
+    return CodedText(
+        f"{first.format(known.refine)} As far as sizes are known, {pattern}", first.code
+    )
 
 
 def _pattern(
@@ -211,7 +224,7 @@ _FIT_GENERAL = CodedText(
     "begin with `{}`: look at its histogram, and at its scores.", "look-at-parameter"
 )
 _REFINE = CodedText(
-    "the scores tell no size: run `ps.refine`, which moves the draws by the target's own "
+    "the scores tell no size: run `{}`, which moves the draws by the target's own "
     "log-density and compares before and after.",
     "refine",
 )
@@ -221,7 +234,7 @@ _NO_SIZE = CodedText(
     "refine",
 )
 
-_REFINE_FIRST = CodedText("run `ps.refine(idata, model=model)`: it can size the rest.", "refine")
+_REFINE_FIRST = CodedText("run `{}`: it can size the rest.", "refine")
 _SIZE_FIRST = CodedText("run `ps.refine` with `log_density=`: it can size the rest.", "refine")
 
 

@@ -234,7 +234,7 @@ def _next(
         yield text("What is off, and by how much:")
         yield Block("code", "print(ps.check(draws, scores, iid=True).effects)  # chains: no iid")
     yield text("Draws that are moved by the target's own log-density are better, and show more:")
-    yield Block("code", refine_line(command_line))
+    yield Block("code", refine_line(command_line, "" if effects is None else effects.refine))
 
 
 #: What next where nothing was found, by whether there are warnings.
@@ -246,16 +246,18 @@ _NOTHING_TO_DO = {
 _PASSED = {
     "undecided": "The test found nothing to mend, but whether the draws are within the tolerance "
     "is open, for the reason above. Where it takes more draws, take more; where the gradients do "
-    "not tell, run `ps.refine(idata, model=model)`, which can.",
+    "not tell, run `ps.refine`, which can.",
     "beyond": "The test as a whole does not reject, but the draws are beyond the tolerance: do not "
     "use them where it matters. Look at what is farthest out, above.",
 }
 
 
-def refine_line(command_line: bool) -> str:
-    """The line that moves the draws."""
+def refine_line(command_line: bool, call: str = "") -> str:
+    """The line that moves the draws, by the call that fits them if one is known."""
     if command_line:
         return "polystein refine FILE --target module:log_density  # or --model module:function"
+    if call:
+        return f"refined = {call}"
     return "refined = ps.refine(draws, log_density=log_density, scores=scores)  # or model=model"
 
 

@@ -7,7 +7,7 @@ import re
 import textwrap
 from collections.abc import Iterable, Iterator
 
-from polystein.report.effects import MOST_SENTENCES, PLACE, effect_facts
+from polystein.report.effects import MOST_SENTENCES, PLACE, effect_facts, effects_to_tell
 from polystein.report.noticed import power_words
 from polystein.results.diagnostics import pareto_k_words
 from polystein.results.evidence import Abstention, Explanation
@@ -40,11 +40,8 @@ _LEAST_SHOWN = 1e-4
 #: Letters of a name of a parameter: two of them fit on the lines of the chains.
 MOST_LETTERS = 40
 
-#: What a reader can run next, on draws that are rejected.
-LINES_TO_RUN = (
-    "`print(result.effects)` for all that was looked at; for better draws "
-    "`ps.refine(idata, model=model)`, or `ps.refine(draws, log_density=f)`"
-)
+#: How better draws are made where the log-density is not known.
+_REFINE = "ps.refine(idata, model=model)`, or `ps.refine(draws, log_density=f)"
 QUESTION = "Do these draws come from the target?"
 _TESTS = {
     "psd": "PSD z-test",
@@ -59,7 +56,7 @@ def render(
     alpha: float = DEFAULT_LEVEL,
     *,
     place: str = PLACE,
-    lines_to_run: str = LINES_TO_RUN,
+    lines_to_run: str = "",
 ) -> str:
     """Return at most 24 lines of at most 88 ASCII columns.
 
@@ -72,7 +69,7 @@ def render(
     place : str
         Where a reader finds a field of the result in full; the field's name is filled in.
     lines_to_run : str
-        What a reader can run to learn more about draws that are rejected.
+        What a reader can run to learn more about draws that are rejected, if not Python.
     """
     verdict, rest = headline(result, alpha)
     head = [*wrapped(f"{verdict} {rest}"), shorten(asked(result), WIDTH)]
@@ -106,7 +103,7 @@ def report_facts(
     reasons: Iterable[str],
     *,
     place: str = PLACE,
-    lines_to_run: str = LINES_TO_RUN,
+    lines_to_run: str = "",
     most: int = MOST_SENTENCES,
     letters: int = MOST_LETTERS,
 ) -> list[tuple[str, str]]:
@@ -120,7 +117,7 @@ def report_facts(
     if rejected and not any(label == "Off" for label, _ in facts):
         facts.insert(0, ("Off", found_words(result, alpha)))
     if rejected and result.can_tell_effects:
-        facts.append(("Run", lines_to_run))
+        facts.append(("Run", lines_to_run or _lines_to_run(result, alpha)))
     elif verdict != "inconclusive":
         facts.append(("Power", power_words(result, alpha)))
         facts.append(("Meaning", meaning(result, alpha)))
@@ -132,6 +129,13 @@ def report_facts(
         facts.append(("Statistic", statistic_words(result)))
         facts.append(("Draws", draws_words(result)))
     return [(label, words) for label, words in facts if words]
+
+
+def _lines_to_run(result: GofResult, alpha: float) -> str:
+    """What shows all effects, and what makes better draws."""
+    table, _ = effects_to_tell(result, alpha)
+    call = _REFINE if table is None else table.refine or _REFINE
+    return f"`print(result.effects)` for all that was looked at; for better draws `{call}`"
 
 
 def headline(result: GofResult | Refinement, alpha: float = DEFAULT_LEVEL) -> tuple[str, str]:

@@ -101,6 +101,9 @@ class EffectTable(_Table[EffectRow]):
     unconstrained : bool
         Whether the sample has a transform to the model's own parameters: sizes, and tolerances,
         are those of unconstrained coordinates.
+    refine : str
+        The call of `polystein.refine` that fits the draws, such as ``"ps.refine(sample)"``; empty
+        where their log-density is not known. `to_dict` leaves it out.
     """
 
     rows: tuple[EffectRow, ...]
@@ -110,6 +113,7 @@ class EffectTable(_Table[EffectRow]):
     action: str = ""
     own_names: Mapping[str, str] = field(default_factory=dict)
     unconstrained: bool = False
+    refine: str = field(default="", compare=False)
 
     @property
     def found(self) -> tuple[EffectRow, ...]:

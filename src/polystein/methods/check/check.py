@@ -22,7 +22,7 @@ from polystein.data.sample import as_source
 from polystein.data.source import Source, coordinate_names, with_minibatches
 from polystein.data.split import TRAINING, BlockSplit, ChainSplit, RandomSplit, Split
 from polystein.errors import LowESSWarning, ScoreWarning
-from polystein.explain.hints import Circumstances
+from polystein.explain.hints import Circumstances, refine_call
 from polystein.explain.tolerance import checked_tolerance, with_effects
 from polystein.inference.pvalues import upper_normal
 from polystein.methods.check.agreement import (
@@ -190,7 +190,8 @@ def check(
     """
     bound = checked_tolerance(tolerance)
     # 1. Rows or chains. Copies of chains and resampled rows are errors.
-    source = with_coordinates(as_source(draws, scores, model), var_names, coords)
+    given = as_source(draws, scores, model)
+    source = with_coordinates(given, var_names, coords)
     source = with_minibatches(rows_or_chains(source, iid), minibatch)
     refuse_absurd_chains(source)
     # Rows are read for a first look, for sums, and either to train or to test.
@@ -199,6 +200,7 @@ def check(
         result, compute_noticeable = _sum_and_judge(rows, thinned, ranked)
     rows.notes.emit()
     known = _circumstances(result.evidence.arms, rows.notes)
+    known = known._replace(refine=refine_call(given, draws, model))
     result = with_effects(result, source, bound, known)
     result.compute_noticeable_by(compute_noticeable)
     return result
