@@ -127,7 +127,7 @@ def test_all_commands_take_a_model(
         monkeypatch.setattr(f"polystein.cli.{module}.from_pymc", sample)
     given = ("advi.nc", "--model", "my_target:number")
     done = run("check", *given, "--iid")
-    assert "add --html page.html for a page; polystein refine FILE --model" in done.out
+    assert "add --html page.html for a page; polystein refine advi.nc --model" in done.out
     assert "add --html" not in run("check", *given, "--iid", "--html", "page.html").out
     small = ("--starts", "230", "--transitions", "8")
     codes = (run("report", *given, "--iid").code, run("refine", *given, *small).code)

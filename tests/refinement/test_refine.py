@@ -170,7 +170,7 @@ def test_text_has_verdict_effects_and_what_stays_unseen(refined: ps.Refinement) 
     assert text.startswith("Rejected at the level 0.05, p ")
     assert "refine, 400 draws moved, dimension 3" in text.splitlines()[1]
     assert "the sd of `x[1]`" in text
-    assert "a mode that neither the draws nor the pilots found" in text
+    assert "if neither the draws nor the pilots found a mode" in text
     assert repr(refined) == f"Refinement(rejected, p = {refined.pvalue:.3g}, settled)"
     assert len(text.splitlines()) <= 24
     assert max(map(len, text.splitlines())) <= 88

@@ -51,7 +51,7 @@ def test_what_moved_comes_first() -> None:
         "All means and sds",
         "How this was made",
     ]
-    for words in ("+0.30 sd (+0.20 to +0.40)", "better = refined.draws", "12,000 gradients"):
+    for words in ("+0.30 sd (+0.20 to +0.40)", "ps.check(refined.draws)", "12,000 gradients"):
         assert words in seen.text
     call = "ps.refine(draws, log_density=log_density, scores=scores, transitions=20, starts=1000"
     assert call in seen.text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -285,7 +286,8 @@ def _conclude(
     """
     target = "--target module:log_density" if chosen.model is None else f"--model {chosen.model}"
     page = "add --html page.html for a page; " if html is None else ""
-    run = f"{page}polystein refine FILE {target} for better draws"
+    file = "FILE" if chosen.draws is None else shlex.quote(str(chosen.draws))
+    run = f"{page}polystein refine {file} {target} to see what better draws change"
     place = "{} of --json"  # where a reader of the terminal finds what the text leaves out
     # Files are read once more for their digests, where these are told.
     origin = origin_of(chosen.files()) if as_json or html is not None else NOTHING_KNOWN

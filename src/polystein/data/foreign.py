@@ -70,6 +70,7 @@ REMEDIES = {
 }
 
 #: Fits of NumPyro give their draws as a dict.
+_KNOWS_ITS_MODEL = ", which knows its model: leave `model` out"
 _FOR_NUMPYRO = (
     ". For NumPyro pass `ps.from_numpyro(svi, svi_result, *args)` with the arguments of the model, "
     "or `ps.from_numpyro(mcmc)`"
@@ -93,6 +94,7 @@ def adapted(draws: Any, scores: Any, model: object) -> Any:
                 "`model` must be given with an InferenceData or a DataTree only; got a "
                 f"{type_name(model)} beside a {name}"
                 + (_FOR_NUMPYRO if isinstance(draws, Mapping) else "")
+                + (_KNOWS_ITS_MODEL if name.startswith("pymc.variational") else "")
             )
         if scores is not None:
             raise InputError(

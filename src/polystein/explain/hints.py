@@ -80,9 +80,11 @@ def hint_for(
     if not table.unsized:
         return pattern
     first = _REFINE_FIRST if known.refine else _SIZE_FIRST
-    return CodedText(
-        f"{first.format(known.refine)} As far as sizes are known, {pattern}", first.code
-    )
+    words = first.format(known.refine)
+    # A parameter to begin with may be the wrong one.
+    if pattern.code != _GENERAL.code:
+        words = f"{words} As far as sizes are known, {pattern}"
+    return CodedText(words, first.code)
 
 
 def _pattern(

@@ -128,7 +128,7 @@ def effect_facts(
     if table is None or not result.rejected(alpha):
         return [*matters, *facts]
     unsized = unsized_words(table)
-    rows = [row for row in table.found if not unsized or row.judged or row.direction]
+    rows = [row for row in table.found if not unsized or row.judged]
     # Several properties of a parameter that have no size have one sentence.
     rows = list({row.sentence: row for row in reversed(rows)}.values())[::-1]
     if not rows:

@@ -39,11 +39,11 @@ def refinement_facts(
     if verdict == "rejected":
         # Before the runs have settled a direction may be the wrong one.
         t, shown = ("t", result.statistic) if result.settled else ("|t|", abs(result.statistic))
-        facts.append(("Most", f"{result.leading} changed most ({t} = {shown:.1f})"))
+        facts.append(("Evidence", f"{result.leading} changed most ({t} = {shown:.1f})"))
     if result.tolerance is not None:
         facts.append(("Tolerance", f"{result.tolerance}: {result.tolerance_reason}"))
     if result.settled:
-        facts.append(("Settled", "yes: sizes are those of the draws beside the moved draws"))
+        facts.append(("Settled", "yes: the sizes compare the draws with the moved draws"))
     else:
         names = first_of([f"`{name}`" for name in result.still_moving], 4)
         moving = f"; still moving: {names}" if names else ""
@@ -51,7 +51,9 @@ def refinement_facts(
     if verdict == "rejected" or not result.settled:
         words, line = what_next(result, alpha)
         facts.append(("Run", f"{words}: `{line}`"))
-    facts.append(("Unseen", "a mode that neither the draws nor the pilots found"))
+    facts.append(
+        ("Unseen", "if neither the draws nor the pilots found a mode, nothing tells of it")
+    )
     facts.append(("Runs", runs_words(result)))
     return [*facts, *(("Warning", words) for words in result.warnings)]
 
@@ -73,7 +75,7 @@ def what_next(
     call = f"{refine_call(result, result.settings)}\n" if command_line else ""
     rejected = result.verdict_at(alpha) == "rejected"
     words = f"the moved draws are {'better' if rejected else 'at least as good'}; check them, too"
-    return words, f"{call}better = refined.draws"
+    return words, f"{call}ps.check(refined.draws)"
 
 
 def refine_call(result: Refinement, settings: Mapping[str, Any]) -> str:
