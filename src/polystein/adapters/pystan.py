@@ -65,7 +65,20 @@ def from_pystan(
 
     Examples
     --------
-    ``ps.check(ps.from_pystan(posterior, fit))``
+    >>> import polystein as ps
+    >>> import stan
+    >>> program = '''
+    ... parameters { real mu; real<lower=0> tau; }
+    ... model { mu ~ normal(0, 1); tau ~ lognormal(0, 1); }
+    ... '''
+    >>> posterior = stan.build(program, random_seed=1)  # doctest: +ELLIPSIS
+    Building...
+    >>> fit = posterior.sample(num_chains=4, num_samples=500)
+    >>> sample = ps.from_pystan(posterior, fit, thin=2)
+    >>> sample.names, sample.layout.lengths
+    (('mu', 'tau'), (250, 250, 250, 250))
+    >>> ps.check(sample, rng=1).verdict
+    'not rejected'
     """
     selection = Selection(var_names, thin, drop_first)
     require_members(
