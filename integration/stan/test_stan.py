@@ -100,7 +100,10 @@ def test_pystan() -> None:
         data.constrained_gradient,
     ):
         data.assert_exact(sample, gradient)
-    own = fit["tau"].reshape(2, 500 + DRAWS)[:, 500:]
+    own = fit["tau"].reshape(500 + DRAWS, 2).T[:, 500:]
+    # What PyStan itself holds has the axes (parameter, draw, chain).
+    held = fit._draws[len(fit.sample_and_sampler_param_names) + 1, 500:].T
+    np.testing.assert_array_equal(own, held)
     np.testing.assert_allclose(np.exp(sample.draws[..., 1]), own, rtol=1e-9)
     statistics = {"diverging", "energy", "reached_max_treedepth"}
     assert set(sample.facts.sampler_statistics) == statistics
@@ -115,8 +118,8 @@ def test_pystan_gives_the_models_own_parameters() -> None:
     assert transform is not None
     found = transform(np.asarray(sample.draws).reshape(-1, len(NAMES)))
     for name in ("tau", "z", "cut", "w"):
-        own = fit[name].reshape(-1, 2, 500 + DRAWS)[..., 500::100]
-        expected = np.moveaxis(own, 0, 2).reshape(2 * DRAWS // 100, -1)
+        own = fit[name].reshape(-1, 500 + DRAWS, 2)[:, 500::100]
+        expected = own.transpose(2, 1, 0).reshape(2 * DRAWS // 100, -1)
         np.testing.assert_allclose(found[name].reshape(expected.shape), expected, rtol=1e-9)
 
 
@@ -210,7 +213,7 @@ def test_bridgestan_by_its_interface() -> None:
 
 
 def _by_chain(fit: Any, name: str) -> Any:
-    own = np.moveaxis(fit[name].reshape(-1, 2, 500 + DRAWS), 0, 2)[:, 500:]
+    own = fit[name].reshape(-1, 500 + DRAWS, 2).transpose(2, 1, 0)[:, 500:]
     return own[..., 0] if own.shape[2] == 1 else own
 
 

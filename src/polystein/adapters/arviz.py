@@ -66,8 +66,20 @@ def from_arviz(
 
     Examples
     --------
-    ``ps.from_arviz("posterior.nc")`` finds stored gradients.
-    ``ps.from_arviz(idata, my_score, var_names=["mu", "log_tau"])`` computes scores.
+    ``ps.from_arviz("posterior.nc")`` finds gradients that nutpie stored. Scores may also be
+    computed:
+
+    >>> import numpy as np
+    >>> import polystein as ps
+    >>> import xarray
+    >>> draws = np.random.default_rng(0).standard_normal((4, 500, 2))
+    >>> posterior = xarray.Dataset({"theta": (("chain", "draw", "place"), draws)})
+    >>> idata = xarray.DataTree.from_dict({"posterior": posterior})
+    >>> sample = ps.from_arviz(idata, lambda x: -x)  # the target is N(0, I)
+    >>> sample.names
+    ('theta[0]', 'theta[1]')
+    >>> ps.check(sample, rng=1).verdict
+    'not rejected'
     """
     selection = Selection(var_names, thin, drop_first)
     with opened(data) as groups:
@@ -226,8 +238,22 @@ def to_arviz(result: Result, data: Any = None) -> Any:
 
     Examples
     --------
-    ``ps.to_arviz(result, idata).to_netcdf("posterior.nc")``, and later
-    ``ps.GofResult.from_dict(json.loads(tree["polystein"].attrs["result"]))``.
+    ``ps.to_arviz(result, idata).to_netcdf("posterior.nc")`` keeps the result with the draws. What
+    is read from there is equal to it:
+
+    >>> import json
+    >>> import numpy as np
+    >>> import polystein as ps
+    >>> import xarray
+    >>> draws = np.random.default_rng(0).standard_normal((4, 500, 2))
+    >>> result = ps.check(draws, -draws, rng=1)  # the target is N(0, I)
+    >>> posterior = xarray.Dataset({"theta": (("chain", "draw", "place"), draws)})
+    >>> idata = xarray.DataTree.from_dict({"posterior": posterior})
+    >>> attributes = ps.to_arviz(result, idata)["polystein"].attrs
+    >>> attributes["verdict"]
+    'not rejected'
+    >>> ps.GofResult.from_dict(json.loads(attributes["result"])) == result
+    True
     """
     if not callable(getattr(result, "to_dict", None)):
         raise InputError(

@@ -68,8 +68,27 @@ def from_blackjax(
 
     Examples
     --------
-    ``_, (states, info) = jax.lax.scan(step, state, keys)`` and then ``ps.check(states)``, or
-    ``ps.check(ps.from_blackjax(states, info))``. For Pathfinder,
+    The states of all steps, from `jax.lax.scan`, are what to pass:
+
+    >>> import blackjax
+    >>> import jax
+    >>> import polystein as ps
+    >>> jax.config.update("jax_enable_x64", True)
+    >>> def logdensity(x):  # the target is N(0, I)
+    ...     return -0.5 * jax.numpy.sum(x**2)
+    >>> sampler = blackjax.nuts(logdensity, step_size=0.8, inverse_mass_matrix=jax.numpy.ones(2))
+    >>> def step(state, key):
+    ...     state, info = sampler.step(key, state)
+    ...     return state, (state, info)
+    >>> keys = jax.random.split(jax.random.PRNGKey(1), 1000)
+    >>> _, (states, info) = jax.lax.scan(step, sampler.init(jax.numpy.zeros(2)), keys)
+    >>> sample = ps.from_blackjax(states, info, logdensity=logdensity)
+    >>> sample.layout.lengths
+    (1000,)
+    >>> ps.check(sample, rng=1).verdict
+    'not rejected'
+
+    For Pathfinder,
     ``ps.check(ps.from_blackjax(pathfinder.sample(key, state, 4000), logdensity=logdensity))``.
     """
     if _is_of_pathfinder(states):

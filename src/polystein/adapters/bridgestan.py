@@ -65,7 +65,27 @@ def from_bridgestan(
 
     Examples
     --------
-    ``ps.check(ps.from_bridgestan(model, draws, constrained=False))``
+    With ``model = bridgestan.StanModel("model.stan", data="data.json")`` in the place of this
+    stand-in, whose methods are those that are called:
+
+    >>> import numpy as np
+    >>> import polystein as ps
+    >>> class Model:  # real<lower=0> tau; tau ~ lognormal(0, 1);
+    ...     def param_names(self):
+    ...         return ["tau"]
+    ...     param_unc_names = param_names
+    ...     def param_unconstrain(self, theta):
+    ...         return np.log(theta)
+    ...     def param_constrain(self, theta_unc):
+    ...         return np.exp(theta_unc)
+    ...     def log_density(self, theta_unc):
+    ...         return -0.5 * float(theta_unc @ theta_unc)
+    ...     def log_density_gradient(self, theta_unc):
+    ...         return self.log_density(theta_unc), -theta_unc
+    >>> draws = np.exp(np.random.default_rng(0).standard_normal((4, 500, 1)))
+    >>> sample = ps.from_bridgestan(Model(), draws, constrained=True)
+    >>> ps.check(sample, rng=1).verdict
+    'not rejected'
     """
     selection = Selection(var_names, thin, drop_first)
     require_members(

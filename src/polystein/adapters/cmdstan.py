@@ -69,7 +69,28 @@ def from_cmdstan(
 
     Examples
     --------
-    ``ps.check(ps.from_cmdstan("diagnostic_*.csv"))``
+    ``ps.check(ps.from_cmdstan("diagnostic_*.csv"))`` checks all chains of a run. What the columns
+    of a file become:
+
+    >>> import pathlib
+    >>> import tempfile
+    >>> import polystein as ps
+    >>> text = '''# num_samples = 2
+    ... # num_warmup = 1000
+    ... # save_warmup = false
+    ... # thin = 1
+    ... lp__,accept_stat__,stepsize__,treedepth__,n_leapfrog__,divergent__,energy__,mu,p_mu,g_mu
+    ... -0.5,0.9,0.8,2,3,0,1.25,0.5123456789012345,0.3,0.5123456789012345
+    ... -0.1,0.9,0.8,2,3,0,1.25,-0.123456789012345,0.2,-0.123456789012345
+    ... '''
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "diagnostic_1.csv"
+    ...     _ = path.write_text(text)
+    ...     sample = ps.from_cmdstan(path)
+    >>> sample.names, sample.layout.lengths
+    (('mu',), (2,))
+    >>> print(sample.scores.ravel())  # minus the gradients of the potential energy, g_mu
+    [-0.51234568  0.12345679]
     """
     selection = Selection(var_names, thin, drop_first)
     chains = [_after_warm_up(read_diagnostics(path)) for path in _paths(files)]

@@ -70,8 +70,22 @@ def from_jax(
 
     Examples
     --------
-    ``ps.check(ps.from_jax(logdensity, states.position))`` for a sampler of BlackJAX that keeps no
-    gradients, or for TensorFlow Probability on JAX.
+    >>> import jax
+    >>> import polystein as ps
+    >>> jax.config.update("jax_enable_x64", True)
+    >>> def logdensity(x):  # the target is N(0, I)
+    ...     return -0.5 * (x["mu"] ** 2 + x["log_tau"] ** 2)
+    >>> keys = jax.random.split(jax.random.PRNGKey(1))
+    >>> draws = {
+    ...     "mu": jax.random.normal(keys[0], (4, 500)),
+    ...     "log_tau": 0.7 * jax.random.normal(keys[1], (4, 500)),
+    ... }
+    >>> sample = ps.from_jax(logdensity, draws)
+    >>> print(ps.check(sample, rng=1).effects.found[0].sentence)  # doctest: +ELLIPSIS
+    the sd of `log_tau` is 29 % too small (...)
+
+    ``ps.from_jax(logdensity, states.position)`` takes states of samplers of BlackJAX that keep no
+    gradients.
     """
     selection = Selection(var_names, thin, drop_first)
     axes = _sample_ndim(sample_ndim, draws)

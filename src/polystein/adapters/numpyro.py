@@ -68,8 +68,26 @@ def from_numpyro(
 
     Examples
     --------
-    ``mcmc.run(key, x, y=y)`` and then ``ps.check(ps.from_numpyro(mcmc, x, y=y))``, or
-    ``ps.check(mcmc)``. ``svi_result = svi.run(key, 5000, x, y=y)`` and then
+    >>> import jax
+    >>> import numpyro
+    >>> import numpyro.distributions as dist
+    >>> import polystein as ps
+    >>> from numpyro.infer import MCMC, NUTS
+    >>> jax.config.update("jax_enable_x64", True)
+    >>> def model(y):
+    ...     mu = numpyro.sample("mu", dist.Normal(0.0, 5.0))
+    ...     tau = numpyro.sample("tau", dist.HalfNormal(5.0))
+    ...     with numpyro.plate("n", len(y)):
+    ...         numpyro.sample("y", dist.Normal(mu, tau), obs=y)
+    >>> mcmc = MCMC(NUTS(model), num_warmup=500, num_samples=1000, progress_bar=False)
+    >>> mcmc.run(jax.random.PRNGKey(1), y=jax.numpy.linspace(-1.0, 2.0, 20))
+    >>> sample = ps.from_numpyro(mcmc)
+    >>> sample.names
+    ('mu', 'tau')
+    >>> ps.check(sample, rng=1).verdict  # or ps.check(mcmc, rng=1)
+    'not rejected'
+
+    ``svi_result = svi.run(key, 5000, x, y=y)`` and then
     ``ps.check(ps.from_numpyro(svi, svi_result, x, y=y))``.
     """
     selection = Selection(var_names, thin, drop_first)

@@ -95,8 +95,28 @@ def from_nutpie(
 
     Examples
     --------
-    ``trace = nutpie.sample(compiled, store_gradient=True, store_unconstrained=True)`` and then
-    ``ps.check(ps.from_nutpie(trace))``, or ``ps.check(trace)``.
+    >>> import nutpie
+    >>> import numpy as np
+    >>> import pymc as pm
+    >>> import polystein as ps
+    >>> with pm.Model() as model:
+    ...     mu = pm.Normal("mu", 0.0, 5.0)
+    ...     tau = pm.HalfNormal("tau", 5.0)
+    ...     y = pm.Normal("y", mu, tau, observed=np.linspace(-1.0, 2.0, 20))
+    >>> trace = nutpie.sample(
+    ...     nutpie.compile_pymc_model(model),
+    ...     draws=500,
+    ...     chains=4,
+    ...     seed=1,
+    ...     store_gradient=True,
+    ...     store_unconstrained=True,
+    ...     progress_bar=False,
+    ... )
+    >>> sample = ps.from_nutpie(trace)
+    >>> sample.names
+    ('mu', 'tau_log__')
+    >>> ps.check(sample, rng=1).verdict  # or ps.check(trace, rng=1)
+    'not rejected'
     """
     with opened(trace) as groups:
         return stored_gradients(groups, Selection(var_names, thin, drop_first))

@@ -95,8 +95,21 @@ def from_pymc(
 
     Examples
     --------
-    ``ps.check(ps.from_pymc(model, idata))``, or ``ps.check(idata, model=model)``. After
-    ``approximation = pm.fit(model=model)``, ``ps.check(approximation)``.
+    >>> import numpy as np
+    >>> import pymc as pm
+    >>> import polystein as ps
+    >>> with pm.Model() as model:
+    ...     mu = pm.Normal("mu", 0.0, 5.0)
+    ...     tau = pm.HalfNormal("tau", 5.0)
+    ...     y = pm.Normal("y", mu, tau, observed=np.linspace(-1.0, 2.0, 20))
+    ...     idata = pm.sample(500, chains=4, cores=1, random_seed=1, progressbar=False)
+    >>> sample = ps.from_pymc(model, idata)
+    >>> sample.names
+    ('mu', 'tau_log__')
+    >>> ps.check(sample, rng=1).verdict  # or ps.check(idata, model=model, rng=1)
+    'not rejected'
+
+    After ``approximation = pm.fit(model=model)``, ``ps.check(approximation)``.
     """
     if is_arviz_data(model):
         model, idata = idata, model

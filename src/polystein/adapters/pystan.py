@@ -65,7 +65,20 @@ def from_pystan(
 
     Examples
     --------
-    ``ps.check(ps.from_pystan(posterior, fit))``
+    >>> import polystein as ps
+    >>> import stan
+    >>> program = '''
+    ... parameters { real mu; real<lower=0> tau; }
+    ... model { mu ~ normal(0, 1); tau ~ lognormal(0, 1); }
+    ... '''
+    >>> posterior = stan.build(program, random_seed=1)  # doctest: +ELLIPSIS
+    Building...
+    >>> fit = posterior.sample(num_chains=4, num_samples=500)
+    >>> sample = ps.from_pystan(posterior, fit, thin=2)
+    >>> sample.names, sample.layout.lengths
+    (('mu', 'tau'), (250, 250, 250, 250))
+    >>> ps.check(sample, rng=1).verdict
+    'not rejected'
     """
     selection = Selection(var_names, thin, drop_first)
     require_members(
@@ -139,10 +152,10 @@ def _declared(posterior: Any) -> dict[str, str]:
 def _by_chain(fit: Any, name: str) -> FloatArray:
     """(chain, draw, ...) of a parameter or statistic, without the warm-up."""
     values = np.asarray(fit[name], dtype=np.float64)
-    # PyStan has (..., draw and chain), with the draws of a chain one after another.
+    # PyStan has (..., draw and chain): the first draw of every chain, then the second ones.
     per_chain = values.shape[-1] // fit.num_chains
-    chains = values.reshape(*values.shape[:-1], fit.num_chains, per_chain)
-    chains = np.moveaxis(chains, (-2, -1), (0, 1))
+    chains = values.reshape(*values.shape[:-1], per_chain, fit.num_chains)
+    chains = np.moveaxis(chains, (-1, -2), (0, 1))
     if name.endswith("__"):
         chains = chains.reshape(*chains.shape[:2])
     warm_up = -(-fit.num_warmup // fit.num_thin) if fit.save_warmup else 0

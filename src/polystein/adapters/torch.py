@@ -64,7 +64,14 @@ def from_torch(
 
     Examples
     --------
-    ``ps.check(ps.from_torch(log_prob, draws))``
+    >>> import polystein as ps
+    >>> import torch
+    >>> covariance = torch.tensor([[1.0, 0.6], [0.6, 1.0]], dtype=torch.float64)
+    >>> target = torch.distributions.MultivariateNormal(covariance.new_zeros(2), covariance)
+    >>> _ = torch.manual_seed(1)
+    >>> sample = ps.from_torch(target.log_prob, target.sample((4, 500)), names=["a", "b"])
+    >>> ps.check(sample, rng=1).verdict
+    'not rejected'
     """
     torch = imported("torch", "torch")
     selection = Selection(var_names, thin, drop_first)

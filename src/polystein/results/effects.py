@@ -55,6 +55,19 @@ class ExpectationTable(_Table[ExpectationRow]):
     ----------
     rows : tuple of ExpectationRow
         In the order in which they were asked for.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import polystein as ps
+    >>> draws = np.random.default_rng(0).normal(0.0, 0.5, size=(1000, 2))
+    >>> sample = ps.Sample(draws, lambda x: -x, names=["a", "b"])  # the target is N(0, I)
+    >>> table = ps.expectations(sample)
+    >>> table
+    ExpectationTable(4 rows: a, b)
+    >>> row = table["a", "sd"]
+    >>> round(row.plain, 2), round(row.corrected, 2), row.reliable
+    (0.51, 1.0, True)
     """
 
     rows: tuple[ExpectationRow, ...]
@@ -104,6 +117,21 @@ class EffectTable(_Table[EffectRow]):
     refine : str
         The call of `polystein.refine` that fits the draws, such as ``"ps.refine(sample)"``; empty
         where their log-density is not known. `to_dict` leaves it out.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import polystein as ps
+    >>> draws = np.random.default_rng(0).standard_normal((4, 1000, 2)) * [1.0, 0.7]
+    >>> sample = ps.Sample(draws, lambda x: -x, names=["mu", "tau"])  # the target is N(0, I)
+    >>> table = ps.check(sample, rng=1).effects  # or ps.effects(sample)
+    >>> print(table.found[0].sentence)
+    the sd of `tau` is 30 % too small (29 to 32 %)
+    >>> row = table["tau", "sd"]
+    >>> row.found, round(row.size, 1)  # of an sd, the ratio to that of the target
+    (True, 0.7)
+    >>> table.within(0.1).verdict
+    'beyond'
     """
 
     rows: tuple[EffectRow, ...]

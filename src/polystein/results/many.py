@@ -94,6 +94,20 @@ class CheckTable:
         How p-values allow for each other: ``"holm"`` or ``"benjamini-hochberg"``.
     alpha : float
         The level of the verdicts.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import polystein as ps
+    >>> draws = np.random.default_rng(0).standard_normal((2, 4, 500, 2))
+    >>> right, wide = (draws[0], -draws[0]), (1.3 * draws[1], -1.3 * draws[1])
+    >>> table = ps.check_many({"right": right, "wide": wide})  # the target is N(0, I)
+    >>> table
+    CheckTable(2 fits: 1 rejected, 1 not rejected)
+    >>> [row.name for row in table if row.verdict == "rejected"]
+    ['wide']
+    >>> print(table["wide"].result.effects.rows[0].sentence)
+    the sd of `x[1]` is 30 % too large (26 to 34 %)
     """
 
     fits: tuple[CheckedFit, ...]

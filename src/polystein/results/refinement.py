@@ -79,6 +79,20 @@ class Refinement:
         Every option that led to the result.
     warnings : tuple of str
         Messages of warnings that were emitted when the draws came in.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import polystein as ps
+    >>> draws = np.random.default_rng(0).standard_normal((2000, 2)) * [1.0, 0.7]
+    >>> def log_density(x):  # the target is N(0, I)
+    ...     return -0.5 * np.sum(x**2, axis=1)
+    >>> refined = ps.refine(draws, log_density=log_density, scores=lambda x: -x)
+    >>> refined.verdict, refined.settled
+    ('rejected', True)
+    >>> better = refined.draws  # a Sample
+    >>> print(np.asarray(better.draws).std(axis=0).round(1))
+    [1. 1.]
     """
 
     pvalue: float

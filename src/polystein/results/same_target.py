@@ -83,6 +83,17 @@ class TargetComparison:
         How many draws were compared.
     dimension : int
         Number of coordinates.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import polystein as ps
+    >>> draws = np.random.default_rng(0).standard_normal((100, 2))
+    >>> found = ps.same_target(lambda x: -x, lambda x: x, draws=draws)
+    >>> found.same
+    False
+    >>> [(row.parameter, row.pattern) for row in found]
+    [('x[0]', 'sign'), ('x[1]', 'sign')]
     """
 
     same: bool

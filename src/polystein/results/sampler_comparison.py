@@ -148,6 +148,20 @@ class SamplerComparison:
         Number of coordinates.
     warnings : tuple of str
         What the numbers do not say by themselves.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import polystein as ps
+    >>> right, wide = np.random.default_rng(0).standard_normal((2, 4, 500, 2))
+    >>> sets = {"right": (right, -right), "wide": (1.3 * wide, -1.3 * wide)}
+    >>> comparison = ps.compare(sets)  # the target is N(0, I)
+    >>> [one.name for one in comparison], comparison["wide"].rank
+    (['right', 'wide'], (2, 2))
+    >>> round(comparison["wide"].sds.value, 1)  # sds are 30 % too large
+    0.3
+    >>> comparison.difference("wide", "right").pvalue < 0.001
+    True
     """
 
     sets: tuple[ComparedSet, ...]

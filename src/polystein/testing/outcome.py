@@ -37,6 +37,17 @@ class Detect(NamedTuple):
         A mean that is off by this many sds.
     sd : float
         An sd that is off by this part.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import polystein as ps
+    >>> def sampler(seed, n):
+    ...     return np.random.default_rng(seed).standard_normal((n, 1))
+    >>> wanted = ps.testing.Detect(mean=0.05, sd=0.05)  # or the pair (0.05, 0.05)
+    >>> found = ps.testing.assert_draws_from(sampler, lambda x: -x, detect=wanted)
+    >>> found.noticed.mean <= 0.05
+    True
     """
 
     mean: float = 0.1
@@ -89,6 +100,18 @@ class SamplerTest:
         The first seed and the last one that the sampler was given.
     settings : str
         How to run the same test again.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import polystein as ps
+    >>> def sampler(seed, n):
+    ...     return np.random.default_rng(seed).standard_normal((n, 1))
+    >>> found = ps.testing.assert_draws_from(sampler, lambda x: -x)
+    >>> found.outcome, found.false_alarm
+    ('passed', 0.001)
+    >>> print(found.settings)
+    seeds 913350807 to 913350938, n = 100
     """
 
     outcome: Outcome

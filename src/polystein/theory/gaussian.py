@@ -22,7 +22,15 @@ from polystein.types import FloatArray
 
 
 class SteinMeans(NamedTuple):
-    """Population Stein moments of a `GaussianPair`; see `GaussianPair.stein_moments`."""
+    """Population Stein moments of a `GaussianPair`; see `GaussianPair.stein_moments`.
+
+    Examples
+    --------
+    >>> import polystein as ps
+    >>> means = ps.theory.GaussianPair(2, delta=0.5, variance=1.5).stein_moments(order=1)
+    >>> means.score, float(means.off_diagonal[0]), float(means.diagonal[0])
+    (-0.5, -0.25, -0.75)
+    """
 
     off_diagonal: FloatArray
     diagonal: FloatArray

@@ -20,7 +20,17 @@ _Number = TypeVar("_Number", Fraction, float)
 
 
 class SignalToNoise(NamedTuple):
-    """Theorem 3.5 estimated from `n` draws; see `snr_squared`."""
+    """Theorem 3.5 estimated from `n` draws; see `snr_squared`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import polystein as ps
+    >>> draws = np.random.default_rng(0).normal(0.5, 1.0, size=(1000, 1))
+    >>> found = ps.theory.snr_squared(draws, -draws, order=0)
+    >>> found.n, round(found.signal, 1)  # the signal is the square of PSD, 0.5^2
+    (1000, 0.2)
+    """
 
     signal: float
     zeta1: float
