@@ -43,7 +43,7 @@ nb_execution_mode = "force"
 nb_execution_excludepatterns = ["*.ipynb"]
 nb_execution_raise_on_error = True
 nb_execution_in_temp = True
-nb_execution_timeout = 120  # seconds for one cell; a tutorial takes less than half of it
+nb_execution_timeout = 300  # seconds for one cell; on an idle core a tutorial takes 30 at most
 nb_output_stderr = "warn"
 nb_ipywidgets_js = {}  # scripts from elsewhere
 

@@ -98,7 +98,8 @@ GOOD = '<link href="s.css"><p id="here"></p><a href="b.html#there"></a><a href="
         (GOOD.replace("#there", "#nowhere"), "b.html#nowhere, and there is no such anchor"),
         (GOOD.replace('"s.css"', '"https://x.org/s.css"'), "a.html loads https://x.org/s.css"),
         (GOOD + '<script src="//x.org/s.js"></script>', "a.html loads //x.org/s.js"),
-        (GOOD + '<img src="no.png">', "no.png, which is not there"),
+        (GOOD + '<img alt="a line" src="no.png">', "no.png, which is not there"),
+        (GOOD + '<img src="s.css">', "a.html shows s.css without text"),
     ],
 )
 def test_dead_links_and_what_comes_from_elsewhere_are_noticed(
