@@ -45,6 +45,7 @@ nb_execution_raise_on_error = True
 nb_execution_in_temp = True
 nb_execution_timeout = 300  # seconds for one cell; on an idle core a tutorial takes 30 at most
 nb_output_stderr = "warn"
+nb_merge_streams = True
 nb_ipywidgets_js = {}  # scripts from elsewhere
 
 # Docstrings: single backticks are names where there is such a name, and code elsewhere.
