@@ -1,8 +1,9 @@
 """Build the site: `python -m docs.build [FOLDER]`, by default into docs/_build/html.
 
 Warnings are errors. The built pages are then read once more: every link between them must lead
-somewhere, and nothing that a browser loads by itself may come from elsewhere. Nothing is fetched.
-Python's examples on the pages are run by `tests/test_docs.py`, and not here.
+somewhere, nothing that a browser loads by itself may come from elsewhere, and pictures need a text
+for those who do not see them. Nothing is fetched. The tutorials in Markdown are executed; Python's
+examples on other pages are run by `tests/test_docs.py`, and not here.
 """
 
 from __future__ import annotations
@@ -52,10 +53,14 @@ class Page(HTMLParser):
         self.anchors: set[str] = set()
         self.links: set[str] = set()
         self.loaded: set[str] = set()
+        self.without_text: set[str] = set()
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Sort the attributes of one element."""
+        given = dict(attrs)
+        if tag == "img" and not given.get("alt"):
+            self.without_text.add(given.get("src") or "")
         for name, value in attrs:
             if not value:
                 continue
@@ -75,6 +80,7 @@ def faults(root: Path) -> list[str]:
     found = []
     for path, page in pages.items():
         name = path.relative_to(root)
+        found += [f"{name} shows {picture} without text" for picture in sorted(page.without_text)]
         for address in sorted(page.loaded):
             if urlsplit(address).netloc:
                 found.append(f"{name} loads {address}")
