@@ -11,6 +11,7 @@ import pytest
 
 import polystein as ps
 from polystein.report.page import Origin
+from polystein.report.refinement import refine_call
 from polystein.report.refinement_page import refinement_page
 from tests.report.drawn import effect, effects_of
 from tests.report.outline import outline
@@ -55,6 +56,28 @@ def test_what_moved_comes_first() -> None:
         assert words in seen.text
     call = "ps.refine(draws, log_density=log_density, scores=scores, transitions=20, starts=1000"
     assert call in seen.text
+
+
+def test_the_code_gives_the_p_value_again() -> None:
+    draws = np.random.default_rng(0).standard_normal((400, 2)) * [1.0, 1.1]
+
+    def log_density(x: Any) -> Any:
+        return -0.5 * np.sum(x**2, axis=1)
+
+    functions: dict[str, Any] = {"log_density": log_density, "scores": lambda x: -x}
+    first, second = (ps.refine(draws, **functions, transitions=2, rng=seed) for seed in (1, 2))
+    assert first.pvalue != second.pvalue
+    for result in (first, second):
+        code = refine_call(result, result.settings)
+        assert code in outline(refinement_page(result)).text
+        names = {**functions, "draws": draws, "ps": ps}
+        exec(code, names)
+        again: Any = names["refined"]
+        assert (again.pvalue, again.settings) == (result.pvalue, result.settings)
+    spawned = np.random.SeedSequence(1).spawn(1)[0]
+    caller_s = refinement_page(ps.refine(draws, **functions, transitions=2, rng=spawned))
+    assert "rng=rng)" in caller_s
+    assert "# rng: the SeedSequence of the first run" in caller_s
 
 
 def test_the_command_line_keeps_no_draws() -> None:

@@ -205,11 +205,65 @@ def test_large_pages_are_small(tmp_path: Path) -> None:
 def test_the_code_gives_the_settings_again(name: str) -> None:
     result = real(name)
     of_chains = result.n_chains or name.endswith("chains")
-    names = {"draws": chains() if of_chains else rows(), "scores": normal_score, "ps": ps}
-    exec(reproducing_code(result).partition("\n\n")[2], names)
+    again = printed_call(result, chains() if of_chains else rows())
+    assert (again.settings, again.method) == (result.settings, result.method)
+
+
+def printed_call(result: GofResult, draws: Any, **names: Any) -> GofResult:
+    """What the code on the page gives for these draws."""
+    assert "".join(reproducing_code(result).split()) in "".join(seen(result).text.split())
+    names |= {"draws": draws, "scores": normal_score}
+    exec(reproducing_code(result), names)
     again = names["result"]
     assert isinstance(again, GofResult)
-    assert (again.settings, again.method) == (result.settings, result.method)
+    return again
+
+
+@pytest.mark.filterwarnings("ignore::polystein.PolysteinWarning")
+@pytest.mark.parametrize(
+    ("test", "options"),
+    [
+        (ps.check, {"iid": True}),
+        (ps.check, {"iid": True, "tolerance": 0.1}),
+        (ps.psd_test, {"order": 2}),
+        (ps.lambda_psd_test, {"order": 2, "repeats": 3}),
+        (ps.lambda_psd_test, {"order": 2, "standardise": True, "resolution": "coordinate"}),
+        (ps.psd_bootstrap_test, {"order": 1}),
+        (ps.ksd_test, {}),
+        (ps.ksdagg_test, {"n_bootstrap": 99, "n_correction": 99}),
+        (ps.nystrom_ksd_test, {}),
+        (ps.psd_l2_test, {"order": 2}),
+        (ps.fssd_test, {"n_locations": 2}),
+        (ps.rfsd_test, {"n_features": 2}),
+    ],
+)
+def test_the_code_gives_the_p_value_again(test: Any, options: dict[str, Any]) -> None:
+    """Of two seeds that give different p-values, each is in the code of its own result."""
+    draws = 1.1 * rows()
+    first, second = (test(draws, normal_score, rng=seed, **options) for seed in (1, 2))
+    assert first.pvalue != second.pvalue
+    for result in (first, second):
+        assert printed_call(result, draws) == result
+        assert printed_call(ps.GofResult.from_dict(result.to_dict()), draws) == result
+
+
+@pytest.mark.filterwarnings("ignore::polystein.PolysteinWarning")
+def test_what_no_code_can_say_of_the_seed_is_said_plainly() -> None:
+    draws, spawned = rows(), np.random.SeedSequence(1).spawn(1)[0]
+
+    def code(rng: Any) -> str:
+        return reproducing_code(ps.check(draws, normal_score, iid=True, rng=rng))
+
+    assert "rng=rng,\n)  # rng: the Generator of the first run" in code(np.random.default_rng(1))
+    assert "rng=rng,\n)  # rng: the SeedSequence of the first run" in code(spawned)
+    assert "rng=None,\n)  # rng=None takes new random numbers" in code(None)
+    same = ps.check(draws, normal_score, iid=True, rng=np.random.SeedSequence(1))
+    assert same == ps.check(draws, normal_score, iid=True, rng=np.int64(1))
+    assert reproducing_code(same).endswith("rng=1,\n)")
+    result = ps.check(draws, normal_score, iid=True, rng=spawned)
+    assert printed_call(result, draws, rng=spawned) == result
+    early = replace(result, settings={"iid": True})
+    assert reproducing_code(early).endswith(")  # and the rng of the first run")
 
 
 def test_the_code_has_the_alternative() -> None:
@@ -217,7 +271,7 @@ def test_the_code_has_the_alternative() -> None:
     options: dict[str, Any] = {"alternative": "greater", "basis": "bounded-hermite"}
     result = ps.psd_test(draws, -draws, order=1, standardise=True, rng=0, **options)
     names = {"draws": draws, "scores": -draws, "ps": ps}
-    exec(reproducing_code(result).partition("\n\n")[2].replace("scores", "scores, rng=0"), names)
+    exec(reproducing_code(result), names)
     assert names["result"] == result
 
 

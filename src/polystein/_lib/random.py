@@ -70,3 +70,17 @@ def seed_sequence(rng: RNG) -> np.random.SeedSequence:
         "`rng` must be a non-negative int, a numpy SeedSequence, a numpy Generator or None; "
         f"got {rng!r}"
     )
+
+
+def seed_setting(rng: RNG) -> int | str | None:
+    """What a result keeps of `rng`: the int that gives the same stream, or what the caller's is.
+
+    A `SeedSequence` of an int that was not spawned has the stream of that int.
+    """
+    if isinstance(rng, np.random.SeedSequence):
+        entropy = rng.entropy
+        plain = isinstance(entropy, int) and entropy >= 0 and not rng.spawn_key
+        return entropy if plain else "SeedSequence"  # type: ignore[return-value]
+    if isinstance(rng, np.random.Generator):
+        return "Generator"
+    return None if rng is None else int(rng)

@@ -6,6 +6,7 @@ import numpy as np
 
 from polystein._lib.arguments import replicates_of
 from polystein._lib.numerics import finite
+from polystein._lib.random import seed_setting
 from polystein.data.guard.repeats import forbid_duplicates
 from polystein.data.guard.rows import require_shared_weight
 from polystein.data.passes import every_row, visit_blocks
@@ -144,6 +145,7 @@ def psd_bootstrap_test(
             "structure": structure,
             "estimator": estimator,
             "length": length,
+            "rng": seed_setting(rng),
         },
         evidence=Evidence(estimates={"multiplier_length": memory}),
     )

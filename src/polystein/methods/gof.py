@@ -168,7 +168,7 @@ def psd_test(
 
             # Testing: u = sum_i <A_i, Phi_i(x)> + <b, s(x)> on D_te, and its z-statistic
             results.append(z_test(rows, witness, None, variance, alternative, settings))
-    return combine_splits(results, notes)
+    return combine_splits(results, notes, rng)
 
 
 def lambda_psd_test(
@@ -295,7 +295,7 @@ def lambda_psd_test(
             if resolution != "order":
                 result = with_finer_weights(result, rows, folded, factors, resolution)
             results.append(result)
-    return combine_splits(results, notes)
+    return combine_splits(results, notes, rng)
 
 
 def _settings(

@@ -49,6 +49,7 @@ from polystein.inference.lugsail import LugsailBatches
 from polystein.inference.pareto import LARGEST_INDEX, LargestValues
 from polystein.inference.pvalues import exchangeable_pvalue
 from polystein.inference.variance import ColumnAccumulator, LongRun, Variance
+from polystein.methods.seeded import with_seed
 from polystein.results.result import GofResult
 from polystein.stein.witness import ChainColumns, Projection, project
 from polystein.types import RNG, Alternative, FloatArray, Standardise
@@ -334,17 +335,18 @@ def heavy_tail_warning(values: LargestValues) -> HeavyTailWarning | None:
     )
 
 
-def combine_splits(results: Sequence[GofResult], notes: Notes) -> GofResult:
+def combine_splits(results: Sequence[GofResult], notes: Notes, rng: RNG) -> GofResult:
     """The result of one split; of several, that with the median statistic and a joint p-value."""
     notes.emit()
     if len(results) == 1:
-        return replace(results[0], warnings=notes.messages) if notes.messages else results[0]
+        return with_seed(replace(results[0], warnings=notes.messages), rng)
     pvalues = np.array([result.pvalue for result in results])
     middle = sorted(results, key=lambda result: result.statistic)[len(results) // 2]
-    return replace(
+    joined = replace(
         middle,
         pvalue=exchangeable_pvalue(pvalues),
         evidence=replace(middle.evidence, split_pvalues=tuple(pvalues.tolist())),
         settings={**middle.settings, "repeats": len(results)},
         warnings=notes.messages,
     )
+    return with_seed(joined, rng)

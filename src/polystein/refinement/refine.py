@@ -9,7 +9,7 @@ import numpy as np
 
 from polystein._lib.arguments import integer, require_progress
 from polystein._lib.notes import shown_name
-from polystein._lib.random import seed_sequence
+from polystein._lib.random import seed_sequence, seed_setting
 from polystein._lib.threads import one_blas_thread
 from polystein.data.foreign import type_name
 from polystein.data.sample import Sample, as_source, validated_array
@@ -178,7 +178,12 @@ def refine(
         groups=len(found.kernel.centres),
         dimension=target.dimension,
         reasons=_reasons(acceptance, state, len(chosen.batches), names),
-        settings={"transitions": wanted, "starts": most, "tolerance": bound},
+        settings={
+            "transitions": wanted,
+            "starts": most,
+            "tolerance": bound,
+            "rng": seed_setting(rng),
+        },
         warnings=source.facts.warnings,
         moved=MovedRows(
             ends.state.position,

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from polystein._lib.notes import first_of
+from polystein.report.seed import rng_in_call
 from polystein.report.text import HEIGHT, QUESTION, headline, labelled, wrapped
 from polystein.results.refinement import Refinement
 from polystein.results.result import DEFAULT_LEVEL
@@ -81,8 +82,10 @@ def what_next(
 def refine_call(result: Refinement, settings: Mapping[str, Any]) -> str:
     """A call of `refine` with these settings; the target is the reader's, as are functions."""
     scores = ", scores=scores" if result.kernel == "HMC" else ""
-    options = "".join(f", {name}={value!r}" for name, value in settings.items())
-    return f"refined = ps.refine(draws, log_density=log_density{scores}{options})"
+    options = [f"{name}={value!r}" for name, value in settings.items() if name != "rng"]
+    options += [rng_in_call(settings)[0]] if "rng" in settings else []
+    listed = "".join(f", {one}" for one in options)
+    return f"refined = ps.refine(draws, log_density=log_density{scores}{listed})"
 
 
 def runs_words(result: Refinement) -> str:

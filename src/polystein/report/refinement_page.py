@@ -18,6 +18,7 @@ from polystein.report.page import (
 )
 from polystein.report.refinement import refine_call, runs_words, what_next
 from polystein.report.result_page import MOST_SENTENCES
+from polystein.report.seed import rng_in_call
 from polystein.report.text import QUESTION, as_sentence, headline
 from polystein.results.refinement import Refinement
 from polystein.results.result import DEFAULT_LEVEL
@@ -54,9 +55,9 @@ def refinement_page(
         matters = f"{refined.tolerance.capitalize()}: {refined.tolerance_reason}"
     after, line = what_next(refined, alpha, command_line=bool(origin.command))
     block = effects_block("All means and sds", refined.effects, "`refined.effects`")
-    call = (
-        f"{refine_call(refined, refined.settings)}  # or model=model; functions and rng as before"
-    )
+    says = rng_in_call(refined.settings)[1]
+    call = f"{refine_call(refined, refined.settings)}  # or model=model; functions as before"
+    call += f"\n# {says}" if says else ""
     return rendered(
         Page(
             f"{verdict.capitalize()}: polystein, refine",

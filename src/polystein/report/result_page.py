@@ -29,6 +29,7 @@ from polystein.report.page import (
     text,
     write_document,
 )
+from polystein.report.seed import rng_in_call
 from polystein.report.svg import share_bar
 from polystein.report.text import (
     QUESTION,
@@ -327,15 +328,21 @@ def _features(label: str, result: GofResult, *, shares: bool = False) -> Block:
 
 
 def reproducing_code(result: GofResult) -> str:
-    """The call that gives the result again, with its options; `rng` is not known."""
-    own = result.method == "check"
-    function = "check" if own else f"{result.method.replace('-', '_')}_test"
-    settings = {name: value for name, value in result.settings.items() if value is not None}
+    """The call that gives the result again, with its options."""
+    function = f"{result.method.replace('-', '_')}_test" if result.method != "check" else "check"
+    settings = {
+        name: value
+        for name, value in result.settings.items()
+        if value is not None and name != "rng"
+    }
     if result.components and result.alternative == "greater":
         settings["alternative"] = "greater"
-    options = "".join(f",\n    {name}={_literal(value)}" for name, value in settings.items())
-    rng = "" if own else "  # and the rng of the first run"
-    return f"import polystein as ps\n\nresult = ps.{function}(\n    draws, scores{options},\n){rng}"
+    rng, says = rng_in_call(result.settings)
+    options = [f"{name}={_literal(value)}" for name, value in settings.items()]
+    lines = "".join(f"    {one},\n" for one in ["draws, scores", *options, *([rng] if rng else [])])
+    return f"import polystein as ps\n\nresult = ps.{function}(\n{lines})" + (
+        f"  # {says}" if says else ""
+    )
 
 
 def _literal(value: object) -> str:

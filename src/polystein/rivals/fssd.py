@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 
 from polystein._lib.arguments import boolean, replicates_of
 from polystein._lib.numerics import finite
-from polystein._lib.random import Streams
+from polystein._lib.random import Streams, seed_setting
 from polystein.data.guard.repeats import forbid_duplicates
 from polystein.data.passes import every_row, gathered, visit_blocks
 from polystein.data.sample import as_source
@@ -166,6 +166,7 @@ def fssd_test(
             "train": train,
             "max_steps": steps,
             "n_simulations": simulations,
+            "rng": seed_setting(rng),
         },
         warnings=notes.messages,
     )

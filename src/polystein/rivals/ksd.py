@@ -6,6 +6,7 @@ import numpy as np
 
 from polystein._lib.arguments import one_of, replicates_of
 from polystein._lib.numerics import finite
+from polystein._lib.random import seed_setting
 from polystein.data.guard.rows import require_shared_weight
 from polystein.data.sample import as_source
 from polystein.data.source import Source
@@ -175,6 +176,11 @@ def ksd_test(
         n_bootstrap,
         source,
         method="ksd",
-        settings={"kernel": repr(kernel), "estimator": estimator, "length": length},
+        settings={
+            "kernel": repr(kernel),
+            "estimator": estimator,
+            "length": length,
+            "rng": seed_setting(rng),
+        },
         evidence=Evidence(estimates={"kernel": repr(fixed), "multiplier_length": dependence}),
     )

@@ -11,6 +11,7 @@ import numpy as np
 
 from polystein._lib.arguments import is_finite_number, one_of, replicates_of
 from polystein._lib.numerics import TINY, finite
+from polystein._lib.random import seed_setting
 from polystein.data.sample import as_source
 from polystein.data.source import Source
 from polystein.errors import InputError
@@ -142,6 +143,7 @@ def ksdagg_test(
             "kernel": kernel,
             "bandwidths": bandwidths if bandwidths is None else widths,
             "length": length,
+            "rng": seed_setting(rng),
         },
     )
     estimates = {

@@ -8,7 +8,7 @@ import numpy as np
 
 from polystein._lib.arguments import is_integer, replicates_of
 from polystein._lib.numerics import EPSILON, finite
-from polystein._lib.random import Streams
+from polystein._lib.random import Streams, seed_setting
 from polystein.data.sample import as_source
 from polystein.data.source import Source
 from polystein.errors import InputError
@@ -114,7 +114,12 @@ def nystrom_ksd_test(
         n_bootstrap,
         source,
         method="nystrom-ksd",
-        settings={"kernel": repr(kernel), "n_landmarks": count, "length": length},
+        settings={
+            "kernel": repr(kernel),
+            "n_landmarks": count,
+            "length": length,
+            "rng": seed_setting(rng),
+        },
         evidence=Evidence(estimates={"kernel": repr(fixed), "multiplier_length": dependence}),
     )
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from polystein._lib.arguments import integer, one_of, order_of, replicates_of
 from polystein._lib.numerics import finite
+from polystein._lib.random import seed_setting
 from polystein.data.sample import as_source
 from polystein.data.source import Source
 from polystein.errors import DegenerateError, InputError
@@ -125,7 +126,7 @@ def psd_l2_test(
         n_bootstrap,
         source,
         method="psd-l2",
-        settings={"order": order, "basis": basis, "length": length},
+        settings={"order": order, "basis": basis, "length": length, "rng": seed_setting(rng)},
         evidence=Evidence(estimates={"columns": columns, "multiplier_length": dependence}),
     )
 

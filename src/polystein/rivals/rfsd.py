@@ -12,7 +12,7 @@ from scipy.special import betaincinv, gammaln
 
 from polystein._lib.arguments import is_finite_number, one_of, replicates_of
 from polystein._lib.numerics import finite
-from polystein._lib.random import Streams
+from polystein._lib.random import Streams, seed_setting
 from polystein.data.passes import every_row, visit_blocks
 from polystein.data.sample import as_source
 from polystein.data.source import Block, Source
@@ -176,6 +176,7 @@ def rfsd_test(
             "calibration": calibration,
             "medians": medians,
             "degrees_of_freedom": df,
+            "rng": seed_setting(rng),
         },
         evidence=Evidence(
             estimates={

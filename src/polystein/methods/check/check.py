@@ -63,6 +63,7 @@ from polystein.methods.check.verdict import (
     stays_with_heavy_tail,
 )
 from polystein.methods.check.witnesses import TrainingSums
+from polystein.methods.seeded import with_seed
 from polystein.methods.split_sample import DividedRows, split_rows
 from polystein.results.diagnostics import Diagnostics
 from polystein.results.evidence import Abstention, Arm, Evidence
@@ -201,7 +202,7 @@ def check(
     rows.notes.emit()
     known = _circumstances(result.evidence.arms, rows.notes)
     known = known._replace(refine=refine_call(given, draws, model))
-    result = with_effects(result, source, bound, known)
+    result = with_effects(with_seed(result, rng), source, bound, known)
     result.compute_noticeable_by(compute_noticeable)
     return result
 

@@ -1,0 +1,21 @@
+"""How `rng` stands in a call that is printed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+#: What to say of an `rng` that no line of code can write.
+_SAYS = {
+    "Generator": "rng: the Generator of the first run, in the state that it had then",
+    "SeedSequence": "rng: the SeedSequence of the first run",
+    None: "rng=None takes new random numbers: the p-value may differ",
+}
+
+
+def rng_in_call(settings: Mapping[str, Any]) -> tuple[str, str]:
+    """`rng` as an argument, and what to say of it; results of earlier versions do not know it."""
+    if "rng" not in settings:
+        return "", "and the rng of the first run"
+    value = settings["rng"]
+    return f"rng={'rng' if isinstance(value, str) else value}", _SAYS.get(value, "")
