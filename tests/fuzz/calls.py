@@ -322,7 +322,7 @@ ENTRIES: dict[str, Calls] = {
     "EffectTable": entry(
         "EffectTable",
         _texts(("()",), ("0", "3")),
-        ("rows", "looks", "hint", "complete", "action", "own_names", "unconstrained"),
+        ("rows", "looks", "hint", "complete", "action", "own_names", "unconstrained", "refine"),
     ),
     "ExpectationTable": entry("ExpectationTable", _texts(("()",)), ("rows",)),
     "GofResult.from_dict": entry("GofResult.from_dict", _stored("check", "test"), ("values",)),

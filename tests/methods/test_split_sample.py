@@ -128,7 +128,7 @@ def result_of(pvalue: float) -> GofResult:
     [([0.01, 0.5, 0.9], 0.02), ([0.5, 0.01, 0.03], 0.36), ([0.9, 0.8], 1.0), ([0.2], 0.2)],
 )
 def test_the_rule_by_hand(pvalues: list[float], expected: float) -> None:
-    result = combine_splits([result_of(p) for p in pvalues], Notes())
+    result = combine_splits([result_of(p) for p in pvalues], Notes(), 0)
     assert result.pvalue == pytest.approx(expected, rel=1e-12)
 
 
@@ -137,7 +137,7 @@ def test_the_rule_is_the_literal_one(count: int) -> None:
     rng = np.random.default_rng(count)
     for _ in range(50):
         pvalues = (rng.random(count) ** 3).tolist()
-        result = combine_splits([result_of(p) for p in pvalues], Notes())
+        result = combine_splits([result_of(p) for p in pvalues], Notes(), 0)
         assert result.pvalue == pytest.approx(literal(pvalues), rel=1e-12)
         assert result.evidence.split_pvalues == tuple(pvalues)
         assert result.settings["repeats"] == count

@@ -92,7 +92,7 @@ def test_the_evidence_holds_the_parts_of_all_arms() -> None:
     assert result.diagnostics is not None
     assert result.components == ()
     assert (result.method, result.dimension) == ("check", 3)
-    assert result.settings == {"iid": False}
+    assert result.settings == {"iid": False, "rng": 0}
     assert result.weights is None
 
 
@@ -132,7 +132,7 @@ def test_independent_rows_are_split_by_rng() -> None:
     first = ps.check(draws, normal_score, iid=True, rng=1)
     other = ps.check(draws, normal_score, iid=True, rng=2)
     assert [part.z for part in other.evidence.parts] != [part.z for part in first.evidence.parts]
-    assert first.settings == {"iid": True}
+    assert first.settings == {"iid": True, "rng": 1}
     assert (first.n_train, first.n_gap, first.n_test) == (1000, 0, 1000)
     assert set(arm_names(first)) == {FLIPS, TRAINED, NET}
     assert first.diagnostics is None
@@ -176,7 +176,7 @@ def test_two_dimensions_are_one_chain() -> None:
     flat, one = (ps.check(given, normal_score, rng=0) for given in (draws[0], draws))
     assert flat.statistic == one.statistic
     assert flat.pvalue == one.pvalue
-    assert flat.settings == one.settings == {"iid": False}
+    assert flat.settings == one.settings == {"iid": False, "rng": 0}
 
 
 @pytest.mark.filterwarnings("ignore::polystein.HeavyTailWarning")

@@ -28,7 +28,7 @@ def test_the_net_abstains_and_chains_are_compared_by_draws() -> None:
     assert [one.name for one in result.evidence.abstained] == ["kernel net"]
     (agreement,) = [arm for arm in result.evidence.arms if arm.name == "agreement of chains"]
     assert {part.orders for part in agreement.parts} == {("x",)}
-    assert result.settings == {"iid": False, "minibatch": True}
+    assert result.settings == {"iid": False, "minibatch": True, "rng": 0}
     assert result.noticeable == ()
 
 
@@ -54,7 +54,7 @@ def test_a_sample_says_so_itself_and_is_not_changed() -> None:
     assert not plain.facts.minibatch
     assert ps.check(known).to_dict() == by_option.to_dict()
     assert known.select(thin=2).facts.minibatch
-    assert ps.check(plain).settings == {"iid": False}
+    assert ps.check(plain).settings == {"iid": False, "rng": 0}
 
 
 @pytest.mark.parametrize("given", [1, "yes", None])
@@ -87,7 +87,7 @@ def test_stored_results_of_many_fits_tell_minibatches(tmp_path: Path) -> None:
     x, scores = chains()
     for facts in ({}, MINIBATCH):
         table = ps.check_many({"a": ps.Sample(x, scores, facts=facts)}, store=tmp_path)
-        assert table["a"].result.settings == {"iid": False, **facts}
+        assert table["a"].result.settings == {"iid": False, **facts, "rng": 0}
 
 
 def test_the_target_does_not_take_noisy_scores() -> None:

@@ -151,8 +151,7 @@ def check(
     The p-value is the smallest of the arms', each divided by its share of the level: 0.765 for sign
     flips, 0.005 for trained witnesses, 0.05 for the agreement of chains and 0.18 for the kernel
     net, or 0.815, 0.005 and 0.18 for independent rows. The p-value of the sign flips is a
-    multiple of 1/500. It is refined, to 1/20,000 at the most, where it is near 0.05, 0.01 or
-    0.005.
+    multiple of 1/500. Near 0.05, 0.01 or 0.005 it is refined, to 1/20,000 at the most.
 
     Sign flips judge each family of features on batches that are longer than its autocorrelation.
     Coordinates are left out that are worth fewer than 30 draws, or fewer than 100 and less than a
@@ -163,8 +162,8 @@ def check(
     alternative and needs many rows; the other arms need few and see what they look at.
     Chains of correlated coordinates that are worth fewer than eight independent rows for each of
     them are "inconclusive" unless they are rejected, or R-hat is at most 1.02 and the ESS at least
-    200 for all coordinates. Trained witnesses abstain if test rows would
-    depend on training rows. No arm judges chains that get stuck at single rows for long.
+    200 for all coordinates. Trained witnesses abstain if test rows would depend on training rows.
+    No arm judges chains that get stuck at single rows for long.
 
     ``result.effects`` says which property of which parameter is off; see `effects`. It is
     computed when it is asked for, and for a report of a rejected result: until then the result
