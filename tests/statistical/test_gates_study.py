@@ -20,12 +20,19 @@ def study() -> ModuleType:
 
 def test_false_alarms_are_what_a_binomial_test_allows(study: ModuleType) -> None:
     rows = study.STUDY.stored()
-    assert rows
+    assert list(rows) == [study.name(cell) for cell in study.CELLS]
     for name, row in rows.items():
         cell = study.STUDY.cell(name)
         assert int(row["replicates"]) == len(row["decisions"]) == study.RUNS
         assert int(row["rejections"]) == row["decisions"].count("x")
         assert int(row["rejections"]) <= binom.ppf(0.99, study.RUNS, cell["rate"])
+
+
+def test_correct_samplers_take_at_most_three_times_the_draws_of_a_fixed_test(
+    study: ModuleType,
+) -> None:
+    for row in study.STUDY.stored().values():
+        assert float(row["draws"]) <= 3.0
 
 
 def test_every_cell_begins_as_published(study: ModuleType) -> None:

@@ -148,7 +148,7 @@ def test_looks_share_no_more_than_the_level(planned: int) -> None:
         ({"detect": 0.1}, r"`detect` must be a pair"),
         ({"detect": (0.1, 0.0)}, "two positive numbers"),
         ({"false_alarm": 0.5}, "`false_alarm` must be"),
-        ({"budget": 1000}, "`budget` must be at least 13,200 draws"),
+        ({"budget": 1000}, "`budget` must be at least 9,200 draws"),
         ({"n": 0}, "`n` must be a positive integer"),
     ],
 )
