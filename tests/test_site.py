@@ -123,3 +123,11 @@ def test_a_page_tells_what_is_loaded_from_what_is_linked() -> None:
     page = Page(GOOD)
     assert (page.loaded, page.anchors) == ({"s.css"}, {"here"})
     assert page.links == {"b.html#there", "https://x.org"}
+
+
+@pytest.mark.skipif(not (ROOT / "studies").exists(), reason="there are no studies here")
+def test_the_page_on_evidence_names_every_study() -> None:
+    folders = {path.parent.name for path in (ROOT / "studies").glob("*/__main__.py")}
+    modules = {path.stem for path in (ROOT / "studies").glob("[!_]*.py")}
+    named = re.findall(r"`python -m studies\.(\w+)`", SOURCES[DOCS / "evidence" / "index.md"])
+    assert set(named) == folders | modules
