@@ -74,17 +74,17 @@ def hint_for(
         return CodedText("", "")
     found = [row for row in table.found if row.directed]
     if not found:
-        words = _REFINE if known.refine else _NO_SIZE
-        return CodedText(words.format(known.refine), words.code)
+        unsized = _REFINE if known.refine else _NO_SIZE
+        return CodedText(unsized.format(known.refine), unsized.code)
     pattern = _pattern(table, found, dimension, known, targets)
     if not table.unsized:
         return pattern
     first = _REFINE_FIRST if known.refine else _SIZE_FIRST
-    words = first.format(known.refine)
+    hint = first.format(known.refine)
     # A parameter to begin with may be the wrong one.
     if pattern.code != _GENERAL.code:
-        words = f"{words} As far as sizes are known, {pattern}"
-    return CodedText(words, first.code)
+        hint = f"{hint} As far as sizes are known, {pattern}"
+    return CodedText(hint, first.code)
 
 
 def _pattern(
