@@ -168,7 +168,7 @@ class FaultError(PolysteinError, AssertionError):
     >>> ps.testing.assert_draws_from(sampler, lambda x: -x)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
         ...
-    polystein.errors.FaultError: The draws are not from the target (p = ..., 13,200 draws).
+    polystein.errors.FaultError: The draws are not from the target (p = ..., 10,600 draws).
       the sd of `x[0]` is off by -14.1 %, standard error 0.0085, p = ...
     >>> try:
     ...     ps.testing.assert_draws_from(sampler, lambda x: -x)

@@ -111,7 +111,7 @@ class SamplerTest:
     >>> found.outcome, found.false_alarm
     ('passed', 0.001)
     >>> print(found.settings)
-    seeds 913350807 to 913350938, n = 100
+    seeds 913350807 to 913350941, n = 100
     """
 
     outcome: Outcome
