@@ -21,8 +21,8 @@ RNG = np.random.default_rng(0)
 PREDICTORS = RNG.standard_normal((40, 1)) + 0.8 * RNG.standard_normal((40, 2))
 OUTCOMES = PREDICTORS @ [1.0, -0.5] + RNG.standard_normal(40)
 COVARIANCE = np.linalg.inv(PREDICTORS.T @ PREDICTORS + np.eye(2) / 4.0)
-#: Steps, draws for each step and its size. The last ones are small: `check` sees a full-rank fit
-#: whose sds are off by 3 %.
+#: Steps, draws for each step and its size. The last ones are small, since `check` sees what coarse
+#: steps leave of a full-rank fit.
 STEPS = {
     "advi": [(2000, 1, 0.02)],
     "fullrank_advi": [(1500, 20, 0.02), (1000, 100, 0.003), (1000, 200, 0.0005)],
