@@ -5,7 +5,7 @@ import warnings
 from importlib.util import find_spec
 
 #: PyMC 6 is tested without JAX.
-LIBRARIES = ["arviz", "pymc", "nutpie", "bambi", "numpyro.infer", "blackjax"]
+LIBRARIES = ["arviz", "pymc", "pymc_extras", "nutpie", "bambi", "numpyro.infer", "blackjax"]
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")

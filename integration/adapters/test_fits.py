@@ -113,7 +113,7 @@ def test_both_orders_of_arguments_and_labels(tmp_path: Path) -> None:
 
 
 def test_fits_as_pymc_extras_stores_them() -> None:
-    """Groups as pymc_extras 0.10 writes them: the library itself is not installed here."""
+    """Groups as pymc_extras writes them; its own fits are in `test_pymc_extras`."""
     model, rng = known_model(), np.random.default_rng(3)
     for sds, rejected in ((SDS, False), (WRONG, True)):
         draws = exact(rng, sds, (2, 2000))

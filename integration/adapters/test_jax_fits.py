@@ -11,7 +11,16 @@ import numpy as np
 import numpyro
 import numpyro.distributions as dist
 import pytest
-from numpyro.infer import MCMC, NUTS, SVI, DiscreteHMCGibbs, Trace_ELBO
+from numpyro.infer import (
+    HMC,
+    MCMC,
+    NUTS,
+    SVI,
+    DiscreteHMCGibbs,
+    HMCGibbs,
+    MixedHMC,
+    Trace_ELBO,
+)
 from numpyro.infer.autoguide import AutoDiagonalNormal, AutoLaplaceApproximation
 
 import polystein as ps
@@ -96,30 +105,51 @@ def mixture(y: Any) -> None:
     numpyro.sample("y", dist.Normal(mu + 1.5 * k, 1.0), obs=y)
 
 
-def test_discrete_sites_are_given() -> None:
-    y = jnp.array([0.3, 1.2, 2.0])
+def drawn_k(rng_key: Any, gibbs_sites: Any, hmc_sites: Any) -> dict[str, Any]:
+    """k given mu, for `HMCGibbs`."""
+    log_odds = jnp.log(0.4 / 0.6) + 1.5 * jnp.sum(OBSERVED - hmc_sites["mu"]) - 0.5 * 3 * 1.5**2
+    drawn = dist.Bernoulli(logits=log_odds).sample(rng_key)
+    return {"k": drawn.astype(gibbs_sites["k"].dtype)}
+
+
+OBSERVED = jnp.array([0.3, 1.2, 2.0])
+KERNELS: dict[str, Any] = {
+    "DiscreteHMCGibbs": lambda: DiscreteHMCGibbs(NUTS(mixture)),
+    "MixedHMC": lambda: MixedHMC(HMC(mixture, trajectory_length=1.2), num_discrete_updates=4),
+    "HMCGibbs": lambda: HMCGibbs(NUTS(mixture), drawn_k, ["k"]),
+}
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_discrete_sites_are_given(kernel: str) -> None:
+    """Draws of mu given k are judged; those for other data, and those too wide, are rejected."""
     mcmc = MCMC(
-        DiscreteHMCGibbs(NUTS(mixture)),
-        num_warmup=300,
-        num_samples=1000,
+        KERNELS[kernel](),
+        num_warmup=500,
+        num_samples=2000,
         num_chains=2,
         chain_method="sequential",
         progress_bar=False,
     )
-    mcmc.run(jax.random.PRNGKey(1), y)
+    mcmc.run(jax.random.PRNGKey(1), OBSERVED)
     with pytest.warns(ps.PolysteinWarning, match="k is discrete and has no score"):
         sample = ps.from_numpyro(mcmc)
     own = mcmc.get_samples(group_by_chain=True)
     mu, k = np.asarray(own["mu"]), np.asarray(own["k"])
-    expected = -mu / 4.0 + 3.5 - 3.0 * (mu + 1.5 * k)
-    np.testing.assert_allclose(sample.scores[..., 0], expected, atol=1e-9)
+    np.testing.assert_allclose(sample.scores[..., 0], score_of_mu(mu, k), atol=1e-9)
     assert sample.names == ("mu",)
     right = ps.check(sample, rng=0)
     assert right.pvalue > 0.001
     assert any("does not see it" in words for words in right.warnings)
+    with pytest.warns(ps.PolysteinWarning, match="k is discrete and has no score"):
+        other = ps.from_numpyro(mcmc, OBSERVED + 0.4)
+    assert ps.check(other, rng=0).rejected(0.001)
     wide = mu + 0.3 * (mu - mu.mean())
-    scores = -wide / 4.0 + 3.5 - 3.0 * (wide + 1.5 * k)
-    assert ps.check(wide[..., None], scores[..., None], rng=0).rejected()
+    assert ps.check(wide[..., None], score_of_mu(wide, k)[..., None], rng=0).rejected(0.001)
+
+
+def score_of_mu(mu: Any, k: Any) -> Any:
+    return -mu / 4.0 + 3.5 - 3.0 * (mu + 1.5 * k)
 
 
 def logdensity(position: dict[str, Any]) -> Any:

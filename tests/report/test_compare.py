@@ -8,7 +8,8 @@ import pytest
 
 import polystein as ps
 from polystein.report.compare import number, render_samplers, samplers_headline
-from tests.report.drawn import labels
+from polystein.results.sampler_comparison import rank_words
+from tests.report.drawn import assert_legible, labels, notes
 
 RNG = np.random.default_rng(0)
 
@@ -59,6 +60,31 @@ def test_what_is_not_known_is_a_question_mark() -> None:
     assert "Something is odd." in found._repr_html_()
     axes = ps.plot_compare(found, measure="means")
     assert any(text.get_text() == "not known" for text in axes.texts)
+
+
+@pytest.mark.parametrize("dimension", [2, 20, 200])
+def test_every_set_has_its_interval_and_rank(dimension: int) -> None:
+    rng = np.random.default_rng(0)
+    names = ("an_$odd$_name", "right")
+    draws = {name: rng.standard_normal((2, 120, dimension)) for name in names}
+    draws["an_$odd$_name"] *= 3.0
+    found = ps.compare({name: (x, -x) for name, x in draws.items()})
+    for measure in ("discrepancy", "means", "sds"):
+        axes = ps.plot_compare(found, measure=measure)
+        assert labels(axes) == [one.name for one in found.sets]
+        distances = [one.distance(measure) for one in found.sets]
+        assert notes(axes) == [
+            "not known" if distance is None else f"rank {rank_words(one.rank)}"
+            for one, distance in zip(found.sets, distances, strict=True)
+        ]
+        known = [distance for distance in distances if distance is not None]
+        # An interval and a point for each, and the line at 0.
+        drawn = [list(line.get_xdata()) for line in axes.lines]
+        assert drawn[:-1] == [
+            numbers for one in known for numbers in ([one.lower, one.upper], [one.value])
+        ]
+        assert drawn[-1] == [0.0, 0.0]
+        assert_legible(axes)
 
 
 def test_names_are_escaped() -> None:

@@ -238,7 +238,13 @@ def unconstrained_values(
 
     `own` are the variables of the posterior as they were sampled.
     """
-    transformed = groups.variables(UNCONSTRAINED)
+    # pymc_extras 0.15 leaves the mode there, one row beside the draws of a Laplace approximation.
+    drawn = {array.shape[:2] for array in own.values()}
+    transformed = {
+        name: array
+        for name, array in groups.variables(UNCONSTRAINED).items()
+        if array.shape[:2] in drawn or not drawn
+    }
     variables = {value.name: model.values_to_rvs[value] for value in model.continuous_value_vars}
     found: dict[str, Array] = {}
     for name, variable in variables.items():
