@@ -39,6 +39,11 @@ def test_every_page_has_one_place_in_the_tree() -> None:
     assert found == dict.fromkeys(expected, 1)
 
 
+def test_no_line_is_taken_for_a_comment() -> None:
+    """MyST leaves out lines that begin with a per cent sign."""
+    assert [path for path, text in SOURCES.items() if re.search(r"^% ", text, re.M)] == []
+
+
 def test_the_reference_has_every_public_name_once() -> None:
     found: Counter[str] = Counter()
     for path, text in SOURCES.items():

@@ -87,6 +87,7 @@ FAULTS = (
         "Every margin is right. The correlation of 0.75 is gone.",
         "rejected",
         ("the correlation of `x[0]` and `x[1]`",),
+        "The line Next names the commonest cause of this pattern, which is not the cause here. "
         "Keep the rows of all parameters together, in the order of the sampler. Plots of margins "
         "cannot show this fault.",
         view=views.scatter,
@@ -133,7 +134,8 @@ FAULTS = (
         "not rejected",
         ("A distant mode that",),
         "**`check` cannot see this, however many draws there are in this mode.** The line "
-        "Power speaks of other faults. Start chains from scattered places, or use tempering. "
+        "Power speaks of errors that show where the draws are. Start chains from scattered "
+        "places, or use tempering. "
         "`refine` evaluates the log density, and heats some draws to look for other modes.",
         refined="rejected",
     ),
@@ -147,7 +149,8 @@ FAULTS = (
         "not rejected",
         ("a wrong balance between distant modes",),
         "**`check` cannot see this:** between distant modes their weights drop out of the score. "
-        "The line Power speaks of other faults. `refine` jumps between modes, and sees it.",
+        "The line Power speaks of errors that show where the draws are, not of weight that another "
+        "mode lacks. `refine` jumps between modes, and sees it.",
         refined="rejected",
     ),
     Fault(

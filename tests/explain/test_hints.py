@@ -126,7 +126,10 @@ def test_chains_that_differ_come_before_effects() -> None:
     draws = chains()
     draws[2] += 1.0
     hint = ps.check(draws, -draws).effects.hint
-    assert hint == "look at chain 2, which differs from the other chains, or leave it out."
+    assert (
+        hint
+        == "look at chain 2, which differs from the other chains: has it found what they missed?"
+    )
     draws = chains()
     draws[:, :100] += 1.0
     hint = ps.check(draws, -draws).effects.hint
@@ -152,7 +155,10 @@ def test_a_border_asks_for_a_transform() -> None:
 def test_a_chain_that_does_not_move_is_named() -> None:
     table = ps.effects(WHITE, -WHITE, iid=True)
     known = Circumstances(one_chain="chain 2, which does not move")
-    assert hint_for(table, 4, known) == "look at chain 2, which does not move, or leave it out."
+    assert (
+        hint_for(table, 4, known)
+        == "look at chain 2, which does not move, and find out why before you use the others."
+    )
 
 
 def test_correlations_that_are_hardly_missed_are_not_mean_field() -> None:

@@ -186,9 +186,12 @@ _BORDER = CodedText(
     "unconstrain",
 )
 _ONE_CHAIN = CodedText(
-    "look at {}, which differs from the other chains, or leave it out.", "look-at-chain"
+    "look at {}, which differs from the other chains: has it found what they missed?",
+    "look-at-chain",
 )
-_STUCK = CodedText("look at {}, or leave it out.", "leave-out-stuck-chain")
+_STUCK = CodedText(
+    "look at {}, and find out why before you use the others.", "leave-out-stuck-chain"
+)
 _STARTS = CodedText(
     "{} differ from what follows: drop them, or take a longer warm-up.", "drop-starts"
 )

@@ -78,7 +78,7 @@ def legend_words(found: SamplerComparison) -> str:
         f"discrepancy: order {found.order}{kind}, with its 95 % interval. means: root mean square "
         "error in sd of the target. sds: the same of log sd. mcse: Monte Carlo error of the means, "
         "which more draws lower. ess: independent draws with this error. "
-        "~: the scores explain less than 0.99."
+        "~: approximate, reliability below 0.99."
     )
 
 
