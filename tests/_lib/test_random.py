@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import polystein as ps
-from polystein._lib.random import Streams, seed_sequence
+from polystein._lib.random import Streams, seed_sequence, seed_setting
 from polystein.errors import InputError
 from tests.conftest import RecordingSplit, arbitrary_rows
 
@@ -41,6 +41,22 @@ def test_a_seed_sequence_reproduces_and_is_not_changed() -> None:
 
 def test_a_sequence_and_its_int_give_the_same() -> None:
     assert statistic(np.random.SeedSequence(9)) == statistic(9)
+
+
+@pytest.mark.parametrize("given", [9, np.int64(9), np.uint8(9), 2**200])
+def test_a_result_keeps_an_int_that_gives_the_same_again(given: Any) -> None:
+    for rng in (given, np.random.SeedSequence(given), np.random.SeedSequence(given, pool_size=8)):
+        kept = seed_setting(rng)
+        assert (type(kept), kept) == (int, int(given))
+        assert statistic(kept) == statistic(rng)
+
+
+def test_a_result_keeps_no_int_of_what_no_int_gives() -> None:
+    spawned, several = np.random.SeedSequence(9).spawn(1)[0], np.random.SeedSequence([9, 1])
+    for sequence in (spawned, several, np.random.SeedSequence(True)):
+        assert seed_setting(sequence) == "SeedSequence"
+    assert seed_setting(np.random.default_rng(9)) == "Generator"
+    assert seed_setting(None) is None
 
 
 def test_a_generator_advances() -> None:

@@ -134,6 +134,16 @@ def test_all_commands_take_a_model(
     assert (done.code, run("test", *given).code, *codes) == (1, 1, 1, 1)
 
 
+def test_the_command_for_better_draws_prints_no_control_characters(
+    run: Run, bad: np.ndarray
+) -> None:
+    name = "red \x1b[31m.npy"
+    np.save(name, bad)
+    np.save("scores.npy", -bad)
+    out = " ".join(run("check", name, "scores.npy", "--iid").out.split())
+    assert r"polystein refine 'red \x1b[31m.npy' --target" in out
+
+
 def test_completion_is_offered(run: Run) -> None:
     assert "--install-completion" in run("--help").out
 

@@ -262,6 +262,9 @@ def test_what_no_code_can_say_of_the_seed_is_said_plainly() -> None:
     assert reproducing_code(same).endswith("rng=1,\n)")
     result = ps.check(draws, normal_score, iid=True, rng=spawned)
     assert printed_call(result, draws, rng=spawned) == result
+    for read_back in ([1], {"a": 1}, 1.5, True, "odd"):
+        odd = replace(result, settings={"iid": True, "rng": read_back})
+        assert reproducing_code(odd).endswith("rng=rng,\n)  # rng: that of the first run")
     early = replace(result, settings={"iid": True})
     assert reproducing_code(early).endswith(")  # and the rng of the first run")
 

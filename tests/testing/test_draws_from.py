@@ -8,7 +8,14 @@ from scipy.stats import binom, norm
 
 import polystein as ps
 from polystein.data.target import Target
-from polystein.testing.draws_from import FEWEST, PILOTS, PLANNED, planned_looks
+from polystein.testing.draws_from import (
+    FEW_DRAWS,
+    FEWEST,
+    FEWEST_SKEWED,
+    PILOTS,
+    PLANNED,
+    planned_looks,
+)
 from polystein.testing.outcome import SamplerTest, marked
 
 
@@ -64,6 +71,16 @@ def test_a_gross_fault_takes_the_first_look() -> None:
             lambda seed, n: 2.0 * normal(seed, n), minus, detect=(0.05, 0.05), n=20
         )
     assert failed(error).draws == (PILOTS + FEWEST) * 20
+
+
+@pytest.mark.parametrize(
+    ("n", "seeds"), [(1, FEWEST_SKEWED), (FEW_DRAWS - 1, FEWEST_SKEWED), (FEW_DRAWS, FEWEST)]
+)
+def test_few_draws_of_a_seed_take_more_seeds(n: int, seeds: int) -> None:
+    found = ps.testing.assert_draws_from(normal, minus, n=n, detect=(9.0, 9.0))
+    assert found.draws == (PILOTS + seeds) * n
+    with pytest.raises(ps.InputError, match=f"{PILOTS + seeds} seeds of n = {n};"):
+        ps.testing.assert_draws_from(normal, minus, n=n, budget=(PILOTS + seeds) * n - 1)
 
 
 def test_a_normal_law_in_place_of_two_modes_is_a_matter_of_shape() -> None:
@@ -124,9 +141,11 @@ def test_the_marker_gives_the_rate_that_a_call_does_not() -> None:
     assert ps.testing.assert_draws_from(normal, minus).false_alarm == 1e-3
 
 
+@pytest.mark.parametrize("fewest", [FEWEST, FEWEST_SKEWED])
 @pytest.mark.parametrize("planned", [100, 149, 150, 1000, 12345])
-def test_looks_share_no_more_than_the_level(planned: int) -> None:
-    looks = planned_looks(planned)
+def test_looks_share_no_more_than_the_level(planned: int, fewest: int) -> None:
+    looks = planned_looks(planned, fewest)
+    assert looks[0].seeds in (fewest, planned)
     assert looks[-1] == (planned, PLANNED)
     assert sum(look.share for look in looks) <= 0.75  # the rest is for looks after the planned one
     assert [look.seeds for look in looks] == sorted(look.seeds for look in looks)

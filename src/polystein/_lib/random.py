@@ -6,6 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
+from polystein._lib.arguments import is_integer
 from polystein.errors import InputError
 from polystein.types import RNG
 
@@ -79,8 +80,9 @@ def seed_setting(rng: RNG) -> int | str | None:
     """
     if isinstance(rng, np.random.SeedSequence):
         entropy = rng.entropy
-        plain = isinstance(entropy, int) and entropy >= 0 and not rng.spawn_key
-        return entropy if plain else "SeedSequence"  # type: ignore[return-value]
+        if is_integer(entropy, least=0) and not rng.spawn_key:
+            return int(entropy)  # type: ignore[arg-type]
+        return "SeedSequence"
     if isinstance(rng, np.random.Generator):
         return "Generator"
     return None if rng is None else int(rng)

@@ -42,7 +42,7 @@ from polystein.cli.session import (
     session,
     tell_page,
 )
-from polystein.errors import InputError
+from polystein.errors import InputError, printable
 from polystein.explain.tolerance import checked_tolerance
 from polystein.report.noticed import compute_what_is_told
 from polystein.report.page import NOTHING_KNOWN, Origin
@@ -286,7 +286,7 @@ def _conclude(
     """
     target = "--target module:log_density" if chosen.model is None else f"--model {chosen.model}"
     page = "add --html page.html for a page; " if html is None else ""
-    file = "FILE" if chosen.draws is None else shlex.quote(str(chosen.draws))
+    file = "FILE" if chosen.draws is None else shlex.quote(printable(str(chosen.draws)))
     run = f"{page}polystein refine {file} {target} to see what better draws change"
     place = "{} of --json"  # where a reader of the terminal finds what the text leaves out
     # Files are read once more for their digests, where these are told.

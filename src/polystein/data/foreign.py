@@ -69,8 +69,8 @@ REMEDIES = {
     ),
 }
 
-#: Fits of NumPyro give their draws as a dict.
 _KNOWS_ITS_MODEL = ", which knows its model: leave `model` out"
+#: Fits of NumPyro give their draws as a dict.
 _FOR_NUMPYRO = (
     ". For NumPyro pass `ps.from_numpyro(svi, svi_result, *args)` with the arguments of the model, "
     "or `ps.from_numpyro(mcmc)`"

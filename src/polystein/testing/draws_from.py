@@ -34,9 +34,12 @@ from polystein.types import RNG, Array, FloatArray, ScoreFunction
 
 #: Seeds of the pilots, which give the frame and the plan, and are not judged.
 PILOTS = 32
-#: No look has fewer seeds: with fewer, the t-law says little far out in its tail. With so many,
-#: correct samplers fail as rarely as stated, skewed ones too (`studies.gates`).
+#: No look has fewer seeds: with fewer, the t-law says little far out in its tail. With so many of
+#: 100 draws, correct samplers fail as rarely as stated, skewed ones too (`studies.gates`).
 FEWEST = 60
+#: Means of fewer draws than this are nearly as skewed as the features themselves, and 60 of them
+#: are too few for Hall's transformation: no look has fewer seeds than `FEWEST_SKEWED`.
+FEW_DRAWS, FEWEST_SKEWED = 10, 100
 #: The plan takes this many times the seeds that the pilots' variances ask for. They are the largest
 #: of several estimates, and too large on average; where they are too small, a later look follows.
 _MARGIN = 1.1
@@ -126,9 +129,10 @@ def assert_draws_from(
     """
     rate, sought = rate_of(false_alarm), detected(detect)
     rows, most = integer(n, "n", least=1), integer(budget, "budget", least=1)
-    if most < (least := (PILOTS + FEWEST) * rows):
+    seeds = PILOTS + fewest_seeds(rows)
+    if most < (least := seeds * rows):
         raise InputError(
-            f"`budget` must be at least {least:,} draws, {PILOTS + FEWEST} seeds of n = {rows}; "
+            f"`budget` must be at least {least:,} draws, {seeds} seeds of n = {rows}; "
             f"got {budget!r}"
         )
     first = int(np.random.default_rng(seed_sequence(rng)).integers(_SEEDS))
@@ -247,7 +251,9 @@ def judged(runs: Runs, rate: float, sought: Detect, most: int) -> SamplerTest:
     if len(rows) > ENOUGH_ROWS * d:
         shown = parts_shown(frame, columns[:, :d].T @ columns[:, :d] / len(rows), len(rows))
     blocks = sizes_of(frame, columns).reshape(PILOTS, runs.rows, -1).mean(axis=1)
-    looks = planned_looks(min(max(FEWEST, int(_MARGIN * takes(blocks, PLANNED))), most))
+    fewest = fewest_seeds(runs.rows)
+    planned = max(fewest, int(_MARGIN * takes(blocks, PLANNED)))
+    looks = planned_looks(min(planned, most), fewest)
     blocks, smallest = blocks[:0], 1.0
     outcome: Outcome = "undecided"
     for look in looks:
@@ -290,13 +296,18 @@ class Look(NamedTuple):
     share: float
 
 
-def planned_looks(planned: int) -> list[Look]:
-    """Looks at 60, 120, 240, ... seeds, and at the number that was planned.
+def fewest_seeds(rows: int) -> int:
+    """The seeds of the first look, for so many draws of each."""
+    return FEWEST_SKEWED if rows < FEW_DRAWS else FEWEST
+
+
+def planned_looks(planned: int, fewest: int) -> list[Look]:
+    """Looks at as few seeds as there may be, twice as many, ..., and at the planned number.
 
     The k-th early look has the share 2^-k of a quarter of the level.
     """
     early: list[Look] = []
-    seeds = FEWEST
+    seeds = fewest
     while seeds * 1.5 <= planned:
         early.append(Look(seeds, EARLY * 0.5 ** (len(early) + 1)))
         seeds *= 2

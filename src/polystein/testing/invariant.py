@@ -13,7 +13,7 @@ from polystein.data.sample import validated_array
 from polystein.data.target import Target, user_code
 from polystein.errors import InputError
 from polystein.inference.skewed_means import tails_of_means
-from polystein.testing.draws_from import CHANCE, Runs, read_target
+from polystein.testing.draws_from import CHANCE, FEWEST_SKEWED, Runs, read_target
 from polystein.testing.features import (
     frame_of,
     parts_shown,
@@ -34,9 +34,6 @@ from polystein.types import RNG, Array, FloatArray, ScoreFunction
 
 #: Rows in time order are judged by the means of this many consecutive stretches.
 _STRETCHES = 200
-#: Blocks that are judged, at least. A block may be one row, whose features are as skewed as the
-#: target: more are needed than seeds, whose features are means.
-_FEWEST = 100
 #: More times the draws than anyone has.
 _UNREACHABLE = 1e12
 #: Shares of the level of the differences, and of the Stein features after the transition.
@@ -168,7 +165,8 @@ def _blocks(given: FloatArray) -> tuple[FloatArray, np.typing.NDArray[np.intp]]:
         )
     rows = given.reshape(-1, given.shape[-1])
     blocks = len(given) if given.ndim == 3 else min(_STRETCHES, len(given))
-    least = _FEWEST * 4 // 3 + 1
+    # A block may be one row, whose features are as skewed as the target.
+    least = FEWEST_SKEWED * 4 // 3 + 1
     if blocks < least:
         raise InputError(
             f"`draws` must have at least {least} rows (n, d), or as many chains (chain, draw, d): "
