@@ -21,7 +21,7 @@ language = "en_GB"
 extensions = [
     "docs.mathml",
     "docs.generated_pages",
-    "myst_parser",
+    "myst_nb",
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
@@ -36,6 +36,16 @@ templates_path = ["_templates"]
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath", "substitution"]
 myst_substitutions = {"version": version}
 myst_heading_anchors = 4
+
+# Tutorials. Those in Markdown are executed by every build. Notebooks show their stored outputs,
+# which `python -m docs.notebooks` writes. What a cell warns of is an error, as all warnings are.
+nb_execution_mode = "force"
+nb_execution_excludepatterns = ["*.ipynb"]
+nb_execution_raise_on_error = True
+nb_execution_in_temp = True
+nb_execution_timeout = 120  # seconds for one cell; a tutorial takes less than half of it
+nb_output_stderr = "warn"
+nb_ipywidgets_js = {}  # scripts from elsewhere
 
 # Docstrings: single backticks are names where there is such a name, and code elsewhere.
 default_role = "py:obj"

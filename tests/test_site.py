@@ -22,10 +22,13 @@ SOURCES = {
 
 
 def entries(path: Path, text: str) -> list[Path]:
-    """The pages in the trees of a page."""
+    """The pages in the trees of a page. A star stands for the files that no other line names."""
     trees = re.findall(r"^```\{toctree\}\n(.*?)^```$", text, re.S | re.M)
     lines = [line for tree in trees for line in tree.splitlines() if line and line[0] != ":"]
-    return [(path.parent / f"{line}.md").resolve() for line in lines]
+    named = [(path.parent / f"{line}.md").resolve() for line in lines if line != "*"]
+    if "*" not in lines:
+        return named
+    return named + [other for other in path.parent.glob("*.md") if other not in {*named, path}]
 
 
 def test_every_page_has_one_place_in_the_tree() -> None:
