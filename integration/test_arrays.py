@@ -13,6 +13,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 import polystein as ps
+from studies._precision import enable_x64
 
 Array = NDArray[np.float64]
 ROWS = np.random.default_rng(1).normal(0.1, 1.1, size=(600, 3))
@@ -39,7 +40,7 @@ MAKERS: dict[str, Callable[[Array], Any]] = {
 @pytest.fixture(autouse=True)
 def double_precision() -> Any:
     """JAX computes in single precision unless told otherwise."""
-    with jax.enable_x64(True):
+    with enable_x64(True):
         yield
 
 

@@ -1,6 +1,7 @@
 """Lines of ``studies/chains_beyond`` that run BlackJAX's NUTS: they are right, and repeat."""
 
 import json
+import warnings
 from typing import Any
 
 import jax
@@ -9,15 +10,22 @@ import pytest
 from scipy.special import polygamma
 from scipy.stats import kstest, norm
 
-from studies.chains_beyond import nuts
+from studies._precision import enable_x64
 from studies.chains_beyond.judgements import never_bare
 from studies.chains_beyond.lines import Line, all_lines
 from studies.chains_beyond.runs import Place, again, read_facts
 from tests.statistical.samplers import correlated_gaussian
 
+with warnings.catch_warnings():
+    # BlackJAX 1.2 imports JAXopt, which is no longer maintained and says so.
+    warnings.simplefilter("ignore", DeprecationWarning)
+    from studies.chains_beyond import nuts
+
 pytestmark = [
     pytest.mark.timeout(1800),
     pytest.mark.filterwarnings("ignore::polystein.errors.PolysteinWarning"),
+    # BlackJAX 1.2 calls `jax.numpy.clip` by names that JAX has changed since.
+    pytest.mark.filterwarnings("ignore:Passing arguments 'a':DeprecationWarning"),
 ]
 
 LINES = [line for line in all_lines().values() if line.needs_jax]
@@ -28,7 +36,7 @@ LEVEL = 1e-3
 @pytest.fixture(autouse=True)
 def double_precision() -> Any:
     """For densities that a test calls itself; chains ask for it on their own."""
-    with jax.enable_x64(True):
+    with enable_x64(True):
         yield
 
 

@@ -26,6 +26,7 @@ from integration.posteriors import (
     schools_gradient,
     wide_draws,
 )
+from studies._precision import enable_x64
 
 pytestmark = pytest.mark.filterwarnings("default")
 GRADIENTS: dict[str, tuple[Gradient, ...]] = {
@@ -40,7 +41,7 @@ RUNS = [(model, seed) for model in INFLATED for seed in (0, 1)]
 
 @pytest.fixture(autouse=True)
 def double_precision() -> Iterator[None]:
-    with jax.enable_x64(True):
+    with enable_x64(True):
         yield
 
 
@@ -75,7 +76,7 @@ def sampler(model: str) -> Any:
 
 @cache
 def states(model: str, seed: int) -> tuple[Any, Any]:
-    with jax.enable_x64(True):
+    with enable_x64(True):
         found: tuple[Any, Any] = sampler(model)(jax.random.PRNGKey(seed))
         return found
 
@@ -171,7 +172,7 @@ def test_samplers_without_gradients_are_pointed_to_jax() -> None:
 
 
 def test_single_precision_of_jax_is_said() -> None:
-    with jax.enable_x64(False):
+    with enable_x64(False):
         draws = np.random.default_rng(0).standard_normal((100, 2))
         with pytest.warns(ps.ScoreWarning, match="jax_enable_x64"):
             sample = ps.from_jax(lambda x: -0.5 * jnp.sum(x**2), draws)

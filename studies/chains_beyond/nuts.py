@@ -21,6 +21,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from studies._precision import enable_x64
 from studies.chains_beyond.lines import Array, Drawn
 from tests.statistical.samplers import Generator, correlated_gaussian
 
@@ -117,7 +118,7 @@ EXACT = {
 }
 
 
-@jax.enable_x64(True)
+@enable_x64(True)
 def from_exact_start(rng: Generator, count: int, target: str, rows: int = ROWS) -> Drawn:
     """Chains whose every row is an exact draw: there is nothing to warm up."""
     law, lanes = EXACT[target], CHAINS * count
@@ -142,7 +143,7 @@ def warm_up_of(log_density: LogDensity, rounds: int) -> Callable[..., Any]:
     return jax.jit(jax.vmap(lane))
 
 
-@jax.enable_x64(True)
+@enable_x64(True)
 def as_it_comes(
     rng: Generator, count: int, log_density: LogDensity, starts: Array, rounds: int
 ) -> Drawn:

@@ -18,6 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
+from studies._precision import enable_x64
 from studies.effects.posteriors import Posterior, regression_data
 
 Array = NDArray[np.float64]
@@ -27,7 +28,7 @@ CHAINS, ROWS, WARM_UP = 4, 1000, 200
 STEP = 0.7
 
 
-@jax.enable_x64(True)
+@enable_x64(True)
 def regression_runs(rng: np.random.Generator, target: Posterior, runs: int) -> tuple[Array, Array]:
     """Draws and scores of shape (runs, chain, draw, d), from wide starts, after a warm-up."""
     design, labels = (jnp.asarray(one) for one in regression_data(500, len(target.centre)))
