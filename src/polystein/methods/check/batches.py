@@ -22,7 +22,7 @@ from polystein.types import FloatArray
 ROWS_A_BATCH = 4
 #: More batches of independent rows make the flips dearer and the verdict hardly better.
 MOST_BATCHES_OF_ROWS = 250
-#: Each of four chains is cut into 64 batches, which are joined by twos five times.
+#: Each of four chains is cut into 64 batches, which are joined by twos four times: five lengths.
 MOST_BATCHES_OF_CHAINS = 256
 #: The batches are chains, which are independent of each other, from `MANY_CHAINS` on, and from this
 #: many on if they are too short to show their autocorrelation.

@@ -189,7 +189,7 @@ def check(
     True
     """
     bound = checked_tolerance(tolerance)
-    # 1. Rows or chains. Copies of chains and resampled rows are errors.
+    # 1. Rows or chains. Values that no chain has are errors.
     given = as_source(draws, scores, model)
     source = with_coordinates(given, var_names, coords)
     source = with_minibatches(rows_or_chains(source, iid), minibatch)
@@ -214,7 +214,7 @@ def _first_look(source: Source, rng: RNG) -> tuple[DividedRows, KeptRows, Ranked
     if layout.time_ordered:
         whole = chains_are_batches(layout)
         split = ChainSplit(0.5) if whole else BlockSplit(0.5, gap="auto")
-    # 3. First look. Ranks know no importance weights.
+    # 3. First look. Copies of chains are errors. Ranks know no importance weights.
     screened, thinned = ScreenedRows(layout), thinned_rows(layout)
     spaced = None if not layout.time_ordered or source.weighted else spaced_rows(layout)
     beside: list[Accumulator] = [screened, thinned, *([] if spaced is None else [spaced])]

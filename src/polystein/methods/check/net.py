@@ -48,9 +48,10 @@ def net_arm(
     """The arm: products of batches of rows under flips of the batches' signs.
 
     The batches are those of the sign flips. On chains they are joined as long as there are 40 of
-    them, and products within a batch and of neighbours are left out. What correlation is left
-    makes the spread over flips grow with the length of batches, and is allowed for. If it grows
-    from one length to the next, batches are too short, and the arm abstains.
+    them, but not to the greatest length, and products within a batch and of neighbours are left
+    out. What correlation is left makes the spread over flips grow with the length of batches, and
+    is allowed for. If it grows from one length to the next, batches are too short, and the arm
+    abstains.
     """
     coordinates = np.flatnonzero(~left_out)
     # The longest batches have none of twice their length, which would show what is left.
