@@ -7,7 +7,6 @@ import pytest
 
 from tests.test_release import script
 
-
 coverage = script("coverage_by_room")
 
 
