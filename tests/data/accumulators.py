@@ -206,7 +206,9 @@ def _influence(chains: bool, given: Given) -> InfluencePass:
 
 
 def _agreement(given: Given) -> AgreementSums:
-    bounds = Bounds(np.linspace(-1.0, 1.0, 6), np.linspace(0.5, 2.0, 6), 2.0, np.ones(6))
+    bounds = Bounds(
+        np.linspace(-1.0, 1.0, 6), np.linspace(0.5, 2.0, 6), 2.0, np.ones(6), np.zeros(3, bool)
+    )
     return AgreementSums(given.source.layout, bounds)
 
 

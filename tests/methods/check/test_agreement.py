@@ -14,6 +14,7 @@ from polystein.data.source import Source, complete, in_time_order
 from polystein.inference.agreement import BATCHES, batch_bounds
 from polystein.methods.check import agreement, look
 from polystein.methods.check.agreement import (
+    CHANCE_OF_HEAVY_TAIL,
     AgreementSums,
     agreement_abstention,
     agreement_arm,
@@ -58,7 +59,9 @@ def arm_of(draws: Any, scores: Any = None) -> Arm:
 def test_sums_are_those_of_the_bounded_rows(most: int | None) -> None:
     chains = [some_chains(1, rows, 3, seed=rows)[0] for rows in (100, 41, 100)]
     chains[1][20:] = 0.5
-    bounds = Bounds(np.linspace(-1.0, 1.0, 6), np.linspace(0.2, 2.0, 6), 1.5, np.ones(6))
+    bounds = Bounds(
+        np.linspace(-1.0, 1.0, 6), np.linspace(0.2, 2.0, 6), 1.5, np.ones(6), np.zeros(3, bool)
+    )
     source = ragged(chains)
     sums = AgreementSums(source.layout, bounds)
     run_pass(source, every_row(source), sums, most=most)
@@ -177,6 +180,36 @@ def test_a_chain_that_is_off_is_named() -> None:
     assert (found.leading.words, found.leading.coordinates) == ("chain 3: location", ("x[2]",))
     draws[3] += 9000.0
     assert arm_of(draws).leading.words.startswith("chain 3: ")
+
+
+def far_chain(law: str) -> tuple[Array, Array]:
+    """Four AR(0.5) chains, one of which is far out in its late half, with the scores of a law."""
+    draws = some_chains(4, 1000, 2, memory=0.5)
+    draws[1, 500:, 0] += 14.0
+    scores = {
+        "normal": -draws,
+        "Laplace": -np.sign(draws),
+        "t(3)": -4.0 * draws / (3.0 + draws**2),
+    }
+    return draws, scores[law]
+
+
+@pytest.mark.parametrize(("law", "heavy"), [("normal", False), ("Laplace", False), ("t(3)", True)])
+def test_a_chain_far_out_in_a_heavy_tail_may_be_there_by_chance(law: str, heavy: bool) -> None:
+    draws, scores = far_chain(law)
+    assert bounds_of(ps.Sample(draws, scores)).heavy.tolist() == [heavy, False]
+    found = arm_of(draws, scores).leading
+    assert found.coordinates == ("x[0]",)
+    if heavy:
+        assert found.pvalue == CHANCE_OF_HEAVY_TAIL
+    else:
+        assert found.pvalue < 1e-9
+
+
+def test_tails_without_far_rows_are_not_called_heavy() -> None:
+    draws = np.clip(some_chains(4, 1000, 1), -3.0, 3.0)
+    scores = -4.0 * draws / (3.0 + draws**2)
+    assert not bounds_of(ps.Sample(draws, scores)).heavy.any()
 
 
 def test_scores_that_differ_are_named_as_scores() -> None:

@@ -8,6 +8,7 @@ import pytest
 
 import polystein as ps
 from polystein.data.coordinates import Frame
+from polystein.inference.convergence import RankedConvergence
 from polystein.inference.convergence_of_means import MeansConvergence, convergence_of_means
 from polystein.methods.check.batches import cut
 from polystein.methods.check.left_out import (
@@ -16,6 +17,7 @@ from polystein.methods.check.left_out import (
     RHAT_LEFT_OUT,
     TIMES_FASTER,
     ChainConvergence,
+    RankedRows,
     chain_convergence,
 )
 from polystein.methods.check.statistics import BASIS
@@ -214,3 +216,36 @@ def test_scores_whose_squares_overflow_are_no_warning() -> None:
     scores[-1] = 1e300
     with pytest.raises(ps.ScaleError):
         ps.check(draws, scores, rng=3, tolerance=0.5)
+
+
+def ranked(bulk: list[float], folded: list[float]) -> RankedConvergence:
+    ones = np.ones(len(bulk))
+    return RankedConvergence(
+        **{
+            **dict.fromkeys(RankedConvergence._fields, ones),
+            "ess_bulk": np.array(bulk),
+            "ess_folded": np.array(folded),
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    ("folded", "slow"),
+    [
+        ([1000.0, 1000.0, 1000.0, 600.0], [False, False, False, False]),
+        ([1000.0, 1000.0, 600.0, 90.0], [False, False, False, True]),
+        # Half of the scales are slow, and so are those that are slower than their values.
+        ([1000.0, 834.0, 300.0, 90.0], [False, False, True, True]),
+        ([1000.0, 832.0, 300.0, 90.0], [False, True, True, True]),
+        ([600.0, 90.0], [True, True]),
+        ([1000.0, 90.0], [False, True]),
+    ],
+)
+@pytest.mark.parametrize("of_scores", [False, True])
+def test_what_has_a_slow_scale_is_not_left_to_chance(
+    folded: list[float], slow: list[bool], of_scores: bool
+) -> None:
+    bulk = [1000.0] * len(folded)
+    given = [ranked(bulk, bulk), ranked(bulk, folded)]
+    found = RankedRows(*(given if of_scores else given[::-1]), rows=1000)
+    assert found.slow_scales().tolist() == slow

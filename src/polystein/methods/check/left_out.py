@@ -29,6 +29,10 @@ FEW_OF_SCALE, SOME_OF_SCALE, TIMES_SLOWER = 100.0, 400.0, 2.0
 #: Of fewer than 400 rows a scale is slow if it is worth less than this part of them: 100 of 400, an
 #: autocorrelation time of four rows.
 PART_OF_ROWS = 0.25
+#: If this part of the coordinates have a slow scale, the others are left out, too, if their
+#: distances are worth this much less than values. That their scales moved little in these chains is
+#: chance, and what is judged must not be chosen by chance.
+PART_OF_SLOW, TIMES_SLOWER_AMONG_SLOW = 0.5, 1.2
 
 
 class RankedRows(NamedTuple):
@@ -41,11 +45,13 @@ class RankedRows(NamedTuple):
     def slow_scales(self) -> NDArray[np.bool_]:
         """Which coordinates have a scale, of draws or of scores, that moves too slowly."""
         slow = np.zeros(self.draws.rhat.size, dtype=np.bool_)
+        slower_than_values = slow.copy()
         few = min(FEW_OF_SCALE, PART_OF_ROWS * self.rows)
         for one in (self.draws, self.scores):
             slower = TIMES_SLOWER * one.ess_folded < one.ess_bulk
             slow |= one.ess_folded < np.where(slower, SOME_OF_SCALE, few)
-        return slow
+            slower_than_values |= TIMES_SLOWER_AMONG_SLOW * one.ess_folded < one.ess_bulk
+        return slow | slower_than_values if slow.mean() >= PART_OF_SLOW else slow
 
 
 def ranked_rows(some_rows: KeptRows) -> RankedRows:

@@ -40,6 +40,9 @@ _SPREAD_QUANTILES = (0.5, 0.75, 0.9, 1.0)
 _LARGEST_SPREAD = 1e300
 # No column is taken to vary less than this, in squared robust standard deviations.
 _LEAST_MARGINAL = 0.01
+# Tails are heavy where far rows are pulled back by less than this part of what pulls rows at these
+# distances. The tails of a Laplace law, which are not, pull as much everywhere.
+_WEAK, _MIDDLE = 0.75, (0.5, 2.0)
 # The robust unit is at least this part of the standard deviation: no draw is then farther than
 # 1e9 sqrt(n) units away.
 _LEAST_UNIT = 1e-9
@@ -145,13 +148,15 @@ def robust_frame(some_rows: KeptRows, standard: Frame) -> Frame:
 class Bounds(NamedTuple):
     """Centre and spread of every column, draws before scores, and its variance once bounded.
 
-    Values are taken to be at most ``bound`` spreads from the centre.
+    Values are taken to be at most ``bound`` spreads from the centre. ``heavy`` says of which
+    coordinates the tails are.
     """
 
     centre: FloatArray
     spread: FloatArray
     bound: float
     marginal: FloatArray
+    heavy: NDArray[np.bool_]
 
 
 def bounds_of(some_rows: KeptRows) -> Bounds:
@@ -167,7 +172,28 @@ def bounds_of(some_rows: KeptRows) -> Bounds:
         np.clip(columns, -bound, bound, out=columns)
         parts.append((centre, spread, _late_variance(columns, some_rows)))
     centre, spread, late = (np.concatenate(part) for part in zip(*parts, strict=True))
-    return Bounds(centre, spread, bound, late)
+    return Bounds(centre, spread, bound, late, _heavy_tails(some_rows, centre, spread, bound))
+
+
+@np.errstate(over="ignore", invalid="ignore")  # infinite differences: tails are not heavy
+def _heavy_tails(
+    some_rows: KeptRows, centre: FloatArray, spread: FloatArray, bound: float
+) -> NDArray[np.bool_]:
+    """Of which coordinates rows were beyond the bound, where the target hardly pulls them back.
+
+    The mean of a coordinate's scores at one value is the slope of its marginal log-density.
+    """
+    draws, scores = some_rows.draws_and_scores
+    own = slice(draws.shape[1])
+    off = (draws - centre[own]) / spread[own]
+    distances, pulls = np.abs(off), -np.sign(off) * scores
+    nearest, farthest = _MIDDLE
+    means = [
+        np.sum(pulls, axis=0, where=where) / np.maximum(where.sum(axis=0), 1)
+        for where in (distances > bound, (nearest < distances) & (distances < farthest))
+    ]
+    heavy: NDArray[np.bool_] = (distances > bound).any(axis=0) & (means[0] < _WEAK * means[1])
+    return heavy
 
 
 def _late_variance(columns: FloatArray, some_rows: KeptRows) -> FloatArray:
