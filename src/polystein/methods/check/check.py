@@ -155,7 +155,7 @@ def check(
 
     Sign flips judge each family of features on batches that are longer than its autocorrelation.
     Coordinates are left out that are worth fewer than 30 draws, or fewer than 100 and less than a
-    quarter of the best one's, or whose scale moves slowly. In more than 256 dimensions sign flips
+    quarter of the best one's, whose scale moves slowly, or whose chains disagree. In more than 256 dimensions sign flips
     do not look at pairs of coordinates. In more than 1,000 they do not look at fine structure. In
     more than 1,000, or with fewer than two rows for each coordinate, they do not look at locations
     along directions. ``evidence.abstained`` says so. The kernel net is consistent against every
