@@ -8,9 +8,9 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from polystein._lib.notes import Notes, first_of
+from polystein._lib.random import seed_setting
 from polystein._lib.threads import one_blas_thread
 from polystein.data.columns import with_coordinates
 from polystein.data.guard.chains import refuse_absurd_chains, rows_or_chains
@@ -63,9 +63,7 @@ from polystein.methods.check.verdict import (
     stays_with_heavy_tail,
 )
 from polystein.methods.check.witnesses import TrainingSums
-from polystein.methods.seeded import with_seed
 from polystein.methods.split_sample import DividedRows, split_rows
-from polystein.results.diagnostics import Diagnostics
 from polystein.results.evidence import Abstention, Arm, Evidence
 from polystein.results.noticeable import Noticeable
 from polystein.results.result import DEFAULT_LEVEL, GofResult
@@ -155,11 +153,12 @@ def check(
 
     Sign flips judge each family of features on batches that are longer than its autocorrelation.
     Coordinates are left out that are worth fewer than 30 draws, or fewer than 100 and less than a
-    quarter of the best one's, whose scale moves slowly, or whose chains disagree. In more than 256 dimensions sign flips
-    do not look at pairs of coordinates. In more than 1,000 they do not look at fine structure. In
-    more than 1,000, or with fewer than two rows for each coordinate, they do not look at locations
-    along directions. ``evidence.abstained`` says so. The kernel net is consistent against every
-    alternative and needs many rows; the other arms need few and see what they look at.
+    quarter of the best one's, whose scale moves slowly, or whose chains disagree. In more than 256
+    dimensions sign flips do not look at pairs of coordinates. In more than 1,000 they do not look
+    at fine structure. In more than 1,000, or with fewer than two rows for each coordinate, they do
+    not look at locations along directions. ``evidence.abstained`` says so. The kernel net is
+    consistent against every alternative and needs many rows; the other arms need few and see what
+    they look at.
     Chains of correlated coordinates that are worth fewer than eight independent rows for each of
     them are "inconclusive" unless they are rejected, or R-hat is at most 1.02 and the ESS at least
     200 for all coordinates. Trained witnesses abstain if test rows would depend on training rows.
@@ -197,11 +196,11 @@ def check(
     # Rows are read for a first look, for sums, and either to train or to test.
     with one_blas_thread(), working(source, n_jobs, progress, reads=3.0):
         rows, thinned, ranked = _first_look(source, rng)
-        result, compute_noticeable = _sum_and_judge(rows, thinned, ranked)
+        result, compute_noticeable = _sum_and_judge(rows, thinned, ranked, seed_setting(rng))
     rows.notes.emit()
     known = _circumstances(result.evidence.arms, rows.notes)
     known = known._replace(refine=refine_call(given, draws, model))
-    result = with_effects(with_seed(result, rng), source, bound, known)
+    result = with_effects(result, source, bound, known)
     result.compute_noticeable_by(compute_noticeable)
     return result
 
@@ -210,10 +209,13 @@ def _first_look(source: Source, rng: RNG) -> tuple[DividedRows, KeptRows, Ranked
     """The rows with their roles, about a thousand of them, and the convergence by ranks."""
     # 2. Halves: any half of the rows trains, the first half of every chain, or half of the chains.
     layout = source.layout
-    split: Split = RandomSplit(0.5)
-    if layout.time_ordered:
-        whole = chains_are_batches(layout)
-        split = ChainSplit(0.5) if whole else BlockSplit(0.5, gap="auto")
+    split: Split
+    if not layout.time_ordered:
+        split = RandomSplit(0.5)
+    elif chains_are_batches(layout):
+        split = ChainSplit(0.5)
+    else:
+        split = BlockSplit(0.5, gap="auto")
     # 3. First look. Copies of chains are errors. Ranks know no importance weights.
     screened, thinned = ScreenedRows(layout), thinned_rows(layout)
     spaced = None if not layout.time_ordered or source.weighted else spaced_rows(layout)
@@ -227,7 +229,7 @@ def _first_look(source: Source, rng: RNG) -> tuple[DividedRows, KeptRows, Ranked
 
 
 def _sum_and_judge(
-    rows: DividedRows, thinned: KeptRows, ranked: RankedRows | None
+    rows: DividedRows, thinned: KeptRows, ranked: RankedRows | None, seed: int | str | None
 ) -> tuple[GofResult, Callable[[], tuple[Noticeable, ...]]]:
     """Sum what all arms need of the rows in one pass, then judge by one arm after the other.
 
@@ -264,7 +266,13 @@ def _sum_and_judge(
     if chains:
         convergence = chain_convergence(sums)
         left_out = convergence.too_slow() | slow_scales
-        rows.notes.add(_slow_warning(names, left_out))
+        if left_out.any():
+            left = first_of([name for name, own in zip(names, left_out, strict=True) if own], 5)
+            words = (
+                f"the sign flips left {left} out: too slow, or too different from chain to chain,"
+            )
+            words += " to be judged. Look at the chains, and run the sampler longer"
+            rows.notes.add(LowESSWarning(words))
 
     # 7. Trained witnesses.
     training_memory = memory_of_training(rows, sums) if chains else INDEPENDENT
@@ -313,8 +321,12 @@ def _sum_and_judge(
     reasons += doubts(diagnostics, missing if stuck is None else (), independent)
     reasons += dominant_rows(sums, names)
 
-    # 15. Verdict: the result gives it by the p-value and the reasons.
-    partition = trained.partition
+    # 15. Verdict: the result gives it by the p-value and the reasons. Its effective number of rows
+    # is the least of those of importance weights, of draws and of scores.
+    partition, ess = trained.partition, trained.ess
+    if diagnostics is not None and diagnostics.of_chains is not None:
+        worst = [one.worst_known().ess for one in diagnostics.of_chains]
+        ess = min(rows.estimates.get("weights_ess", math.inf), *worst)
     result = GofResult(
         statistic=max(0.0, float(upper_normal(pvalue))),
         pvalue=pvalue,
@@ -322,11 +334,17 @@ def _sum_and_judge(
         method="check",
         dimension=source.layout.dimension,
         evidence=Evidence(arms, estimates=rows.estimates, abstained=abstained),
-        ess=_least_ess(rows, diagnostics, trained.ess),
+        ess=ess,
+        n_chains=len(source.layout.lengths) if chains else 0,
+        n_draws=max(source.layout.lengths) if chains else 0,
         n_train=partition.count(*TRAINING),
         n_gap=partition.count("gap"),
         n_test=partition.count("test"),
-        settings={"iid": not chains, **({"minibatch": True} if source.facts.minibatch else {})},
+        settings={
+            "iid": not chains,
+            **({"minibatch": True} if source.facts.minibatch else {}),
+            "rng": seed,
+        },
         warnings=rows.notes.messages,
         reasons=tuple(reasons),
         diagnostics=diagnostics,
@@ -370,17 +388,6 @@ def combined(
     return tuple(sorted(arms, key=lambda arm: arm.pvalue)), abstained
 
 
-def _slow_warning(names: Sequence[str], slow: NDArray[np.bool_]) -> LowESSWarning | None:
-    """A warning of the coordinates that the sign flips and the kernel net leave out."""
-    if not slow.any():
-        return None
-    left = first_of([name for name, own in zip(names, slow, strict=True) if own], 5)
-    return LowESSWarning(
-        f"the sign flips left {left} out: too slow, or too different from "
-        "chain to chain, to be judged. Look at the chains, and run the sampler longer"
-    )
-
-
 def _circumstances(arms: Sequence[Arm], notes: Notes) -> Circumstances:
     """What a hint rests on beside the effects: suspect scores, and chains that do not agree."""
     # Scores of few digits are coarse, and not wrong.
@@ -390,11 +397,3 @@ def _circumstances(arms: Sequence[Arm], notes: Notes) -> Circumstances:
             where, whole_chain = place_of(arm.leading)
             return Circumstances(scores, *((where, "") if whole_chain else ("", where)))
     return Circumstances(scores)
-
-
-def _least_ess(rows: DividedRows, diagnostics: Diagnostics | None, test_ess: float) -> float:
-    """The least effective number of rows: of importance weights, of draws and of scores."""
-    if diagnostics is None or diagnostics.of_chains is None:
-        return test_ess
-    weights: float = rows.estimates.get("weights_ess", math.inf)
-    return min(weights, *(one.worst_known().ess for one in diagnostics.of_chains))
