@@ -27,7 +27,6 @@ from polystein.methods.check.statistics import (
     HOTELLING,
     PAIR_ORDERS,
     SQUARE,
-    Statistic,
     of_family,
 )
 from polystein.methods.check.sums import BatchSums
@@ -69,19 +68,13 @@ class Form(NamedTuple):
     crossed: Callable[[FloatArray], tuple[FloatArray, float]]
     direction: Callable[[], FloatArray] | None = None
 
-    @property
-    def statistic(self) -> Statistic:
-        """Its row of the table."""
-        (own,) = of_family(self.name)
-        return own
-
 
 class FlippedForm:
     """A quadratic form, for the draws and for every flip so far."""
 
     def __init__(self, form: Form, sums: BatchSums) -> None:
         self.form, self._found = form, list[FloatArray]()
-        self._table = form.statistic
+        (self._table,) = of_family(form.name)
         self.names, self.words = (self._table.name,), self._table.looks_at.replace(", ", " along ")
         chains = len(sums.joinings) > 1
         memory = form.products.memory(sums.joinings)
