@@ -94,7 +94,8 @@ class Factor(NamedTuple):
     ) -> KeptProducts | BandedProducts:
         """The products of longer batches that count, by the factor where that is exact."""
         banded = BandedProducts(joining.joined(self.columns), chains)
-        if banded.is_exact:
+        # Enough of F F' must be left without the band, and not rounding errors alone.
+        if banded.cumulants.variance > (1e-3 * float(banded.own.sum())) ** 2:
             return banded
         return Whole(self.products).kept(joining, chains)
 
@@ -133,16 +134,12 @@ class BandedProducts:
 
     def __init__(self, factor: FloatArray, chains: NDArray[np.intp] | None) -> None:
         self._factor = factor
-        self._own = np.einsum("bj,bj->b", factor, factor)
+        #: The products of batches with themselves.
+        self.own = np.einsum("bj,bj->b", factor, factor)
         self._next = np.zeros(len(factor) - 1)
         if chains is not None:
             together = chains[1:] == chains[:-1]
             self._next = np.einsum("bj,bj->b", factor[1:], factor[:-1]) * together
-
-    @property
-    def is_exact(self) -> bool:
-        """Whether enough of F F' is left without the band, and not rounding errors alone."""
-        return self.cumulants.variance > (1e-3 * float(self._own.sum())) ** 2
 
     @cached_property
     def cumulants(self) -> Cumulants:
@@ -151,7 +148,7 @@ class BandedProducts:
         With G = F'F, tr K^2 = tr G^2 - tr N^2 and
         tr K^3 = tr G^3 - 3 tr F'N F G + 3 |N F|^2 - tr N^3.
         """
-        factor, own, beside = self._factor, self._own, self._next
+        factor, own, beside = self._factor, self.own, self._next
         inner, banded = factor.T @ factor, own[:, None] * factor
         banded[:-1] += beside[:, None] * factor[1:]
         banded[1:] += beside[:, None] * factor[:-1]
@@ -166,7 +163,7 @@ class BandedProducts:
         flipped = signs @ self._factor
         neighbours = (signs[:, 1:] * signs[:, :-1]) @ self._next
         norms = np.einsum("pj,pj->p", flipped, flipped)
-        values: FloatArray = norms - self._own.sum() - 2.0 * neighbours
+        values: FloatArray = norms - self.own.sum() - 2.0 * neighbours
         return values
 
 

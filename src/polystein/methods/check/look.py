@@ -160,8 +160,15 @@ def bounds_of(some_rows: KeptRows) -> Bounds:
     parts = []
     for low in range(0, some_rows.values.shape[1], _COLUMNS_AT_ONCE):
         columns = np.array(some_rows.values[:, low : low + _COLUMNS_AT_ONCE].T, order="C")
-        centre, spread = _centre_and_spread(columns)
+        # Median and robust standard deviation, which is never 0 and never infinite
+        centre, halved = _from_median(columns)
+        first, *others = _SPREAD_QUANTILES
+        distance = _distance(halved, first)
+        for part in others:
+            flat = distance == 0.0
+            distance[flat] = _distance(halved[flat], part)
         with np.errstate(over="ignore"):
+            spread = np.clip(2.0 * _NORMAL_SCALE * distance, TINY, _LARGEST_SPREAD)
             columns -= centre[:, None]
             columns /= spread[:, None]
         np.clip(columns, -bound, bound, out=columns)
@@ -185,20 +192,6 @@ def _late_variance(columns: FloatArray, some_rows: KeptRows) -> FloatArray:
     freedom = max(1.0, float(late.sum()) - np.count_nonzero(counts))
     result: FloatArray = np.maximum(deviations @ late / freedom, _LEAST_MARGINAL)
     return result
-
-
-def _centre_and_spread(columns: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Median and robust standard deviation of every row of an array; never 0, never infinite."""
-    centre, halved = _from_median(columns)
-    first, *others = _SPREAD_QUANTILES
-    spread = _distance(halved, first)
-    for part in others:
-        flat = spread == 0.0
-        if not flat.any():
-            break
-        spread[flat] = _distance(halved[flat], part)
-    with np.errstate(over="ignore"):
-        return centre, np.clip(2.0 * _NORMAL_SCALE * spread, TINY, _LARGEST_SPREAD)
 
 
 def _from_median(columns: FloatArray) -> tuple[FloatArray, FloatArray]:
