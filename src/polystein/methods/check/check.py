@@ -216,7 +216,7 @@ def _first_look(source: Source, rng: RNG) -> tuple[DividedRows, KeptRows, Ranked
         split = ChainSplit(0.5)
     else:
         split = BlockSplit(0.5, gap="auto")
-    # 3. First look. Copies of chains are errors. Ranks know no importance weights.
+    # 3. First look, in one pass. Copies of chains are errors. Ranks know no importance weights.
     screened, thinned = ScreenedRows(layout), thinned_rows(layout)
     spaced = None if not layout.time_ordered or source.weighted else spaced_rows(layout)
     beside: list[Accumulator] = [screened, thinned, *([] if spaced is None else [spaced])]
@@ -268,10 +268,8 @@ def _sum_and_judge(
         left_out = convergence.too_slow() | slow_scales
         if left_out.any():
             left = first_of([name for name, own in zip(names, left_out, strict=True) if own], 5)
-            words = (
-                f"the sign flips left {left} out: too slow, or too different from chain to chain,"
-            )
-            words += " to be judged. Look at the chains, and run the sampler longer"
+            words = f"the sign flips left {left} out: too slow, or too different from chain to "
+            words += "chain, to be judged. Look at the chains, and run the sampler longer"
             rows.notes.add(LowESSWarning(words))
 
     # 7. Trained witnesses.
