@@ -368,12 +368,13 @@ class FlippedFamily:
         leading = orders, tuple(names[index] for index in place)
         # A sum that comes mostly from one feature is attributed to that feature.
         spread_out = 2 * first.largest[0] <= first.total[0]
-        for one, (values, law) in zip(self._table, self.statistics.values(), strict=True):
+        for one in self._table:
             if one.is_sum:
-                pvalue = float(law(values[:1])[0])
+                pvalue = float(self._law_of_sum(first.total[:1])[0])
                 where = (family.orders, ()) if spread_out else leading
             else:
                 # To be shown, the draws are compared with the flips alone.
+                values = np.concatenate([each.largest for each in self._found])
                 pvalue = float(maximum_law(values[1:])(values[:1])[0])
                 where = leading
             yield Part(one.name, self.words, *where, pvalue, 1.0)
