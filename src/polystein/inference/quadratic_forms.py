@@ -66,9 +66,13 @@ class Whole(NamedTuple):
 
     products: FloatArray
 
-    def memory(self, levels: Sequence[Joining]) -> Memory:
-        """The shortest batches at which the spread of T over flips reaches its plateau."""
-        return form_memory(traces_of_products(self.products, levels), levels)
+    def traces(self, levels: Sequence[Joining]) -> Iterator[tuple[float, float]]:
+        """tr W and tr W^2 of `spread_curve` for every joining."""
+        joined = self.products
+        for level in levels:
+            joined = level.shorter.summed(level.shorter.summed(joined).T)
+            # On either side of the products; they are symmetric.
+            yield _trace_and_square(within_chains(within_chains(joined, level).T, level), level)
 
     def kept(self, joining: Joining, chains: NDArray[np.intp] | None) -> KeptProducts:
         """The products of longer batches that count."""
@@ -85,9 +89,13 @@ class Factor(NamedTuple):
         """K, product by product."""
         return self.columns @ self.columns.T
 
-    def memory(self, levels: Sequence[Joining]) -> Memory:
-        """The shortest batches at which the spread of T over flips reaches its plateau."""
-        return form_memory(traces_of_factor(self.columns, levels), levels)
+    def traces(self, levels: Sequence[Joining]) -> Iterator[tuple[float, float]]:
+        """The same traces: W = D D' and D' D have the same."""
+        joined = self.columns
+        for level in levels:
+            joined = level.shorter.summed(joined)
+            deviations = within_chains(joined, level)
+            yield _trace_and_square(deviations.T @ deviations, level)
 
     def kept(
         self, joining: Joining, chains: NDArray[np.intp] | None
@@ -187,7 +195,7 @@ def form_tail(values: FloatArray, law: Cumulants) -> FloatArray:
 def form_memory(traces: Iterable[tuple[float, float]], levels: Sequence[Joining]) -> Memory:
     """The shortest batches at which the spread of T over flips reaches its plateau.
 
-    ``traces`` are those of `traces_of_products` or `traces_of_factor`.
+    ``traces`` are those of `Whole` or of `Factor`.
     """
     if len(levels) < 2:
         return Memory(0, 1.0, 0.0)
@@ -220,28 +228,6 @@ def spread_curve(
         independent = min(max(trace**2 / max(unbiased, TINY), 1.0), float(MOST_INDEPENDENT))
         errors[number] = (1.0 / freedom**2 + 2.0 / (freedom * independent)) ** 0.5
     return curve, errors
-
-
-def traces_of_products(
-    products: FloatArray, levels: Sequence[Joining]
-) -> Iterator[tuple[float, float]]:
-    """tr W and tr W^2 for every joining."""
-    joined = products
-    for level in levels:
-        joined = level.shorter.summed(level.shorter.summed(joined).T)
-        # On either side of the products; they are symmetric.
-        yield _trace_and_square(within_chains(within_chains(joined, level).T, level), level)
-
-
-def traces_of_factor(
-    factor: FloatArray, levels: Sequence[Joining]
-) -> Iterator[tuple[float, float]]:
-    """The same for K = F F': W = D D' and D' D have the same traces."""
-    joined = factor
-    for level in levels:
-        joined = level.shorter.summed(joined)
-        deviations = within_chains(joined, level)
-        yield _trace_and_square(deviations.T @ deviations, level)
 
 
 def _trace_and_square(within: FloatArray, level: Joining) -> tuple[float, float]:

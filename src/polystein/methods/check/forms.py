@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from polystein._lib.numerics import TINY, finite
 from polystein.inference.memory import Joining
-from polystein.inference.quadratic_forms import Factor, Whole, form_tail
+from polystein.inference.quadratic_forms import Factor, Whole, form_memory, form_tail
 from polystein.inference.signflips import Law
 from polystein.methods.check.statistics import (
     HOTELLING,
@@ -77,7 +77,7 @@ class FlippedForm:
         (self._table,) = of_family(form.name)
         self.names, self.words = (self._table.name,), self._table.looks_at.replace(", ", " along ")
         chains = len(sums.joinings) > 1
-        memory = form.products.memory(sums.joinings)
+        memory = form_memory(form.products.traces(sums.joinings), sums.joinings)
         self.joining: Joining = sums.joinings[memory.level]
         self.deflation = memory.deflation
         #: Whether its autocorrelation is too long for it to be judged.
