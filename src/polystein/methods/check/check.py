@@ -37,9 +37,9 @@ from polystein.methods.check.left_out import RankedRows, chain_convergence, rank
 from polystein.methods.check.look import (
     KeptRows,
     bounds_of,
+    kept_rows,
     robust_frame,
-    spaced_rows,
-    thinned_rows,
+    rows_to_rank,
 )
 from polystein.methods.check.net import net_arm
 from polystein.methods.check.noticed import noticeable_faults
@@ -195,8 +195,8 @@ def check(
     refuse_absurd_chains(source)
     # Rows are read for a first look, for sums, and either to train or to test.
     with one_blas_thread(), working(source, n_jobs, progress, reads=3.0):
-        rows, thinned, ranked = _first_look(source, rng)
-        result, compute_noticeable = _sum_and_judge(rows, thinned, ranked, seed_setting(rng))
+        rows, kept, ranked = _first_look(source, rng)
+        result, compute_noticeable = _sum_and_judge(rows, kept, ranked, seed_setting(rng))
     rows.notes.emit()
     known = _circumstances(result.evidence.arms, rows.notes)
     known = known._replace(refine=refine_call(given, draws, model))
@@ -217,19 +217,19 @@ def _first_look(source: Source, rng: RNG) -> tuple[DividedRows, KeptRows, Ranked
     else:
         split = BlockSplit(0.5, gap="auto")
     # 3. First look, in one pass. Copies of chains are errors. Ranks know no importance weights.
-    screened, thinned = ScreenedRows(layout), thinned_rows(layout)
-    spaced = None if not layout.time_ordered or source.weighted else spaced_rows(layout)
-    beside: list[Accumulator] = [screened, thinned, *([] if spaced is None else [spaced])]
+    screened, kept = ScreenedRows(layout), kept_rows(layout)
+    to_rank = None if not layout.time_ordered or source.weighted else rows_to_rank(layout)
+    beside: list[Accumulator] = [screened, kept, *([] if to_rank is None else [to_rank])]
     notes = Notes(source.facts.warnings)
     (rows,) = split_rows(source, split, rng, notes, standardise=True, beside=beside)
     if layout.time_ordered:
         notes.add(interleaved_warning(layout, screened))
     notes.add(*score_warnings(source, screened))
-    return rows, thinned, None if spaced is None else ranked_rows(spaced)
+    return rows, kept, None if to_rank is None else ranked_rows(to_rank)
 
 
 def _sum_and_judge(
-    rows: DividedRows, thinned: KeptRows, ranked: RankedRows | None, seed: int | str | None
+    rows: DividedRows, kept: KeptRows, ranked: RankedRows | None, seed: int | str | None
 ) -> tuple[GofResult, Callable[[], tuple[Noticeable, ...]]]:
     """Sum what all arms need of the rows in one pass, then judge by one arm after the other.
 
@@ -246,13 +246,13 @@ def _sum_and_judge(
     # Sums over batches are in the frame of all rows. The witnesses are trained and judged in that
     # of the training rows, `rows.frame`, which knows nothing of the test rows.
     frame = rows.frame_of_all()
-    robust, orders = robust_frame(thinned, frame), tuple(PAIR_ORDERS.values())
+    robust, orders = robust_frame(kept, frame), tuple(PAIR_ORDERS.values())
     new_sums = partial(BatchSums, source, frame, BASIS, batches, orders, TAILS, robust)
     sums = new_sums()
     training_sums = TrainingSums(source, rows.partition, BASIS, rows.frame)
     no_agreement = agreement_abstention(source)
     agreement_sums = (
-        AgreementSums(source.layout, bounds_of(thinned), draws_alone=source.facts.minibatch)
+        AgreementSums(source.layout, bounds_of(kept), draws_alone=source.facts.minibatch)
         if no_agreement is None
         else None
     )
@@ -296,7 +296,7 @@ def _sum_and_judge(
     if source.facts.minibatch:
         found.append(Abstention(NET, _NOISY))
     else:
-        found.append(net_arm(thinned, sums, rng, left_out=left_out, levels=levels))
+        found.append(net_arm(kept, sums, rng, left_out=left_out, levels=levels))
 
     # 11. Stuck chains: whatever was found on them is no evidence. The arms have run nevertheless,
     # for the roles of the rows and the warnings are those of any call.

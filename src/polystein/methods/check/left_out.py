@@ -32,7 +32,7 @@ PART_OF_ROWS = 0.25
 
 
 class RankedRows(NamedTuple):
-    """The convergence of draws and of scores by ranks of spaced rows, and how many these are."""
+    """The convergence of draws and of scores by ranks of every k-th row, and how many these are."""
 
     draws: RankedConvergence
     scores: RankedConvergence
@@ -49,7 +49,7 @@ class RankedRows(NamedTuple):
 
 
 def ranked_rows(some_rows: KeptRows) -> RankedRows:
-    """The convergence of draws and of scores by ranks of equally spaced rows."""
+    """The convergence of draws and of scores by ranks of every k-th row."""
     found, dimension = ranked_convergence(some_rows.by_chain()), some_rows.layout.dimension
     of_draws, of_scores = (
         RankedConvergence(*(part[own] for part in found))

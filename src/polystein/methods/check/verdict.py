@@ -37,11 +37,11 @@ MOST_OF_ONE_BATCH = 0.9
 #: So do fewer than eight batches that hold most of them, if each has this many times as much
 #: as any other. Heavy tails of right draws have no such gap (0 or 1 of 1,000 sets of rows).
 MOST_OF_A_FEW, STANDS_OUT = 0.5, 100.0
-#: An R-hat of spaced rows beyond this counts. Below it that of means of all rows is known better.
+#: An R-hat of ranked rows beyond this counts. Below it that of means of all rows is known better.
 SUSPECT_RHAT = 1.03
 #: Where R-hat is at most this and the ESS at least that of all coordinates, single statistics that
 #: cannot judge leave nothing open: the others do. The bounds that are recommended, 1.01 and 400,
-#: are those of all rows, and spaced rows are less certain.
+#: are those of all rows, and ranked rows are less certain.
 HEALTHY_RHAT, HEALTHY_ESS = 1.02, 200.0
 #: The rows of a stay have a geometric law, of Pareto index 0, where a chain moves everywhere with
 #: about the same probability. Random walks and independence samplers that work have an index of up
@@ -57,8 +57,8 @@ def diagnosed(
 ) -> Diagnostics | None:
     """The diagnostics of chains, by numbers that are the same wherever the rows are.
 
-    Ranks of spaced rows decide, where there are any: they know no importance weights. Independent
-    rows have k-hat at the most.
+    Ranks of every k-th row decide, where there are any: they know no importance weights.
+    Independent rows have k-hat at the most.
     """
     pareto_k = source.facts.pareto_k
     if means is None:
