@@ -108,7 +108,7 @@ SENTENCES = [
     # What is left out
     f"worth fewer than {left_out.FEWEST_DRAWS:.0f} independent draws, or fewer than "
     f"{left_out.FEW_DRAWS:.0f} and less than a quarter of the best one's",
-    f"with an R-hat of draws or scores above {left_out.RHAT_LEFT_OUT}",
+    f"disagree, with an R-hat above {left_out.RHAT_LEFT_OUT}",
     f"is worth fewer than {left_out.FEW_OF_SCALE:.0f} draws (a quarter of the ranked rows if these "
     f"are fewer than {left_out.SOME_OF_SCALE:.0f}), or fewer than {left_out.SOME_OF_SCALE:.0f} and "
     "less than half",

@@ -165,14 +165,11 @@ def agreement_arm(
     It abstains if every column is too slow, unless a chain is frozen. A frozen chain is the less
     surprising, the longer the ``longest_stay`` at one row is that ends.
     """
-    sums, layout = agreement.finalise(), agreement.layout
-    found = differences(sums)
-    # The chains in which a coordinate never changes in the late half.
-    still = sums.still[:, len(FIRST_HALF) - 1 :].all(axis=1)
-    frozen: list[int] = np.flatnonzero(np.any(still, axis=1)).tolist()
+    sums = agreement.finalise()
+    frozen, found = frozen_chains(sums), differences(sums)
     # A tail that is not called heavy falls at least as the third power: stays of half a chain are
     # this likely beside the longest one.
-    chance = (2.0 * longest_stay / min(layout.lengths)) ** 3
+    chance = (2.0 * longest_stay / min(agreement.layout.lengths)) ** 3
     found = [
         one._replace(pvalue=min(1.0, max(one.pvalue, chance))) if one.kind == FROZEN else one
         for one in found
@@ -182,7 +179,7 @@ def agreement_arm(
         return Abstention(AGREEMENT, TOO_SLOW)
     shares = {one.name: one.share for one in OF_AGREEMENT}
     whole = sum(shares[one.kind] for one in found)
-    parts: list[Part] = []
+    layout, parts = agreement.layout, list[Part]()
     for one in found:
         of_scores, coordinate = divmod(one.column, layout.dimension)
         orders, what = (("score",), "score") if of_scores else (("x",), "location")
@@ -190,6 +187,12 @@ def agreement_arm(
         share = shares[one.kind] / whole
         parts.append(Part(one.kind, words, orders, where, one.pvalue, share))
     return Arm(AGREEMENT, ALL_ROWS, min(1.0, *(part.adjusted for part in parts)), tuple(parts))
+
+
+def frozen_chains(sums: ChainSums) -> tuple[int, ...]:
+    """The chains in which a coordinate never changes in the late half."""
+    frozen = sums.still[:, len(FIRST_HALF) - 1 :].all(axis=1)
+    return tuple(np.flatnonzero(np.any(frozen, axis=1)).tolist())
 
 
 def place_of(part: Part) -> tuple[str, bool]:
