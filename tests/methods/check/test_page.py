@@ -64,7 +64,7 @@ def test_the_page_has_every_statistic_as_it_is_in_the_code() -> None:
     ("shares", "of"), [(SHARES_OF_CHAINS, "chains"), (SHARES_OF_ROWS, "independent rows")]
 )
 def test_the_page_has_the_shares_of_the_arms(shares: dict[str, float], of: str) -> None:
-    (line,) = re.findall(rf"^    p = min\(1, (.*)\) +for {of}[,.]$", PAGE, flags=re.M)
+    (line,) = re.findall(rf"^ *p = min\(1, (.*)\) +for {of}[,.]$", PAGE, flags=re.M)
     assert line == ", ".join(f"p_{SHORT[arm]} / {share:g}" for arm, share in shares.items())
 
 
