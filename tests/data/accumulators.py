@@ -38,7 +38,7 @@ from polystein.inference.lugsail import ChainHalves, LugsailBatches
 from polystein.inference.pareto import LargestValues
 from polystein.methods.check.agreement import AgreementSums
 from polystein.methods.check.batches import cut
-from polystein.methods.check.look import Bounds, KeptRows, spaced_rows, thinned_rows
+from polystein.methods.check.look import Bounds, KeptRows, kept_rows, rows_to_rank
 from polystein.methods.check.sums import BatchSums
 from polystein.methods.check.witnesses import TrainingSums
 from polystein.methods.discrepancy import _Products, _Stack
@@ -228,8 +228,8 @@ CASES: dict[str, Case] = {
     "ShapeLook": Case(lambda g: ShapeLook(3, g.witness.frame), _moments),
     "AgreementSums": Case(_agreement, lambda a: [*a.finalise()[:3]]),
     "ScreenedRows": Case(lambda g: ScreenedRows(g.source.layout), lambda a: [*a.finalise()]),
-    "KeptRows thinned": Case(lambda g: thinned_rows(g.source.layout), _kept),
-    "KeptRows spaced": Case(lambda g: spaced_rows(g.source.layout), _kept),
+    "KeptRows kept": Case(lambda g: kept_rows(g.source.layout), _kept),
+    "KeptRows to rank": Case(lambda g: rows_to_rank(g.source.layout), _kept),
     "SteinSums": Case(partial(_sums, "full", Monomial(ORDER)), lambda a: _stein(a.moments)),
     "SteinSums diagonal": Case(
         partial(_sums, "diagonal", Monomial(ORDER)), lambda a: _stein(a.moments)

@@ -12,11 +12,10 @@ from polystein.inference.quadratic_forms import (
     KeptProducts,
     Whole,
     apart,
+    form_memory,
     form_tail,
     joined_products,
     spread_curve,
-    traces_of_factor,
-    traces_of_products,
 )
 from tests.conftest import Array
 from tests.inference.batch_cases import RULES
@@ -48,14 +47,14 @@ def test_the_memory_of_a_form_is_the_loops(counts: list[int], rho: float, d: int
     levels = joinings(sizes, chains)
     groups = literal_memory.levels(chains.tolist(), RULES.fewest_a_chain)
     for products in (sums @ sums.T, indefinite(sums)):
-        curve, errors = spread_curve(traces_of_products(products, levels), levels)
+        curve, errors = spread_curve(Whole(products).traces(levels), levels)
         own = [
             literal.spread(products, sizes.tolist(), chains.tolist(), group, RULES.most_independent)
             for group in groups
         ]
         np.testing.assert_allclose(curve, [one.size for one in own], rtol=1e-9)
         np.testing.assert_allclose(errors, [one.error for one in own], rtol=1e-9)
-        found = Whole(products).memory(levels)
+        found = form_memory(Whole(products).traces(levels), levels)
         expected = literal.form_memory(products, sizes.tolist(), chains.tolist(), groups, RULES)
         assert found == pytest.approx(expected, rel=1e-9)
 
@@ -87,8 +86,8 @@ def test_a_factor_gives_what_its_products_give(counts: list[int], in_chains: boo
     factor, sizes, chains = remembering(4, counts, 3, 0.5)
     products, levels = factor @ factor.T, joinings(sizes, chains)
     for by_factor, whole in zip(
-        spread_curve(traces_of_factor(factor, levels), levels),
-        spread_curve(traces_of_products(products, levels), levels),
+        spread_curve(Factor(factor).traces(levels), levels),
+        spread_curve(Whole(products).traces(levels), levels),
         strict=True,
     ):
         np.testing.assert_allclose(by_factor, whole, rtol=1e-9)
@@ -144,8 +143,8 @@ def test_a_form_that_no_flip_changes_has_a_tail_of_one() -> None:
 def test_a_form_of_nothing_remembers_nothing() -> None:
     chains = np.repeat([0, 1], 16)
     levels = joinings(np.ones(32), chains)
-    assert Whole(np.zeros((32, 32))).memory(levels) == (0, 1.0, 0.0)
-    assert Whole(np.eye(32)).memory(levels[:1]) == (0, 1.0, 0.0)
+    assert form_memory(Whole(np.zeros((32, 32))).traces(levels), levels) == (0, 1.0, 0.0)
+    assert form_memory(Whole(np.eye(32)).traces(levels[:1]), levels[:1]) == (0, 1.0, 0.0)
 
 
 def test_memory_is_allowed_for() -> None:
@@ -154,7 +153,7 @@ def test_memory_is_allowed_for() -> None:
     for seed in range(20):
         sums, _, chains = remembering(seed, [64] * 4, 8, 0.8)
         levels = joinings(np.ones(256), chains)
-        remembered = Whole(sums @ sums.T).memory(levels)
+        remembered = form_memory(Whole(sums @ sums.T).traces(levels), levels)
         assert remembered.level > 0
         found.append(remembered.deflation)
     assert 0.5 < np.mean(found) < 1.0
@@ -165,7 +164,7 @@ def test_chains_that_disagree_are_not_taken_for_chains_that_remember() -> None:
     levels = joinings(sizes, chains)
     apart_by = sums + sizes[:, None] * np.array([0.0, 5.0, -5.0, 9.0])[chains, None]
     np.testing.assert_allclose(
-        spread_curve(traces_of_products(apart_by @ apart_by.T, levels), levels)[0],
-        spread_curve(traces_of_products(sums @ sums.T, levels), levels)[0],
+        spread_curve(Whole(apart_by @ apart_by.T).traces(levels), levels)[0],
+        spread_curve(Whole(sums @ sums.T).traces(levels), levels)[0],
         rtol=1e-6,
     )

@@ -9,14 +9,18 @@ import numpy as np
 import pytest
 
 import polystein as ps
-from polystein.data.facts import Facts
+from polystein.data.facts import SPELLINGS, Facts
 from polystein.data.sample import as_source
-from polystein.data.sampler_statistics import SPELLINGS
 from polystein.inference.convergence import ranked_convergence
 from polystein.inference.convergence_of_means import MeansConvergence
 from polystein.results import diagnostics
 from polystein.results.diagnostics import Convergence, Diagnostics
-from polystein.results.sampler import SamplerDiagnostics, sampler_diagnostics, sampler_words
+from polystein.results.sampler import (
+    SamplerDiagnostics,
+    sampler_diagnostics,
+    sampler_words,
+    smallest_bfmi,
+)
 from tests.conftest import Array
 from tests.sources import MinimalSource
 from tests.statistical.samplers import autoregressive
@@ -215,3 +219,15 @@ def test_saturations_are_counted(name: str) -> None:
 def test_without_statistics_there_is_nothing_to_say() -> None:
     assert sampler_diagnostics(Facts()) is None
     assert sampler_diagnostics(Facts(sampler_statistics={"energy": np.ones((2, 5))})) is None
+
+
+def test_energy_of_the_worst_chain() -> None:
+    energy = np.random.default_rng(1).standard_normal((2, 50))
+    expected = [np.mean(np.diff(row) ** 2) / np.mean((row - row.mean()) ** 2) for row in energy]
+    assert smallest_bfmi(energy) == pytest.approx(min(expected))
+    assert smallest_bfmi(np.linspace(0.0, 1.0, 50)) < 0.3  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("energy", [np.zeros((2, 2)), np.ones((2, 50)), np.full((1, 9), np.nan)])
+def test_energies_that_say_nothing(energy: Array) -> None:
+    assert smallest_bfmi(energy) is None

@@ -12,7 +12,7 @@ from scipy.stats import t as student
 from polystein.data.passes import every_row, run_pass
 from polystein.data.source import complete
 from polystein.methods.check.agreement import AgreementSums, agreement_arm
-from polystein.methods.check.look import bounds_of, thinned_rows
+from polystein.methods.check.look import bounds_of, kept_rows
 from polystein.results.evidence import Arm
 from tests.sources import MinimalSource
 from tests.statistical.samplers import Array, Generator, autoregressive
@@ -107,7 +107,7 @@ def arms(line: Line, replicates: int) -> list[Arm]:
         draws = line.draw(np.random.default_rng([20, replicate]))
         rows = list(zip(draws, line.score(draws), strict=True))
         source = complete(MinimalSource(rows, time_ordered=True))
-        thinned = thinned_rows(source.layout)
+        thinned = kept_rows(source.layout)
         run_pass(source, every_row(source), thinned)
         sums = AgreementSums(source.layout, bounds_of(thinned))
         run_pass(source, every_row(source), sums)

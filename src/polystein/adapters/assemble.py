@@ -14,10 +14,9 @@ import numpy as np
 from polystein._lib.arguments import require_progress
 from polystein._lib.arrays import to_numpy
 from polystein._lib.notes import first_of, warn_caller
-from polystein.data.facts import Facts
+from polystein.data.facts import Facts, known_statistics
 from polystein.data.foreign import type_name
 from polystein.data.sample import Sample, validated_array
-from polystein.data.sampler_statistics import known_statistics
 from polystein.data.selection import Selection
 from polystein.data.target import Target
 from polystein.errors import InputError, PolysteinWarning, ScoreWarning

@@ -17,6 +17,8 @@ def with_coordinates(
     coords: Mapping[str, Any] | None,
 ) -> Source:
     """The source with the coordinates that are asked for; itself if all are."""
+    if var_names is None and coords is None:
+        return source
     selection = Selection(var_names, coords=coords)
     if selection.keeps_coordinates:
         return source

@@ -195,22 +195,17 @@ class DrawMoments:
 
     def standard_frame(self) -> Frame:
         """The frame in which the rows so far have mean 0 and variance 1."""
-        found = self._moments.finalise()
-        return _back_from(self._working or RAW, found.mean, found.spread)
+        found, working = self._moments.finalise(), self._working or RAW
+        mean, spread = working.back(found.mean), found.spread * working.scale_in(RAW)
+        flat = np.flatnonzero(is_constant(spread, mean))
+        if flat.size:
+            raise DegenerateError(
+                "`draws` must vary in every coordinate to be standardised; coordinate "
+                f"{flat[0]} is constant over the training rows ({flat.size} of {spread.size} are)"
+            )
+        return Frame(mean, spread)
 
     def whitening_frame(self) -> WhiteningFrame:
         """The frame in which the rows so far have mean 0, variance 1 and no correlation."""
         standard, found = self.standard_frame(), self._moments.finalise()
         return whitening_frame(standard, correlations(found.covariance))
-
-
-def _back_from(working: Frame, mean: FloatArray, spread: FloatArray) -> Frame:
-    """Mean and standard deviation, found in the working frame, as a frame of their own."""
-    mean, spread = working.back(mean), spread * working.scale_in(RAW)
-    flat = np.flatnonzero(is_constant(spread, mean))
-    if flat.size:
-        raise DegenerateError(
-            f"`draws` must vary in every coordinate to be standardised; coordinate {flat[0]} is "
-            f"constant over the training rows ({flat.size} of {spread.size} are)"
-        )
-    return Frame(mean, spread)

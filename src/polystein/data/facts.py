@@ -45,6 +45,16 @@ class Facts:
         return None if self.target is None else self.target.transform
 
 
+#: The names that samplers give to one statistic; the first is ours.
+SPELLINGS = {
+    "diverging": ("diverging", "divergent", "divergent__", "is_divergent"),
+    "reached_max_treedepth": (
+        "reached_max_treedepth",
+        "maxdepth_reached",
+        "reached_max_tree_depth",
+    ),
+    "energy": ("energy", "energy__"),
+}
 #: What a mapping of facts may hold. The functions become a `Target`.
 _FACTS = ("sampler_statistics", "log_density", "transform", "warnings", "minibatch")
 
@@ -93,3 +103,13 @@ def _require_statistic(name: str, value: Array, rows: tuple[int, ...]) -> None:
             f"`facts['sampler_statistics'][{name!r}]` must be an array of numbers or booleans of "
             f"shape {rows}, one for each draw; got dtype {array.dtype} of shape {found}"
         )
+
+
+def known_statistics(found: Mapping[str, Array]) -> dict[str, Array]:
+    """The statistics that we know, by our names, of shape (chain, draw)."""
+    known = {}
+    for name, spellings in SPELLINGS.items():
+        given = next((found[one] for one in spellings if one in found), None)
+        if given is not None:
+            known[name] = given
+    return known

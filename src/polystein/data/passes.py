@@ -293,18 +293,15 @@ def _read_together(source: Source, parts: list[Rows | Block]) -> Block:
     if len(parts) == 1:
         (only,) = parts
         return only if isinstance(only, Block) else source.read(*only[:3])
-    if source.read_chains is not None and _alike(parts):
-        first, count = parts[0], len(parts)
+    first, count = parts[0], len(parts)
+    if (
+        source.read_chains is not None
+        and isinstance(first, Rows)
+        # The same rows of neighbouring chains
+        and all(part == (first.chain + k, *first[1:3], None) for k, part in enumerate(parts))
+    ):
         return source.read_chains(first.chain, first.chain + count, *first[1:3])
     return _joined([part if isinstance(part, Block) else source.read(*part[:3]) for part in parts])
-
-
-def _alike(parts: list[Rows | Block]) -> bool:
-    """Whether these are the same rows of neighbouring chains."""
-    first = parts[0]
-    return isinstance(first, Rows) and all(
-        part == (first.chain + k, first.start, first.stop, None) for k, part in enumerate(parts)
-    )
 
 
 def first_block(source: Source) -> Block:
@@ -319,7 +316,14 @@ def gathered(source: Source, rows: Iterable[Rows]) -> tuple[FloatArray, FloatArr
     The weights are zero if none of these rows has any. Consecutive rows of one chain of an array
     in memory are no copy.
     """
-    together = _joined([block for chosen in rows for block in _selected(source, chosen)])
+    blocks: list[Block] = []
+    for chain, start, stop, mask in rows:
+        index = None if mask is None else np.flatnonzero(mask)
+        if index is None:
+            blocks.append(source.read(chain, start, stop))
+        elif index.size:  # nothing is read if none is kept
+            blocks.append(source.read(chain, start, stop).take(index))
+    together = _joined(blocks)
     weights = together.weights_or_ones
     total = float(weights.sum())
     return together.draws, together.scores, weights / total if total > 0.0 else weights
@@ -368,16 +372,6 @@ def into_blocks(rows: Iterable[Rows], size: int, grain: int = 1) -> Iterator[Row
             if low < high:
                 part = None if mask is None else mask[low - start : high - start]
                 yield Rows(chain, low, high, part)
-
-
-def _selected(source: Source, rows: Rows) -> Iterator[Block]:
-    """Read rows of a chain and keep those of the mask; nothing is read if none is kept."""
-    if rows.mask is None:
-        yield source.read(rows.chain, rows.start, rows.stop)
-        return
-    index = np.flatnonzero(rows.mask)
-    if index.size:
-        yield source.read(rows.chain, rows.start, rows.stop).take(index)
 
 
 def _joined(blocks: list[Block]) -> Block:

@@ -262,7 +262,7 @@ class BlockPartition:
 
     def count(self, *roles: Role) -> int:
         """How many rows hold one of the roles."""
-        return sum(int(np.diff(self._bounds(role)).sum()) for role in roles)
+        return sum(int(np.diff(self._bounds[role]).sum()) for role in roles)
 
     def mask(self, block: Block, *roles: Role) -> NDArray[np.bool_]:
         """Whether each row of a block of consecutive rows of chains holds one of the roles."""
@@ -270,21 +270,18 @@ class BlockPartition:
         chain, start, low, high = np.array(block.chains).T[..., None]
         for role in roles:
             # Rows of the chain are numbered from `start` on, those of the block from `low`.
-            bounds = self._bounds(role)[chain[:, 0]] + (low - start)
+            bounds = self._bounds[role][chain[:, 0]] + (low - start)
             for first, last in np.minimum(np.maximum(bounds, low), high).tolist():
                 mask[first:last] = True
         return mask
 
-    def _bounds(self, role: Role) -> NDArray[np.intp]:
-        """Where a role's rows start and stop in every chain, of shape (chains, 2)."""
-        if role not in self._known:
-            own = [bounds.get(role, (0, 0)) for bounds in self.chains]
-            self._known[role] = np.array(own, dtype=np.intp)
-        return self._known[role]
-
     @cached_property
-    def _known(self) -> dict[Role, NDArray[np.intp]]:
-        return {}
+    def _bounds(self) -> dict[Role, NDArray[np.intp]]:
+        """Where each role's rows start and stop in every chain, of shape (chains, 2)."""
+        return {
+            role: np.array([own.get(role, (0, 0)) for own in self.chains], dtype=np.intp)
+            for role in _LABELS
+        }
 
     def with_gap(self, gap: int) -> Partition:
         """Drop `gap` rows of every chain before its test rows, at most half of them."""

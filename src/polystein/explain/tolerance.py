@@ -23,13 +23,7 @@ def checked_tolerance(tolerance: object, argument: str = "tolerance") -> float |
 def with_effects(
     result: GofResult, source: Source, tolerance: float | None, known: Circumstances
 ) -> GofResult:
-    """The result with the size of its chains, and with effects and a summary when asked for.
-
-    With a tolerance effects are computed now.
-    """
-    layout = source.layout
-    if layout.time_ordered:
-        result = replace(result, n_chains=len(layout.lengths), n_draws=max(layout.lengths))
+    """The result with effects and a summary when asked for; with a tolerance, effects now."""
     found = result if tolerance is None else _judged(result, source, tolerance, known)
     if found.effect_table is None:
         complete = tolerance is not None

@@ -138,7 +138,12 @@ def _late_spread(given: ChainSums) -> _LateSpread:
     sums, rows = given.sums[:, _LATE], given.rows[:, _LATE]
     single = _batch_variance(sums, rows).mean(axis=0)
     double = _batch_variance(sums[:, ::2] + sums[:, 1::2], rows[:, ::2] + rows[:, 1::2])
-    ratio = _growth_ratios(given, single, double.mean(axis=0))
+    # V/V_L by V_L and V_2L, at least 1. Columns of a family have equal weight.
+    longer, shorter = double.mean(axis=0) / given.marginal, single / given.marginal
+    ratio = np.ones(given.marginal.size)
+    for family in given.families:
+        growth = longer[family].sum() / max(shorter[family].sum(), TINY)
+        ratio[family] = np.maximum(1.0, beyond_lugsail(growth))
     variance, length = ratio * single, float(rows.sum()) / given.chains
     # A late mean's own error adds to the spread within its chain.
     marginal = given.marginal + variance / length
@@ -211,19 +216,6 @@ def _frozen(given: ChainSums) -> Difference:
     return Difference(FROZEN, _bonferroni(float(tails[chain, column]), tails.size), column, chain)
 
 
-def _growth_ratios(given: ChainSums, single: FloatArray, double: FloatArray) -> FloatArray:
-    """V/V_L of every column, by V_L and V_2L; at least 1.
-
-    Columns of a family have equal weight, whatever their spread.
-    """
-    ratios = np.ones(given.marginal.size)
-    double, single = double / given.marginal, single / given.marginal
-    for family in given.families:
-        growth = double[family].sum() / max(single[family].sum(), TINY)
-        ratios[family] = np.maximum(1.0, beyond_lugsail(growth))
-    return ratios
-
-
 def _batch_variance(sums: FloatArray, rows: FloatArray) -> FloatArray:
     """n times the variance of a chain's mean of n rows, by sums over batches of rows.
 
@@ -247,10 +239,13 @@ def _starts(
     short = sum(window <= LAST_SHORT_WINDOW for window in windows)
     np.maximum(errors[:short], 0.5 * spread.marginal, out=errors[:short])
     if long := windows[short:]:
-        own = spread.ratio * _own_variance(given, long) / lengths[short:]
+        # Long-run variances by the parts of these windows, of shape (windows, chains, columns)
+        parts = np.array([_WINDOW_PARTS[window] for window in long])[:, None]
+        rows = (parts @ given.rows[:, _FIRST, None])[..., 0]
+        own = spread.ratio * _batch_variance(parts @ given.sums[:, _FIRST], rows) / lengths[short:]
         np.maximum(errors[short:], own, out=errors[short:])
     if given.still.any():
-        inside = _IN_WINDOWS[_places(windows)][:, _FIRST]
+        inside = _IN_WINDOWS[[WINDOWS.index(window) for window in windows]][:, _FIRST]
         stuck = _stuck_variance(given, _FIRST, inside, spread.marginal)
         np.maximum(errors, stuck.transpose(1, 0, 2), out=errors)
     return lengths, means, errors
@@ -278,14 +273,6 @@ def _stuck_variance(
     return variance
 
 
-def _own_variance(given: ChainSums, windows: list[float]) -> FloatArray:
-    """Long-run variances by the parts of windows, of shape (windows, chains, columns)."""
-    parts = np.array([_WINDOW_PARTS[window] for window in windows])[:, None]
-    return _batch_variance(
-        parts @ given.sums[:, _FIRST], (parts @ given.rows[:, _FIRST, None])[..., 0]
-    )
-
-
 def _windows(given: ChainSums) -> list[float]:
     """The windows that hold a row of every chain, each number of rows once."""
     kept: list[float] = []
@@ -297,13 +284,9 @@ def _windows(given: ChainSums) -> list[float]:
     return kept
 
 
-def _places(windows: list[float]) -> list[int]:
-    return [WINDOWS.index(window) for window in windows]
-
-
 def _window_means(given: ChainSums, windows: list[float]) -> tuple[FloatArray, FloatArray]:
     """Means over the starts of each chain, (windows, chains, columns), and their rows."""
-    inside = _IN_WINDOWS[_places(windows)]
+    inside = _IN_WINDOWS[[WINDOWS.index(window) for window in windows]]
     rows: FloatArray = (inside @ given.rows.T)[:, :, None]
     return (inside @ given.sums).transpose(1, 0, 2) / rows, rows
 
@@ -331,12 +314,6 @@ def _ratio(difference: FloatArray, variance: FloatArray) -> FloatArray:
     return np.divide(np.abs(difference), error, out=none, where=error > ROUNDING)
 
 
-def two_sided(statistics: FloatArray, freedom: float) -> FloatArray:
-    """P-values of t-statistics."""
-    tails: FloatArray = 2.0 * stdtr(freedom, -np.abs(statistics))
-    return tails
-
-
 def _farthest(
     kind: Kind,
     statistics: FloatArray,
@@ -350,7 +327,7 @@ def _farthest(
     # Of equal p-values the first is given: the two of two chains differ in rounding alone. All
     # p-values of statistics above 100 may be 0.
     near = np.flatnonzero(flat >= min(flat.max(), 100.0) - 1e-8)
-    tails = two_sided(flat[near], freedom)
+    tails = 2.0 * stdtr(freedom, -flat[near])
     place = int(np.argmax(tails <= tails.min() * (1.0 + 1e-9)))
     before, column = divmod(int(near[place]), columns)
     window, chain = divmod(before, chains)

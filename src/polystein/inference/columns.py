@@ -123,21 +123,17 @@ class ColumnMoments:
         if self.weight == 0.0:
             self.mean, self.scatter = mean, scatter
         else:
-            self._combine(weight, mean, scatter)
+            total = self.weight + weight
+            with np.errstate(over="ignore", invalid="ignore"):
+                difference = mean - self.mean
+                between = difference[:, None] * difference if self._joint else difference**2
+                self.scatter = self.scatter + scatter + (self.weight * weight / total) * between
+            self.mean = self.mean + (weight / total) * difference
         # Its largest number is a variance.
         finite(float(self.scatter.max()), "the variance of a column")
         self.weight += weight
         self.weight_squares += weight_squares
         return self
-
-    def _combine(self, weight: float, mean: FloatArray, scatter: FloatArray) -> None:
-        """Add the mean and the scatter of further rows to those of the rows before."""
-        total = self.weight + weight
-        with np.errstate(over="ignore", invalid="ignore"):
-            difference = mean - self.mean
-            between = difference[:, None] * difference if self._joint else difference**2
-            self.scatter = self.scatter + scatter + (self.weight * weight / total) * between
-        self.mean = self.mean + (weight / total) * difference
 
     def zero(self) -> ColumnMoments:
         """An accumulator of the same kind without rows."""

@@ -83,12 +83,22 @@ def ranked_convergence(chains: Sequence[FloatArray] | FloatArray) -> RankedConve
 
 def _ranked(values: FloatArray) -> RankedConvergence:
     """The diagnostics of values of shape (column, chain, draw)."""
-    halves = _in_halves(values)
-    seen, draws = rank_columns(values, halves), halves.shape[2]
+    # The first and the last half of every chain as chains; an odd draw in the middle is left out.
+    columns, chains, length = values.shape
+    draws = length // 2
+    halves = values
+    if length % 2:
+        halves = np.concatenate([values[:, :, :draws], values[:, :, -draws:]], axis=2)
+    halves = halves.reshape(columns, 2 * chains, draws)
+    seen = rank_columns(values, halves)
     means = seen.mean(axis=2)
     seen -= means[:, :, None]
+    # W, the mean variance of half chains, and B over the number of draws
     within, between = _within(seen, means), means.var(axis=1, ddof=1)
-    folded, rhat, *_ = _rhat(within, between, draws).reshape(4, -1)
+    # R-hat is sqrt((B/W + n - 1)/n).
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = draws * between / within
+    folded, rhat, *_ = np.sqrt((ratio + draws - 1.0) / draws).reshape(4, -1)
     # What does not vary is as good as independent.
     still = within + between == 0.0
     sizes = np.where(still, float(halves[0].size), _effective_sizes(seen, between))
@@ -163,18 +173,6 @@ def _within(centred: FloatArray, means: FloatArray) -> FloatArray:
     return result
 
 
-def _in_halves(values: FloatArray) -> FloatArray:
-    """The first and the last half of every chain as chains; an odd draw in the middle is left out.
-
-    From (column, chain, draw) to (column, 2 chains, half of the draws).
-    """
-    columns, chains, draws = values.shape
-    half = draws // 2
-    if draws % 2:
-        values = np.concatenate([values[:, :, :half], values[:, :, -half:]], axis=2)
-    return values.reshape(columns, 2 * chains, half)
-
-
 def _tail_quantiles(inorder: FloatArray) -> Iterator[FloatArray]:
     """The 5 % and the 95 % quantile of every column, whose numbers are in order."""
     count = inorder.shape[1]
@@ -185,17 +183,6 @@ def _tail_quantiles(inorder: FloatArray) -> Iterator[FloatArray]:
         below = min(max(math.floor(place), 1), count - 1)
         share = min(max(place - below, 0.0), 1.0)
         yield (1.0 - share) * inorder[:, below - 1] + share * inorder[:, below]
-
-
-def _rhat(within: FloatArray, between: FloatArray, draws: int) -> FloatArray:
-    """R-hat by the mean variance W of half chains of n draws, and by the variance of their means.
-
-    sqrt((B/W + n - 1)/n), with B = n times the variance of the means.
-    """
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = draws * between / within
-    result: FloatArray = np.sqrt((ratio + draws - 1.0) / draws)
-    return result
 
 
 def _effective_sizes(centred: FloatArray, between: FloatArray) -> FloatArray:

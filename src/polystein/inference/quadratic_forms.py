@@ -66,9 +66,13 @@ class Whole(NamedTuple):
 
     products: FloatArray
 
-    def memory(self, levels: Sequence[Joining]) -> Memory:
-        """The shortest batches at which the spread of T over flips reaches its plateau."""
-        return form_memory(traces_of_products(self.products, levels), levels)
+    def traces(self, levels: Sequence[Joining]) -> Iterator[tuple[float, float]]:
+        """tr W and tr W^2 of `spread_curve` for every joining."""
+        joined = self.products
+        for level in levels:
+            joined = level.shorter.summed(level.shorter.summed(joined).T)
+            # On either side of the products; they are symmetric.
+            yield _trace_and_square(within_chains(within_chains(joined, level).T, level), level)
 
     def kept(self, joining: Joining, chains: NDArray[np.intp] | None) -> KeptProducts:
         """The products of longer batches that count."""
@@ -85,16 +89,21 @@ class Factor(NamedTuple):
         """K, product by product."""
         return self.columns @ self.columns.T
 
-    def memory(self, levels: Sequence[Joining]) -> Memory:
-        """The shortest batches at which the spread of T over flips reaches its plateau."""
-        return form_memory(traces_of_factor(self.columns, levels), levels)
+    def traces(self, levels: Sequence[Joining]) -> Iterator[tuple[float, float]]:
+        """The same traces: W = D D' and D' D have the same."""
+        joined = self.columns
+        for level in levels:
+            joined = level.shorter.summed(joined)
+            deviations = within_chains(joined, level)
+            yield _trace_and_square(deviations.T @ deviations, level)
 
     def kept(
         self, joining: Joining, chains: NDArray[np.intp] | None
     ) -> KeptProducts | BandedProducts:
         """The products of longer batches that count, by the factor where that is exact."""
         banded = BandedProducts(joining.joined(self.columns), chains)
-        if banded.is_exact:
+        # Enough of F F' must be left without the band, and not rounding errors alone.
+        if banded.cumulants.variance > (1e-3 * float(banded.own.sum())) ** 2:
             return banded
         return Whole(self.products).kept(joining, chains)
 
@@ -133,16 +142,12 @@ class BandedProducts:
 
     def __init__(self, factor: FloatArray, chains: NDArray[np.intp] | None) -> None:
         self._factor = factor
-        self._own = np.einsum("bj,bj->b", factor, factor)
+        #: The products of batches with themselves.
+        self.own = np.einsum("bj,bj->b", factor, factor)
         self._next = np.zeros(len(factor) - 1)
         if chains is not None:
             together = chains[1:] == chains[:-1]
             self._next = np.einsum("bj,bj->b", factor[1:], factor[:-1]) * together
-
-    @property
-    def is_exact(self) -> bool:
-        """Whether enough of F F' is left without the band, and not rounding errors alone."""
-        return self.cumulants.variance > (1e-3 * float(self._own.sum())) ** 2
 
     @cached_property
     def cumulants(self) -> Cumulants:
@@ -151,7 +156,7 @@ class BandedProducts:
         With G = F'F, tr K^2 = tr G^2 - tr N^2 and
         tr K^3 = tr G^3 - 3 tr F'N F G + 3 |N F|^2 - tr N^3.
         """
-        factor, own, beside = self._factor, self._own, self._next
+        factor, own, beside = self._factor, self.own, self._next
         inner, banded = factor.T @ factor, own[:, None] * factor
         banded[:-1] += beside[:, None] * factor[1:]
         banded[1:] += beside[:, None] * factor[:-1]
@@ -166,7 +171,7 @@ class BandedProducts:
         flipped = signs @ self._factor
         neighbours = (signs[:, 1:] * signs[:, :-1]) @ self._next
         norms = np.einsum("pj,pj->p", flipped, flipped)
-        values: FloatArray = norms - self._own.sum() - 2.0 * neighbours
+        values: FloatArray = norms - self.own.sum() - 2.0 * neighbours
         return values
 
 
@@ -190,7 +195,7 @@ def form_tail(values: FloatArray, law: Cumulants) -> FloatArray:
 def form_memory(traces: Iterable[tuple[float, float]], levels: Sequence[Joining]) -> Memory:
     """The shortest batches at which the spread of T over flips reaches its plateau.
 
-    ``traces`` are those of `traces_of_products` or `traces_of_factor`.
+    ``traces`` are those of `Whole` or of `Factor`.
     """
     if len(levels) < 2:
         return Memory(0, 1.0, 0.0)
@@ -223,28 +228,6 @@ def spread_curve(
         independent = min(max(trace**2 / max(unbiased, TINY), 1.0), float(MOST_INDEPENDENT))
         errors[number] = (1.0 / freedom**2 + 2.0 / (freedom * independent)) ** 0.5
     return curve, errors
-
-
-def traces_of_products(
-    products: FloatArray, levels: Sequence[Joining]
-) -> Iterator[tuple[float, float]]:
-    """tr W and tr W^2 for every joining."""
-    joined = products
-    for level in levels:
-        joined = level.shorter.summed(level.shorter.summed(joined).T)
-        # On either side of the products; they are symmetric.
-        yield _trace_and_square(within_chains(within_chains(joined, level).T, level), level)
-
-
-def traces_of_factor(
-    factor: FloatArray, levels: Sequence[Joining]
-) -> Iterator[tuple[float, float]]:
-    """The same for K = F F': W = D D' and D' D have the same traces."""
-    joined = factor
-    for level in levels:
-        joined = level.shorter.summed(joined)
-        deviations = within_chains(joined, level)
-        yield _trace_and_square(deviations.T @ deviations, level)
 
 
 def _trace_and_square(within: FloatArray, level: Joining) -> tuple[float, float]:

@@ -84,8 +84,19 @@ class FlippedStatistics:
         space = np.empty((min(_COLUMNS_AT_ONCE, sums.shape[1]), self._patterns), precision)
         for low in range(0, sums.shape[1], _COLUMNS_AT_ONCE):
             columns = sums[:, low : low + _COLUMNS_AT_ONCE]
-            out = space[: columns.shape[1]]
-            squares = _flipped_squares(columns, signs, unflipped, out)
+            # Sums are scaled before they are rounded: single precision has a small range.
+            exact = columns.astype(np.promote_types(columns.dtype, precision), copy=False)
+            unit = unit_columns(exact).astype(precision, copy=False)
+            # t of every feature for every pattern of signs
+            t = np.matmul(unit.T, signs.T, out=space[: columns.shape[1]])
+            if unflipped is not None:
+                # Flips are symmetric. The draws as they are need not be: where skewed sums make t
+                # too large, it is moved towards 0.
+                own = cautious_for_skewness(
+                    unit.sum(axis=0), skewness_beyond_chance(unit), len(unit)
+                )
+                t[:, 0] = own * math.sqrt(unflipped)
+            squares = np.multiply(t, t, out=t)
             highest = squares.max(axis=0)
             if highest[0] > self.largest[0]:
                 self.position = int(places[low + squares[:, 0].argmax()])
@@ -93,29 +104,10 @@ class FlippedStatistics:
             np.maximum(self.largest, highest, out=self.largest)
 
 
-def _flipped_squares(
-    sums: FloatArray, signs: FloatArray, unflipped: float | None, out: FloatArray
-) -> FloatArray:
-    """t^2 of every feature for every pattern of signs, in the precision of the signs."""
-    # Sums are scaled before they are rounded: single precision has a small range.
-    exact = sums.astype(np.promote_types(sums.dtype, signs.dtype), copy=False)
-    unit = unit_columns(exact).astype(signs.dtype, copy=False)
-    squares: FloatArray = np.matmul(unit.T, signs.T, out=out)
-    if unflipped is not None:
-        # Flips are symmetric; the draws as they are need not be.
-        squares[:, 0] = _cautious(unit) * math.sqrt(unflipped)
-    return np.multiply(squares, squares, out=squares)
-
-
 def flip_precision(sums: FloatArray) -> np.dtype[Any]:
     """The precision in which sums of shape (batches, features) are flipped."""
     many = sums.dtype == np.float32 or sums.size > _MANY_SUMS
     return np.dtype(np.float32 if many and len(sums) >= _FEWEST_IN_SINGLE else np.float64)
-
-
-def _cautious(unit: FloatArray) -> FloatArray:
-    """t of the draws as they are, moved towards 0 where skewed sums make it too large."""
-    return cautious_for_skewness(unit.sum(axis=0), skewness_beyond_chance(unit), len(unit))
 
 
 def skewness_beyond_chance(unit: FloatArray) -> FloatArray:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from polystein._lib.arguments import one_of, replicates_of, require_rule
 from polystein._lib.notes import Notes
 from polystein._lib.numerics import finite, is_constant, kish_size
-from polystein._lib.random import Streams, seed_sequence
+from polystein._lib.random import Streams, seed_sequence, seed_setting
 from polystein.data.coordinates import RAW, DrawMoments, Frame
 from polystein.data.guard.chains import require_time_along_chains, stays
 from polystein.data.guard.repeats import (
@@ -49,7 +49,6 @@ from polystein.inference.lugsail import LugsailBatches
 from polystein.inference.pareto import LARGEST_INDEX, LargestValues
 from polystein.inference.pvalues import exchangeable_pvalue
 from polystein.inference.variance import ColumnAccumulator, LongRun, Variance
-from polystein.methods.seeded import with_seed
 from polystein.results.result import GofResult
 from polystein.stein.witness import ChainColumns, Projection, project
 from polystein.types import RNG, Alternative, FloatArray, Standardise
@@ -174,7 +173,9 @@ def split_rows(
             positive.require_enough()
             estimates["weights_ess"] = kish_size(weights.total, weights.squares)
         if moments is not None:
-            frame = moments.training_frame()
+            training = moments.training
+            white = standardise == "whiten"
+            frame = training.whitening_frame() if white else training.standard_frame()
         yield DividedRows(source, partition, frame, streams, notes, moments, stayed, estimates)
 
 
@@ -207,10 +208,6 @@ class RoleMoments:
         self.training.merge(other.training)
         self.others.merge(other.others)
         return self
-
-    def training_frame(self) -> Frame:
-        """The frame that standardises the training rows, or whitens them."""
-        return self.training.whitening_frame() if self._joint else self.training.standard_frame()
 
 
 def with_training_gap(rows: DividedRows, witness: Projection) -> DividedRows:
@@ -338,15 +335,16 @@ def heavy_tail_warning(values: LargestValues) -> HeavyTailWarning | None:
 def combine_splits(results: Sequence[GofResult], notes: Notes, rng: RNG) -> GofResult:
     """The result of one split; of several, that with the median statistic and a joint p-value."""
     notes.emit()
+    seed = {"rng": seed_setting(rng)}
     if len(results) == 1:
-        return with_seed(replace(results[0], warnings=notes.messages), rng)
+        (only,) = results
+        return replace(only, settings={**only.settings, **seed}, warnings=notes.messages)
     pvalues = np.array([result.pvalue for result in results])
     middle = sorted(results, key=lambda result: result.statistic)[len(results) // 2]
-    joined = replace(
+    return replace(
         middle,
         pvalue=exchangeable_pvalue(pvalues),
         evidence=replace(middle.evidence, split_pvalues=tuple(pvalues.tolist())),
-        settings={**middle.settings, "repeats": len(results)},
+        settings={**middle.settings, "repeats": len(results), **seed},
         warnings=notes.messages,
     )
-    return with_seed(joined, rng)

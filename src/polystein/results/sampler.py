@@ -1,4 +1,7 @@
-"""What the sampler said about itself: divergences, trajectories that were cut off, energies."""
+"""What the sampler said about itself: divergences, trajectories that were cut off, energies.
+
+Scores cannot see a region that no draw entered. A divergence is a sign of one.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from polystein._lib.arrays import to_numpy
-from polystein.data.facts import Facts
-from polystein.data.sampler_statistics import known_statistics, smallest_bfmi
+from polystein.data.facts import Facts, known_statistics
+from polystein.types import Array
 
 
 class SamplerDiagnostics(NamedTuple):
@@ -56,6 +59,21 @@ def sampler_diagnostics(facts: Facts) -> SamplerDiagnostics | None:
         None if array is None else int(np.count_nonzero(array)) for array in found
     )
     return SamplerDiagnostics(max(sizes), divergences, saturations, bfmi)
+
+
+def smallest_bfmi(energy: Array) -> float | None:
+    """The smallest energy Bayesian fraction of missing information of a chain.
+
+    It is the mean of (E_t - E_{t-1})^2 over the variance of E (Betancourt, 2016). Below 0.3, tails
+    are explored slowly. None if there are too few energies, or if they do not vary.
+    """
+    chains = np.atleast_2d(to_numpy(energy))
+    if chains.shape[1] < 3 or not np.isfinite(chains).all():
+        return None
+    variances = chains.var(axis=1)
+    if not variances.all():
+        return None
+    return float(np.min(np.mean(np.diff(chains, axis=1) ** 2, axis=1) / variances))
 
 
 def sampler_words(sampler: SamplerDiagnostics) -> str:

@@ -204,20 +204,24 @@ class LinearAndBounded(_Ordered):
     least = 1
 
     @cached_property
+    def _bounded(self) -> BoundedHermite:
+        return BoundedHermite(self.order - 1)
+
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """Names ``x``, ``G1``, ``G2``, ..."""
-        return ("x", *BoundedHermite(self.order - 1).names)
+        return ("x", *self._bounded.names)
 
     @cached_property
     def words(self) -> tuple[str, ...]:
         """``spread``, ``shape``, ..."""
-        return ("spread", *BoundedHermite(self.order - 1).words)
+        return ("spread", *self._bounded.words)
 
     def terms(self, draws: FloatArray) -> Iterator[Term]:
         """Yield x with its derivative 1, then the Hermite functions."""
         yield Term(draws, 1.0, None)
         if self.order > 1:
-            yield from BoundedHermite(self.order - 1).terms(draws)
+            yield from self._bounded.terms(draws)
 
 
 @dataclass(frozen=True)

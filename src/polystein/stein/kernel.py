@@ -302,16 +302,12 @@ def batch_products(
             values = stein_kernel(kernel, _tile_pairs(rows, first, second))
             values *= weights[first, None]
             values *= weights[second]
-            below, beside = (_runs(batches[strip]) for strip in (first, second))
+            # Batches are in order, so that these are their numbers and first rows.
+            own, below = np.unique(batches[first], return_index=True)
+            others, beside = np.unique(batches[second], return_index=True)
             summed = np.add.reduceat(np.add.reduceat(values, below, axis=0), beside, axis=1)
-            own, others = batches[first][below], batches[second][beside]
             products[np.ix_(own, others)] += summed
             if first != second:
                 products[np.ix_(others, own)] += summed.T
     finite(float(np.abs(products).sum()), "the kernel Stein discrepancy")
     return products
-
-
-def _runs(numbers: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Where runs of equal numbers begin."""
-    return np.flatnonzero(np.append(True, numbers[1:] != numbers[:-1]))

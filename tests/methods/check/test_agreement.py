@@ -20,7 +20,7 @@ from polystein.methods.check.agreement import (
     agreement_arm,
     frozen_chains,
 )
-from polystein.methods.check.look import BOUND, BOUND_OF_MANY, Bounds, thinned_rows
+from polystein.methods.check.look import BOUND, BOUND_OF_MANY, Bounds, kept_rows
 from polystein.results.evidence import Abstention, Arm
 from tests.rows import Array
 from tests.sources import MinimalSource
@@ -37,7 +37,7 @@ def ragged(chains: list[Array]) -> Source:
 
 
 def bounds_of(source: Source, **options: Any) -> Bounds:
-    thinned = thinned_rows(source.layout)
+    thinned = kept_rows(source.layout)
     run_pass(source, every_row(source), thinned, **options)
     return look.bounds_of(thinned)
 
@@ -104,11 +104,11 @@ def test_medians_and_spreads_are_those_of_the_rows() -> None:
 
 
 def test_rows_are_kept_evenly_from_all_chains_and_times(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(look, "THINNED_ROWS", 101)
+    monkeypatch.setattr(look, "KEPT_ROWS", 101)
     times = np.tile(np.arange(20.0), (50, 1))[:, :, None]
     draws = np.concatenate([times, np.arange(50.0)[:, None, None] + 0.0 * times], axis=2)
     source = ragged([*draws])
-    thinned = thinned_rows(source.layout)
+    thinned = kept_rows(source.layout)
     run_pass(source, every_row(source), thinned)
     kept = thinned.values
     assert len(kept) == 101
@@ -120,12 +120,12 @@ def test_rows_are_kept_evenly_from_all_chains_and_times(monkeypatch: pytest.Monk
 @pytest.mark.parametrize("most_rows", [7, 61, 10_000])
 def test_kept_rows_come_chain_by_chain(most_rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """In time order, draws and scores apart, and as often as their chain is long."""
-    monkeypatch.setattr(look, "THINNED_ROWS", most_rows)
+    monkeypatch.setattr(look, "KEPT_ROWS", most_rows)
     monkeypatch.setattr(look, "ROWS_A_ROOT", 0.0)
     lengths = [40, 3, 100, 1, 56]
     rows = [np.stack([np.full(n, k), np.arange(n)], axis=1) for k, n in enumerate(lengths)]
     source = complete(MinimalSource([(1.0 * one, -1.0 - one) for one in rows], time_ordered=True))
-    thinned = thinned_rows(source.layout)
+    thinned = kept_rows(source.layout)
     run_pass(source, every_row(source), thinned, most=9)
     draws, scores = thinned.draws_and_scores
     chains, places = thinned.places

@@ -13,7 +13,7 @@ from polystein.inference.convergence import ranked_convergence
 from polystein.inference.convergence_of_means import MeansConvergence
 from polystein.methods.check import verdict
 from polystein.methods.check.left_out import ChainConvergence, RankedRows, ranked_rows
-from polystein.methods.check.look import spaced_rows
+from polystein.methods.check.look import rows_to_rank
 from polystein.methods.check.verdict import diagnosed, doubts, stays_with_heavy_tail
 from polystein.results.diagnostics import Convergence, Diagnostics
 from polystein.results.evidence import Abstention
@@ -108,7 +108,7 @@ def ranked_of(values: Array, **options: Any) -> RankedRows:
     """The convergence by ranks of spaced rows, of chains that are read on request."""
     rows = [(chain, -chain) for chain in values]
     source = as_source(MinimalSource(rows, time_ordered=True), None)
-    kept = spaced_rows(source.layout)
+    kept = rows_to_rank(source.layout)
     run_pass(source, every_row(source), kept, **options)
     return ranked_rows(kept)
 
@@ -120,7 +120,7 @@ def found(values: Array, of_draws: MeansConvergence | None = None) -> Diagnostic
 
 @pytest.mark.parametrize(("length", "step"), [(400, 1), (2000, 8), (99, 1)])
 @pytest.mark.parametrize("most", [7, None])
-def test_spaced_rows_are_every_kth_row(length: int, step: int, most: int | None) -> None:
+def test_rows_to_rank_are_every_kth_row(length: int, step: int, most: int | None) -> None:
     values = chains(length)
     draws, scores, rows = ranked_of(values, most=most)
     assert rows == values[:, ::step, 0].size
@@ -129,10 +129,10 @@ def test_spaced_rows_are_every_kth_row(length: int, step: int, most: int | None)
     np.testing.assert_allclose(scores.ess_folded, expected.ess_folded, rtol=1e-9)
 
 
-def test_spaced_rows_merge_in_any_order() -> None:
+def test_rows_to_rank_merge_in_any_order() -> None:
     values = chains(300)
     sample = ps.Sample(values, -values)
-    first, second = spaced_rows(sample.layout), spaced_rows(sample.layout)
+    first, second = rows_to_rank(sample.layout), rows_to_rank(sample.layout)
     rows = list(every_row(sample))
     run_pass(sample, rows[2:], first)
     run_pass(sample, rows[:2], second)

@@ -8,7 +8,7 @@ import polystein as ps
 from polystein._lib.notes import Notes
 from polystein.data.passes import every_row, run_pass
 from polystein.methods.check.batches import cut
-from polystein.methods.check.look import KeptRows, thinned_rows
+from polystein.methods.check.look import KeptRows, kept_rows
 from polystein.methods.check.statistics import BASIS
 from polystein.methods.check.sums import BatchSums
 from polystein.methods.check.trained import (
@@ -31,7 +31,7 @@ def round_of(sample: ps.Sample, split: Any = None, rng: int = 0) -> DividedRows:
 
 
 def thinned_of(sample: ps.Sample) -> KeptRows:
-    thinned = thinned_rows(sample.layout)
+    thinned = kept_rows(sample.layout)
     run_pass(sample, every_row(sample), thinned)
     return thinned
 

@@ -102,16 +102,16 @@ def mean_and_error(values: FloatArray) -> tuple[FloatArray, FloatArray]:
     size, left = divmod(len(values), _BATCHES)
     # The first batches have one row more, if rows are left.
     longer, others = np.split(values, [left * (size + 1)])
-    sums = np.concatenate([_batch_sums(longer, size + 1), _batch_sums(others, size)])
+    # Products with ones are faster than sums of rows.
+    parts = [
+        np.ones(rows) @ part.reshape(-1, rows, part.shape[1])
+        for part, rows in ((longer, size + 1), (others, size))
+    ]
+    sums = np.concatenate(parts)
     sizes = np.where(np.arange(_BATCHES) < left, size + 1.0, size)
     means = sums / sizes[:, None]
     error = means.std(axis=0, ddof=1) / _BATCHES**0.5
     return sums.sum(axis=0) / len(values), np.where(np.isfinite(error), error, np.inf)
-
-
-def _batch_sums(values: FloatArray, size: int) -> FloatArray:
-    """Sums over batches of `size` rows; products with ones are faster than sums of rows."""
-    return np.asarray(np.ones(size) @ values.reshape(-1, size, values.shape[1]))
 
 
 def _listed(names: tuple[str, ...], places: Mask) -> str:

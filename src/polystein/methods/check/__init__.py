@@ -10,7 +10,7 @@ Their parts are read in this order:
 - `batches` and `sums`: batches of rows, and the sums over them (4, 5);
 - `left_out`: how far chains have come, and what is left out for it (6);
 - `trained`, with `witnesses` and `cross_fitting` (7); `agreement` (8);
-- `flips`, with `families` and `forms` (9); `net` (10);
+- `flips`, with `forms` (9); `net` (10);
 - `verdict`: what leaves the question open (11, 13, 14);
 - `noticed`: what such a pass would have noticed, if it is asked for.
 """

@@ -60,8 +60,14 @@ class AgreementSums:
         #: The first row of each stretch that was met, and where any other row differs from it.
         self._reference = np.full(shape, np.nan)
         self._moved = np.zeros(shape, dtype=np.bool_)
-        self._edges = _edges(layout)
-        self._cuts = _stretches(self._edges)
+        #: Where the stretches of each chain begin and end, of shape (chain, stretch + 1).
+        of_length = {length: batch_bounds(length) for length in set(layout.lengths)}
+        self._edges = np.array([of_length[length] for length in layout.lengths])
+        # Those that have rows, numbered through all chains.
+        starts, stops = self._edges[:, :-1], self._edges[:, 1:]
+        filled = stops > starts
+        chains, numbers = np.nonzero(filled)[0], np.flatnonzero(filled)
+        self._cuts = Cuts(chains, starts[filled], stops[filled], numbers)
 
     def zero(self) -> AgreementSums:
         """An accumulator of the same kind without rows."""
@@ -133,19 +139,6 @@ class AgreementSums:
         )
 
 
-def _edges(layout: Layout) -> NDArray[np.intp]:
-    """Where the stretches of each chain begin and end, of shape (chain, stretch + 1)."""
-    of_length = {length: batch_bounds(length) for length in set(layout.lengths)}
-    return np.array([of_length[length] for length in layout.lengths])
-
-
-def _stretches(edges: NDArray[np.intp]) -> Cuts:
-    """The stretches that have rows, numbered through all chains."""
-    starts, stops = edges[:, :-1], edges[:, 1:]
-    filled = stops > starts
-    return Cuts(np.nonzero(filled)[0], starts[filled], stops[filled], np.flatnonzero(filled))
-
-
 def agreement_abstention(source: Source) -> Abstention | None:
     """Why chains of this source cannot be compared; None if they can."""
     layout = source.layout
@@ -197,27 +190,20 @@ def agreement_arm(
         return Abstention(AGREEMENT, TOO_SLOW)
     shares = {one.name: one.share for one in OF_AGREEMENT}
     whole = sum(shares[one.kind] for one in found)
-    parts = tuple(
-        _part(one, shares[one.kind] / whole, agreement.layout, coordinate_names, frozen)
-        for one in found
-    )
-    return Arm(AGREEMENT, ALL_ROWS, min(1.0, *(part.adjusted for part in parts)), parts)
+    layout, parts = agreement.layout, list[Part]()
+    for one in found:
+        of_scores, coordinate = divmod(one.column, layout.dimension)
+        orders, what = (("score",), "score") if of_scores else (("x",), "location")
+        words, where = f"{_place(one, layout, frozen)}: {what}", (coordinate_names[coordinate],)
+        share = shares[one.kind] / whole
+        parts.append(Part(one.kind, words, orders, where, one.pvalue, share))
+    return Arm(AGREEMENT, ALL_ROWS, min(1.0, *(part.adjusted for part in parts)), tuple(parts))
 
 
 def frozen_chains(sums: ChainSums) -> tuple[int, ...]:
     """The chains in which a coordinate never changes in the late half."""
     frozen = sums.still[:, len(FIRST_HALF) - 1 :].all(axis=1)
     return tuple(np.flatnonzero(np.any(frozen, axis=1)).tolist())
-
-
-def _part(
-    found: Difference, share: float, layout: Layout, names: Sequence[str], frozen: Sequence[int]
-) -> Part:
-    """A difference in words: where it is, and of what."""
-    of_scores, coordinate = divmod(found.column, layout.dimension)
-    orders, what = (("score",), "score") if of_scores else (("x",), "location")
-    words = f"{_place(found, layout, frozen)}: {what}"
-    return Part(found.kind, words, orders, (names[coordinate],), found.pvalue, share)
 
 
 def place_of(part: Part) -> tuple[str, bool]:

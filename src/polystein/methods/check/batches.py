@@ -75,29 +75,20 @@ class Batches:
 
     def __init__(self, stretches: Sequence[Stretch] | NDArray[np.intp]) -> None:
         self._table = np.asarray(stretches, dtype=np.intp)
+        chains, starts, stops, batches = self._table.T
+        self._cuts = Cuts(chains, starts, stops, batches)
+        #: How many batches there are.
+        self.count = int(batches[-1]) + 1
+        #: The chain of each batch; the first one, if a batch has several.
+        self.chain_of: NDArray[np.intp]
+        self.chain_of = chains[np.searchsorted(batches, np.arange(self.count))]
+        #: How many rows each batch has.
+        self.rows = np.bincount(batches, (stops - starts).astype(np.float64)).astype(np.intp)
 
     @cached_property
     def stretches(self) -> tuple[Stretch, ...]:
         """The stretches one by one."""
         return tuple(Stretch(*row) for row in self._table.tolist())
-
-    @cached_property
-    def count(self) -> int:
-        """How many batches there are."""
-        return int(self._table[-1, 3]) + 1
-
-    @cached_property
-    def chain_of(self) -> NDArray[np.intp]:
-        """The chain of each batch; the first one, if a batch has several."""
-        firsts = np.searchsorted(self._table[:, 3], np.arange(self.count))
-        chains: NDArray[np.intp] = self._table[firsts, 0]
-        return chains
-
-    @cached_property
-    def rows(self) -> NDArray[np.intp]:
-        """How many rows each batch has."""
-        _, starts, stops, batches = self._table.T
-        return np.bincount(batches, (stops - starts).astype(np.float64)).astype(np.intp)
 
     def before(self, stops: Sequence[int]) -> NDArray[np.intp]:
         """The batches whose rows all lie before a row of their chain, one for each chain."""
@@ -116,10 +107,6 @@ class Batches:
     def segments(self, block: Block) -> Segments:
         """Which rows of a block belong to which batch."""
         return self._cuts.segments(block.chains)
-
-    @cached_property
-    def _cuts(self) -> Cuts:
-        return Cuts(*self._table.T)
 
 
 def add_to_batches(sums: FloatArray, batches: NDArray[np.intp], values: FloatArray) -> None:

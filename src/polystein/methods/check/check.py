@@ -8,9 +8,9 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from polystein._lib.notes import Notes, first_of
+from polystein._lib.random import seed_setting
 from polystein._lib.threads import one_blas_thread
 from polystein.data.columns import with_coordinates
 from polystein.data.guard.chains import refuse_absurd_chains, rows_or_chains
@@ -37,9 +37,9 @@ from polystein.methods.check.left_out import RankedRows, chain_convergence, rank
 from polystein.methods.check.look import (
     KeptRows,
     bounds_of,
+    kept_rows,
     robust_frame,
-    spaced_rows,
-    thinned_rows,
+    rows_to_rank,
 )
 from polystein.methods.check.net import net_arm
 from polystein.methods.check.noticed import noticeable_faults
@@ -63,9 +63,7 @@ from polystein.methods.check.verdict import (
     stays_with_heavy_tail,
 )
 from polystein.methods.check.witnesses import TrainingSums
-from polystein.methods.seeded import with_seed
 from polystein.methods.split_sample import DividedRows, split_rows
-from polystein.results.diagnostics import Diagnostics
 from polystein.results.evidence import Abstention, Arm, Evidence
 from polystein.results.noticeable import Noticeable
 from polystein.results.result import DEFAULT_LEVEL, GofResult
@@ -155,11 +153,12 @@ def check(
 
     Sign flips judge each family of features on batches that are longer than its autocorrelation.
     Coordinates are left out that are worth fewer than 30 draws, or fewer than 100 and less than a
-    quarter of the best one's, or whose scale moves slowly. In more than 256 dimensions sign flips
-    do not look at pairs of coordinates. In more than 1,000 they do not look at fine structure. In
-    more than 1,000, or with fewer than two rows for each coordinate, they do not look at locations
-    along directions. ``evidence.abstained`` says so. The kernel net is consistent against every
-    alternative and needs many rows; the other arms need few and see what they look at.
+    quarter of the best one's, whose scale moves slowly, or whose chains disagree. In more than 256
+    dimensions sign flips do not look at pairs of coordinates. In more than 1,000 they do not look
+    at fine structure. In more than 1,000, or with fewer than two rows for each coordinate, they do
+    not look at locations along directions. ``evidence.abstained`` says so. The kernel net is
+    consistent against every alternative and needs many rows; the other arms need few and see what
+    they look at.
     Chains of correlated coordinates that are worth fewer than eight independent rows for each of
     them are "inconclusive" unless they are rejected, or R-hat is at most 1.02 and the ESS at least
     200 for all coordinates. Trained witnesses abstain if test rows would depend on training rows.
@@ -196,12 +195,12 @@ def check(
     refuse_absurd_chains(source)
     # Rows are read for a first look, for sums, and either to train or to test.
     with one_blas_thread(), working(source, n_jobs, progress, reads=3.0):
-        rows, thinned, ranked = _first_look(source, rng)
-        result, compute_noticeable = _sum_and_judge(rows, thinned, ranked)
+        rows, kept, ranked = _first_look(source, rng)
+        result, compute_noticeable = _sum_and_judge(rows, kept, ranked, seed_setting(rng))
     rows.notes.emit()
     known = _circumstances(result.evidence.arms, rows.notes)
     known = known._replace(refine=refine_call(given, draws, model))
-    result = with_effects(with_seed(result, rng), source, bound, known)
+    result = with_effects(result, source, bound, known)
     result.compute_noticeable_by(compute_noticeable)
     return result
 
@@ -210,24 +209,27 @@ def _first_look(source: Source, rng: RNG) -> tuple[DividedRows, KeptRows, Ranked
     """The rows with their roles, about a thousand of them, and the convergence by ranks."""
     # 2. Halves: any half of the rows trains, the first half of every chain, or half of the chains.
     layout = source.layout
-    split: Split = RandomSplit(0.5)
-    if layout.time_ordered:
-        whole = chains_are_batches(layout)
-        split = ChainSplit(0.5) if whole else BlockSplit(0.5, gap="auto")
-    # 3. First look. Copies of chains are errors. Ranks know no importance weights.
-    screened, thinned = ScreenedRows(layout), thinned_rows(layout)
-    spaced = None if not layout.time_ordered or source.weighted else spaced_rows(layout)
-    beside: list[Accumulator] = [screened, thinned, *([] if spaced is None else [spaced])]
+    split: Split
+    if not layout.time_ordered:
+        split = RandomSplit(0.5)
+    elif chains_are_batches(layout):
+        split = ChainSplit(0.5)
+    else:
+        split = BlockSplit(0.5, gap="auto")
+    # 3. First look, in one pass. Copies of chains are errors. Ranks know no importance weights.
+    screened, kept = ScreenedRows(layout), kept_rows(layout)
+    to_rank = None if not layout.time_ordered or source.weighted else rows_to_rank(layout)
+    beside: list[Accumulator] = [screened, kept, *([] if to_rank is None else [to_rank])]
     notes = Notes(source.facts.warnings)
     (rows,) = split_rows(source, split, rng, notes, standardise=True, beside=beside)
     if layout.time_ordered:
         notes.add(interleaved_warning(layout, screened))
     notes.add(*score_warnings(source, screened))
-    return rows, thinned, None if spaced is None else ranked_rows(spaced)
+    return rows, kept, None if to_rank is None else ranked_rows(to_rank)
 
 
 def _sum_and_judge(
-    rows: DividedRows, thinned: KeptRows, ranked: RankedRows | None
+    rows: DividedRows, kept: KeptRows, ranked: RankedRows | None, seed: int | str | None
 ) -> tuple[GofResult, Callable[[], tuple[Noticeable, ...]]]:
     """Sum what all arms need of the rows in one pass, then judge by one arm after the other.
 
@@ -244,13 +246,13 @@ def _sum_and_judge(
     # Sums over batches are in the frame of all rows. The witnesses are trained and judged in that
     # of the training rows, `rows.frame`, which knows nothing of the test rows.
     frame = rows.frame_of_all()
-    robust, orders = robust_frame(thinned, frame), tuple(PAIR_ORDERS.values())
+    robust, orders = robust_frame(kept, frame), tuple(PAIR_ORDERS.values())
     new_sums = partial(BatchSums, source, frame, BASIS, batches, orders, TAILS, robust)
     sums = new_sums()
     training_sums = TrainingSums(source, rows.partition, BASIS, rows.frame)
     no_agreement = agreement_abstention(source)
     agreement_sums = (
-        AgreementSums(source.layout, bounds_of(thinned), draws_alone=source.facts.minibatch)
+        AgreementSums(source.layout, bounds_of(kept), draws_alone=source.facts.minibatch)
         if no_agreement is None
         else None
     )
@@ -264,7 +266,11 @@ def _sum_and_judge(
     if chains:
         convergence = chain_convergence(sums)
         left_out = convergence.too_slow() | slow_scales
-        rows.notes.add(_slow_warning(names, left_out))
+        if left_out.any():
+            left = first_of([name for name, own in zip(names, left_out, strict=True) if own], 5)
+            words = f"the sign flips left {left} out: too slow, or too different from chain to "
+            words += "chain, to be judged. Look at the chains, and run the sampler longer"
+            rows.notes.add(LowESSWarning(words))
 
     # 7. Trained witnesses.
     training_memory = memory_of_training(rows, sums) if chains else INDEPENDENT
@@ -290,7 +296,7 @@ def _sum_and_judge(
     if source.facts.minibatch:
         found.append(Abstention(NET, _NOISY))
     else:
-        found.append(net_arm(thinned, sums, rng, left_out=left_out, levels=levels))
+        found.append(net_arm(kept, sums, rng, left_out=left_out, levels=levels))
 
     # 11. Stuck chains: whatever was found on them is no evidence. The arms have run nevertheless,
     # for the roles of the rows and the warnings are those of any call.
@@ -313,8 +319,12 @@ def _sum_and_judge(
     reasons += doubts(diagnostics, missing if stuck is None else (), independent)
     reasons += dominant_rows(sums, names)
 
-    # 15. Verdict: the result gives it by the p-value and the reasons.
-    partition = trained.partition
+    # 15. Verdict: the result gives it by the p-value and the reasons. Its effective number of rows
+    # is the least of those of importance weights, of draws and of scores.
+    partition, ess = trained.partition, trained.ess
+    if diagnostics is not None and diagnostics.of_chains is not None:
+        worst = [one.worst_known().ess for one in diagnostics.of_chains]
+        ess = min(rows.estimates.get("weights_ess", math.inf), *worst)
     result = GofResult(
         statistic=max(0.0, float(upper_normal(pvalue))),
         pvalue=pvalue,
@@ -322,11 +332,17 @@ def _sum_and_judge(
         method="check",
         dimension=source.layout.dimension,
         evidence=Evidence(arms, estimates=rows.estimates, abstained=abstained),
-        ess=_least_ess(rows, diagnostics, trained.ess),
+        ess=ess,
+        n_chains=len(source.layout.lengths) if chains else 0,
+        n_draws=max(source.layout.lengths) if chains else 0,
         n_train=partition.count(*TRAINING),
         n_gap=partition.count("gap"),
         n_test=partition.count("test"),
-        settings={"iid": not chains, **({"minibatch": True} if source.facts.minibatch else {})},
+        settings={
+            "iid": not chains,
+            **({"minibatch": True} if source.facts.minibatch else {}),
+            "rng": seed,
+        },
         warnings=rows.notes.messages,
         reasons=tuple(reasons),
         diagnostics=diagnostics,
@@ -370,17 +386,6 @@ def combined(
     return tuple(sorted(arms, key=lambda arm: arm.pvalue)), abstained
 
 
-def _slow_warning(names: Sequence[str], slow: NDArray[np.bool_]) -> LowESSWarning | None:
-    """A warning of the coordinates that the sign flips and the kernel net leave out."""
-    if not slow.any():
-        return None
-    left = first_of([name for name, own in zip(names, slow, strict=True) if own], 5)
-    return LowESSWarning(
-        f"the sign flips left {left} out: too slow, or too different from "
-        "chain to chain, to be judged. Look at the chains, and run the sampler longer"
-    )
-
-
 def _circumstances(arms: Sequence[Arm], notes: Notes) -> Circumstances:
     """What a hint rests on beside the effects: suspect scores, and chains that do not agree."""
     # Scores of few digits are coarse, and not wrong.
@@ -390,11 +395,3 @@ def _circumstances(arms: Sequence[Arm], notes: Notes) -> Circumstances:
             where, whole_chain = place_of(arm.leading)
             return Circumstances(scores, *((where, "") if whole_chain else ("", where)))
     return Circumstances(scores)
-
-
-def _least_ess(rows: DividedRows, diagnostics: Diagnostics | None, test_ess: float) -> float:
-    """The least effective number of rows: of importance weights, of draws and of scores."""
-    if diagnostics is None or diagnostics.of_chains is None:
-        return test_ess
-    weights: float = rows.estimates.get("weights_ess", math.inf)
-    return min(weights, *(one.worst_known().ess for one in diagnostics.of_chains))

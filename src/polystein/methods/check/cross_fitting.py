@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import groupby, pairwise
 from operator import itemgetter
 from typing import NamedTuple
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from polystein.data.coordinates import Frame
 from polystein.data.passes import rows_of_many_arrays, run_pass, uncounted
-from polystein.data.source import Block, ChainRows, Rows, Source
+from polystein.data.source import Block, Rows, Source
 from polystein.data.weight_sums import WeightSums
 from polystein.inference.columns import ColumnMoments, MeanAndCovariance
 from polystein.stein.basis import Basis
@@ -86,38 +86,31 @@ class FoldedColumns(NamedTuple):
         _, witness = self.witnesses[0]
         seen = witness.frame.see(block)
         terms = list(witness.basis.terms(seen.draws))
-        for number, low, high in self._neighbours(block):
+        # The fold of each run of rows. Chosen rows take up more than they are.
+        found = [
+            next(
+                number
+                for number, (stretches, _) in enumerate(self.witnesses)
+                if (bounds := stretches.get(run.chain)) is not None
+                and bounds[0] <= run.start
+                and run.start + run.high - run.low <= bounds[1]
+            )
+            for run in block.chains
+        ]
+        # Neighbouring runs of one fold are projected together.
+        for number, group in groupby(zip(found, block.chains, strict=True), itemgetter(0)):
+            runs = [run for _, run in group]
+            low, high = runs[0].low, runs[-1].high
             _, witness = self.witnesses[number]
             own = [term.part(low, high) for term in terms]
             columns = finite_features(witness.contract(seen.scores[low:high], own))
             weights = None if seen.weights is None else seen.weights[low:high]
             self.moments.update(columns, weights)
 
-    def _neighbours(self, block: Block) -> Iterator[tuple[int, int, int]]:
-        """Neighbouring rows of a block that are in one fold: its number, the first row, the end."""
-        folds_of_runs = [
-            next(
-                number
-                for number, (stretches, _) in enumerate(self.witnesses)
-                if _inside(run, stretches.get(run.chain))
-            )
-            for run in block.chains
-        ]
-        for number, runs in groupby(zip(folds_of_runs, block.chains, strict=True), itemgetter(0)):
-            together = [run for _, run in runs]
-            yield number, together[0].low, together[-1].high
-
     def merge(self, other: FoldedColumns) -> FoldedColumns:
         """Add another accumulator's rows."""
         self.moments.merge(other.moments)
         return self
-
-
-def _inside(run: ChainRows, bounds: tuple[int, int] | None) -> bool:
-    """Whether all rows of a run lie in a stretch; chosen rows take up more than they are."""
-    if bounds is None:
-        return False
-    return bounds[0] <= run.start and run.start + run.high - run.low <= bounds[1]
 
 
 def fitted_by_rows(

@@ -49,8 +49,8 @@ def seen_rows(kept: KeptRows, sums: BatchSums) -> Seen:
     return Seen(*sums.frame.apply(*plain), *robust.apply(*plain), kept.weights / kept.weights.sum())
 
 
-def least_visible(rows: Seen, sums: BatchSums, kept: NDArray[np.intp]) -> list[Fault]:
-    """Faults that move their own feature least, of the coordinates that are ``kept``.
+def least_visible(rows: Seen, sums: BatchSums, coordinates: NDArray[np.intp]) -> list[Fault]:
+    """Faults that move their own feature least, of these coordinates.
 
     A fault moves the mean of its own feature F by E[F^2].
     """
@@ -65,19 +65,24 @@ def least_visible(rows: Seen, sums: BatchSums, kept: NDArray[np.intp]) -> list[F
         chosen = np.argsort(strength, kind="stable")[:CANDIDATES]
         return [(int(one), float(strength[one])) for one in chosen if np.isfinite(strength[one])]
 
-    x, s, weights = rows.draws[:, kept], rows.scores[:, kept], rows.weights
+    x, s, weights = rows.draws[:, coordinates], rows.scores[:, coordinates], rows.weights
     means, spreads = weights @ s**2, weights @ (s * x + 1.0) ** 2
     faults = [
-        Fault(what, (int(kept[place]),), strength)
+        Fault(what, (int(coordinates[place]),), strength)
         for what, order, own in (("mean", 0, means), ("sd", 1, spreads))
-        for place, strength in faintest(sums.diagonal[:, order][:, kept], own)
+        for place, strength in faintest(sums.diagonal[:, order][:, coordinates], own)
     ]
-    if sums.judges_pairs and kept.size > 1:
+    if sums.judges_pairs and coordinates.size > 1:
         products = (weights[:, None] * s**2).T @ x**2
-        whole = np.concatenate(list(sums.pairs(PAIR_ORDERS["x"])), axis=1)[:, kept[:, None], kept]
+        whole = np.concatenate(list(sums.pairs(PAIR_ORDERS["x"])), axis=1)[
+            :, coordinates[:, None], coordinates
+        ]
         np.fill_diagonal(products, np.inf)  # no pair of a coordinate with itself
         for one, strength in faintest(whole.reshape(len(whole), -1), products.ravel()):
-            pair = (int(kept[one // kept.size]), int(kept[one % kept.size]))
+            pair = (
+                int(coordinates[one // coordinates.size]),
+                int(coordinates[one % coordinates.size]),
+            )
             faults.append(Fault("correlation", pair, strength))
     return faults
 
@@ -108,18 +113,18 @@ class Shift(NamedTuple):
 
 
 def shifts_and_growths(
-    name: str, v: FloatArray, rows: Seen, sums: BatchSums, kept: NDArray[np.intp]
+    name: str, v: FloatArray, rows: Seen, sums: BatchSums, coordinates: NDArray[np.intp]
 ) -> tuple[FloatArray, FloatArray]:
     """-E[v F] and abs(E[v F^2])/E[F^2], for every fault and every feature F of a family."""
     robust = name in {"waves", "magnitude pairs"}  # whose sums are over some of the rows
-    means = -_expected(name, v, rows, kept) / (sums.stride if robust else 1)
-    *moved, squares = _expected(name, np.vstack([v, rows.weights]), rows, kept, power=2)
+    means = -_expected(name, v, rows, coordinates) / (sums.stride if robust else 1)
+    *moved, squares = _expected(name, np.vstack([v, rows.weights]), rows, coordinates, power=2)
     growths: FloatArray = np.abs(moved) / np.maximum(squares, TINY)
     return means, growths
 
 
 def _expected(
-    name: str, v: FloatArray, rows: Seen, kept: NDArray[np.intp], power: int = 1
+    name: str, v: FloatArray, rows: Seen, coordinates: NDArray[np.intp], power: int = 1
 ) -> FloatArray:
     """E[v F^power] for every factor v and every feature F of a family, in the family's order."""
     x, s = rows.draws, rows.scores
@@ -149,13 +154,13 @@ def _expected(
     }[name]
     own: Iterator[FloatArray] = islice(diagonal, first, end)
     if name == TRACE:
-        own = (entry[:, kept].sum(axis=1, keepdims=True) for entry in own)
+        own = (entry[:, coordinates].sum(axis=1, keepdims=True) for entry in own)
     return np.concatenate([v @ entry**power for entry in own], axis=1)
 
 
-def matrix_shift(factor: FloatArray, rows: Seen, kept: NDArray[np.intp]) -> FloatArray:
+def matrix_shift(factor: FloatArray, rows: Seen, coordinates: NDArray[np.intp]) -> FloatArray:
     """The shift of s x' + I."""
-    weighted = rows.scores[:, kept] * factor[:, None]
-    matrix = weighted.T @ rows.draws[:, kept]
-    result: FloatArray = -(matrix + float(factor.sum()) * np.eye(kept.size))
+    weighted = rows.scores[:, coordinates] * factor[:, None]
+    matrix = weighted.T @ rows.draws[:, coordinates]
+    result: FloatArray = -(matrix + float(factor.sum()) * np.eye(coordinates.size))
     return result

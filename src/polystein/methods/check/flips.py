@@ -8,7 +8,8 @@ allowed for (`polystein.inference.memory`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -26,11 +27,11 @@ from polystein.inference.signflips import (
     tamed,
     unit_columns,
 )
-from polystein.methods.check.families import Family, families
 from polystein.methods.check.forms import (
     FEWEST_INDEPENDENT_A_COORDINATE,
     LEAST_DEFLATION,
     FlippedForm,
+    centred_spreads,
     forms,
     total_correlation,
 )
@@ -42,10 +43,16 @@ from polystein.methods.check.statistics import (
     FINE,
     FLIPS,
     LEAST_CORRELATION,
+    PAIR_ORDERS,
     PAIRS,
+    TAILS,
+    TRACE,
+    WAVES,
     flip_shares,
+    of_family,
 )
 from polystein.methods.check.sums import (
+    MAGNITUDES,
     MOST_COORDINATES,
     MOST_PAIRED_DIMENSIONS,
     BatchSums,
@@ -74,8 +81,8 @@ def flip_signs(
 ) -> list[Arm | Abstention]:
     """The arm of the sign flips, or why it abstains, and the families that it cannot judge.
 
-    ``left_out`` says which coordinates are too slow to be judged. The flips go on while the
-    p-value is near one of the ``levels``.
+    Coordinates that are ``left_out`` are too slow to be judged. The flips go on while the p-value
+    is near one of the ``levels``.
     """
     dimension, given_up = sums.source.layout.dimension, []
     if dimension > 1 and not sums.judges_pairs:
@@ -108,7 +115,23 @@ def flip_signs(
         return [Abstention(FLIPS, few), *missing, *given_up]
     seen = [name for one in judged for name in one.names]
     shares = flip_shares(seen, coordinates.size, beyond_chance)
-    extreme, patterns = _continued(judged, shares, sums, rng, levels)
+
+    # As many flips as it takes to be sure.
+    most: float = FIRST_PATTERNS
+    if sums.keeps_pairs:
+        most = MOST_PRODUCTS / (sum(one.features for one in judged) * sums.count)
+    patterns = FIRST_PATTERNS
+    for further in (*FURTHER_PATTERNS, 0):
+        found = {name: each for one in judged for name, each in one.statistics.items()}
+        extreme = at_least_as_extreme(list(found.values()), [shares[name] for name in found])
+        if not further or further > most or is_decided(extreme, patterns, levels):
+            break
+        while patterns < further:
+            some = min(_PATTERNS_AT_ONCE, further - patterns)
+            signs = random_signs(some, sums.count, rng)
+            for one in judged:
+                one.flip(signs)
+            patterns += some
     parts = [
         part._replace(level_share=shares[part.name]) for one in judged for part in one.parts(names)
     ]
@@ -175,8 +198,6 @@ _NO_METRIC = (
     f"and at most {MOST_COORDINATES:,} coordinates. Where coordinates are correlated, faults may "
     "go unseen"
 )
-
-
 _MANY_PAIRS = (
     f"there are more than {MOST_PAIRED_DIMENSIONS} coordinates. Spreads along directions of many "
     "coordinates are left out, too. The trained witnesses look at pairs nevertheless"
@@ -187,30 +208,53 @@ _MANY_WAVES = (
 )
 
 
-def _continued(
-    judged: list[Judged],
-    shares: dict[str, float],
-    sums: BatchSums,
-    rng: np.random.Generator,
-    levels: Sequence[float],
-) -> tuple[int, int]:
-    """How many of how many patterns are extreme, after as many flips as it takes to be sure."""
-    most: float = FIRST_PATTERNS
-    if sums.keeps_pairs:
-        most = MOST_PRODUCTS / (sum(one.features for one in judged) * sums.count)
-    patterns = FIRST_PATTERNS
-    for further in (*FURTHER_PATTERNS, 0):
-        found = {name: each for one in judged for name, each in one.statistics.items()}
-        extreme = at_least_as_extreme(list(found.values()), [shares[name] for name in found])
-        if not further or further > most or is_decided(extreme, patterns, levels):
-            break
-        while patterns < further:
-            some = min(_PATTERNS_AT_ONCE, further - patterns)
-            signs = random_signs(some, sums.count, rng)
-            for one in judged:
-                one.flip(signs)
-            patterns += some
-    return extreme, patterns
+class Family(NamedTuple):
+    """Features judged together: batch sums in parts, of shape (batches, features) each.
+
+    Features are counted order by order, or, for pairs, by score and other coordinate. A feature
+    ``of_all`` is one of all coordinates together.
+    """
+
+    name: str
+    orders: tuple[str, ...]
+    parts: Callable[[], Iterator[FloatArray]]
+    of_pairs: bool = False
+    of_all: bool = False
+
+    def place(self, position: int, dimension: int) -> tuple[tuple[str, ...], tuple[int, ...]]:
+        """Order and coordinates of a feature."""
+        if self.of_all:
+            return self.orders, ()
+        first, second = divmod(position, dimension)
+        if self.of_pairs:
+            return self.orders, (first, second)
+        return (self.orders[first],), (second,)
+
+
+def families(sums: BatchSums, coordinates: NDArray[np.intp]) -> Iterator[Family]:
+    """Each family of features with its batch sums; ``coordinates`` are those not left out."""
+    (x, *bounded), diagonal = sums.basis.names, sums.diagonal
+    for name, orders, values in (
+        ("score", ("score",), diagonal[:, 0]),
+        ("x", (x,), diagonal[:, 1]),
+        ("G1-4", tuple(bounded), diagonal[:, 2:]),
+        ("tails", TAILS.names, sums.tails),
+        ("waves", WAVES.names, sums.waves),
+    ):
+        yield Family(name, orders, partial(iter, [values.reshape(sums.count, -1)]))
+    if coordinates.size > 1:
+        trace = centred_spreads(sums, coordinates).sum(axis=1, keepdims=True)
+        yield Family(TRACE, (x,), partial(iter, [trace]), of_all=True)
+    if sums.judges_pairs:
+        for name, order in PAIR_ORDERS.items():
+            yield Family(f"{name} pairs", (name,), partial(_pairs, sums, order), of_pairs=True)
+        magnitudes = partial(_pairs, sums, MAGNITUDES)
+        yield Family("magnitude pairs", ("magnitude",), magnitudes, of_pairs=True)
+
+
+def _pairs(sums: BatchSums, order: int) -> Iterator[FloatArray]:
+    for part in sums.pairs(order):
+        yield part.reshape(sums.count, -1)
 
 
 class Group(NamedTuple):
@@ -234,13 +278,12 @@ class FlippedFamily:
     ) -> None:
         self.family, self._sums, self._left_out = family, sums, left_out
         self._conservative = conservative or family.of_all
-        self._table = family.statistics
-        self._least, self.words = self._table[0], self._table[0].looks_at
-        self.names = tuple(one.name for one in self._table)
+        self._table = of_family(family.name)
+        self.words, self.names = self._table[0].looks_at, tuple(one.name for one in self._table)
         #: Known after the first flip: whether the autocorrelation of any features is too long for
         #: them to be judged, how many features are judged, and whether any of these varies.
         self.slow, self.features, self.is_judged = False, 0, False
-        # The groups of each part, known once it has been flipped.
+        # The groups of each part.
         self._groups: list[list[Group]] = []
         self._found: list[FlippedStatistics] = []
         # U U' of the unit columns U of all features, for the law of their sum, which further flips
@@ -249,36 +292,29 @@ class FlippedFamily:
         self._law_of_sum: Law = np.ones_like
 
     def columns(self) -> Iterator[tuple[NDArray[np.intp], FloatArray, Group]]:
-        """The joined sums of the features that are judged, with their places, group by group.
-
-        They are known after the first flip.
-        """
-        for number, part, offset in self._parts():
-            yield from _joined(part, offset, self._groups[number])
-
-    def _parts(self) -> Iterator[tuple[int, FloatArray, int]]:
-        """The parts with their numbers, and how many features come before each."""
+        """The joined sums of the features that are judged, with their places, group by group."""
         offset = 0
         for number, part in enumerate(self.family.parts()):
-            yield number, part, offset
+            if number == len(self._groups):
+                # A part may have been summed for one visit: it is grouped at the first.
+                self._groups.append(self._grouped(part, offset))
+            for group in self._groups[number]:
+                joined = group.joining.joined(_columns_at(part, group.places))
+                yield offset + group.places, joined, group
             offset += part.shape[1]
 
     def flip(self, signs: FloatArray) -> None:
         """Try further patterns of signs; the first one ever is that of the draws as they are."""
         found, first_time = FlippedStatistics(len(signs)), not self._found
         adds_up = first_time and self._table[0].is_sum
-        for number, part, offset in self._parts():
-            if first_time:
-                # A part may have been summed for one visit: it is grouped as it is flipped.
-                self._groups.append(self._grouped(part, offset))
-            for places, columns, group in _joined(part, offset, self._groups[number]):
-                own = group.joining.of_first(signs)
-                if adds_up:
-                    unit, first = unit_columns(columns), group.joining.starts
-                    self._products[np.ix_(first, first)] += unit @ unit.T
-                # The draws' own sums are more alike than flipped ones, by what correlation is left.
-                unflipped = group.deflation if first_time else None
-                found.add(columns, own, places=places, unflipped=unflipped)
+        for places, columns, group in self.columns():
+            own = group.joining.of_first(signs)
+            if adds_up:
+                unit, first = unit_columns(columns), group.joining.starts
+                self._products[np.ix_(first, first)] += unit @ unit.T
+            # The draws' own sums are more alike than flipped ones, by what correlation is left.
+            unflipped = group.deflation if first_time else None
+            found.add(columns, own, places=places, unflipped=unflipped)
         self._found.append(found)
         self.is_judged = self.is_judged or bool(found.largest.max() > 0.0)
         if adds_up:
@@ -295,18 +331,14 @@ class FlippedFamily:
             if self.family.of_pairs:
                 slow = slow | left_out[first]
             places = np.flatnonzero(~slow)
-        groups = [Group(places, joinings[0], 1.0, np.inf)]
+        groups, rows = [Group(places, joinings[0], 1.0, np.inf)], self._sums.effective_rows
         if len(joinings) > 1 and places.size:
-            rows = self._sums.effective_rows
             curves = variance_curves(tamed(_columns_at(part, places)), joinings)
-            found = speeds(curves, joinings, conservative=self._conservative)
             groups = [
-                Group(
-                    places[own], joinings[memory.level], memory.deflation, memory.independent(rows)
-                )
-                for own, memory in found
+                Group(places[own], joinings[one.level], one.deflation, one.independent(rows))
+                for own, one in speeds(curves, joinings, conservative=self._conservative)
             ]
-        judged, least = [], self._least
+        judged, least = [], self._table[0]
         for group in groups:
             too_slow = group.deflation < LEAST_DEFLATION
             self.slow = self.slow or too_slow
@@ -324,12 +356,9 @@ class FlippedFamily:
         """
         found: dict[str, tuple[FloatArray, Law]] = {}
         for one in self._table:
-            if one.is_sum:
-                values = np.concatenate([each.total for each in self._found])
-                found[one.name] = values, self._law_of_sum
-            else:
-                values = np.concatenate([each.largest for each in self._found])
-                found[one.name] = values, maximum_law(values)
+            own = [each.total if one.is_sum else each.largest for each in self._found]
+            values = np.concatenate(own)
+            found[one.name] = values, self._law_of_sum if one.is_sum else maximum_law(values)
         return found
 
     def parts(self, names: Sequence[str]) -> Iterator[Part]:
@@ -339,12 +368,13 @@ class FlippedFamily:
         leading = orders, tuple(names[index] for index in place)
         # A sum that comes mostly from one feature is attributed to that feature.
         spread_out = 2 * first.largest[0] <= first.total[0]
-        for one, (values, law) in zip(self._table, self.statistics.values(), strict=True):
+        for one in self._table:
             if one.is_sum:
-                pvalue = float(law(values[:1])[0])
+                pvalue = float(self._law_of_sum(first.total[:1])[0])
                 where = (family.orders, ()) if spread_out else leading
             else:
                 # To be shown, the draws are compared with the flips alone.
+                values = np.concatenate([each.largest for each in self._found])
                 pvalue = float(maximum_law(values[1:])(values[:1])[0])
                 where = leading
             yield Part(one.name, self.words, *where, pvalue, 1.0)
@@ -352,15 +382,6 @@ class FlippedFamily:
 
 #: Statistics on the same flips: those of a family of features, or a quadratic form.
 Judged: TypeAlias = FlippedFamily | FlippedForm
-
-
-def _joined(
-    part: FloatArray, offset: int, groups: Sequence[Group]
-) -> Iterator[tuple[NDArray[np.intp], FloatArray, Group]]:
-    """The joined sums of the groups of a part, with the places of their features in the family."""
-    for group in groups:
-        columns = group.joining.joined(_columns_at(part, group.places))
-        yield offset + group.places, columns, group
 
 
 def _columns_at(part: FloatArray, places: NDArray[np.intp]) -> FloatArray:

@@ -21,13 +21,12 @@ from numpy.typing import NDArray
 
 from polystein._lib.numerics import TINY, finite
 from polystein.inference.memory import Joining
-from polystein.inference.quadratic_forms import Factor, Whole, form_tail
+from polystein.inference.quadratic_forms import Factor, Whole, form_memory, form_tail
 from polystein.inference.signflips import Law
 from polystein.methods.check.statistics import (
     HOTELLING,
     PAIR_ORDERS,
     SQUARE,
-    Statistic,
     of_family,
 )
 from polystein.methods.check.sums import BatchSums
@@ -69,22 +68,16 @@ class Form(NamedTuple):
     crossed: Callable[[FloatArray], tuple[FloatArray, float]]
     direction: Callable[[], FloatArray] | None = None
 
-    @property
-    def statistic(self) -> Statistic:
-        """Its row of the table."""
-        (own,) = of_family(self.name)
-        return own
-
 
 class FlippedForm:
     """A quadratic form, for the draws and for every flip so far."""
 
     def __init__(self, form: Form, sums: BatchSums) -> None:
         self.form, self._found = form, list[FloatArray]()
-        self._table = form.statistic
+        (self._table,) = of_family(form.name)
         self.names, self.words = (self._table.name,), self._table.looks_at.replace(", ", " along ")
         chains = len(sums.joinings) > 1
-        memory = form.products.memory(sums.joinings)
+        memory = form_memory(form.products.traces(sums.joinings), sums.joinings)
         self.joining: Joining = sums.joinings[memory.level]
         self.deflation = memory.deflation
         #: Whether its autocorrelation is too long for it to be judged.

@@ -36,7 +36,7 @@ PART_OF_SLOW, TIMES_SLOWER_AMONG_SLOW = 0.5, 1.2
 
 
 class RankedRows(NamedTuple):
-    """The convergence of draws and of scores by ranks of spaced rows, and how many these are."""
+    """The convergence of draws and of scores by ranks of every k-th row, and how many these are."""
 
     draws: RankedConvergence
     scores: RankedConvergence
@@ -55,7 +55,7 @@ class RankedRows(NamedTuple):
 
 
 def ranked_rows(some_rows: KeptRows) -> RankedRows:
-    """The convergence of draws and of scores by ranks of equally spaced rows."""
+    """The convergence of draws and of scores by ranks of every k-th row."""
     found, dimension = ranked_convergence(some_rows.by_chain()), some_rows.layout.dimension
     of_draws, of_scores = (
         RankedConvergence(*(part[own] for part in found))

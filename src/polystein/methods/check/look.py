@@ -19,7 +19,7 @@ from polystein.types import FloatArray
 BOUND, BOUND_OF_MANY = 5.0, 2.5
 #: Rows that are kept, for medians and spreads. The number is a prime: rows are then spread
 #: evenly over the chains and over the times of chains of any length.
-THINNED_ROWS = 1_021
+KEPT_ROWS = 1_021
 #: More are kept of very many: this many times the root of their number. They are those of the
 #: kernel net, which is then consistent against every alternative.
 ROWS_A_ROOT = 3.0
@@ -111,24 +111,24 @@ class KeptRows:
         return np.split(self.values, np.searchsorted(self._places, self._offsets[1:-1]))
 
 
-def thinned_rows(layout: Layout) -> KeptRows:
+def kept_rows(layout: Layout) -> KeptRows:
     """About a thousand rows, evenly spread over all, and more of very many.
 
     They tell where the middle of every column is and how it is bounded, and are those of the
     kernel net.
     """
-    wanted = max(THINNED_ROWS, int(ROWS_A_ROOT * layout.total**0.5))
+    wanted = max(KEPT_ROWS, int(ROWS_A_ROOT * layout.total**0.5))
     count = min(layout.total, wanted, max(2, MOST_NUMBERS_OF_ROWS // (2 * layout.dimension)))
     return KeptRows(layout, np.arange(count) * layout.total // count)
 
 
-def spaced_rows(layout: Layout) -> KeptRows:
+def rows_to_rank(layout: Layout) -> KeptRows:
     """Every k-th row of each chain, at least a thousand if there are: those that are ranked.
 
-    Autocorrelation is that of equally spaced rows of a chain, which `thinned_rows` are not.
+    Autocorrelation is that of equally spaced rows of a chain, which `kept_rows` are not.
     """
-    spaced = min(layout.total // FEWEST_RANKED, min(layout.lengths) // FEWEST_RANKED_OF_CHAIN)
-    step = max(1, spaced, -(-2 * layout.total * layout.dimension // MOST_NUMBERS_OF_ROWS))
+    step = min(layout.total // FEWEST_RANKED, min(layout.lengths) // FEWEST_RANKED_OF_CHAIN)
+    step = max(1, step, -(-2 * layout.total * layout.dimension // MOST_NUMBERS_OF_ROWS))
     firsts = np.cumsum([0, *layout.lengths[:-1]]).tolist()
     own = [
         first + np.arange(0, length, step)
@@ -165,8 +165,15 @@ def bounds_of(some_rows: KeptRows) -> Bounds:
     parts = []
     for low in range(0, some_rows.values.shape[1], _COLUMNS_AT_ONCE):
         columns = np.array(some_rows.values[:, low : low + _COLUMNS_AT_ONCE].T, order="C")
-        centre, spread = _centre_and_spread(columns)
+        # Median and robust standard deviation, which is never 0 and never infinite
+        centre, halved = _from_median(columns)
+        first, *others = _SPREAD_QUANTILES
+        distance = _distance(halved, first)
+        for part in others:
+            flat = distance == 0.0
+            distance[flat] = _distance(halved[flat], part)
         with np.errstate(over="ignore"):
+            spread = np.clip(2.0 * _NORMAL_SCALE * distance, TINY, _LARGEST_SPREAD)
             columns -= centre[:, None]
             columns /= spread[:, None]
         np.clip(columns, -bound, bound, out=columns)
@@ -211,20 +218,6 @@ def _late_variance(columns: FloatArray, some_rows: KeptRows) -> FloatArray:
     freedom = max(1.0, float(late.sum()) - np.count_nonzero(counts))
     result: FloatArray = np.maximum(deviations @ late / freedom, _LEAST_MARGINAL)
     return result
-
-
-def _centre_and_spread(columns: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Median and robust standard deviation of every row of an array; never 0, never infinite."""
-    centre, halved = _from_median(columns)
-    first, *others = _SPREAD_QUANTILES
-    spread = _distance(halved, first)
-    for part in others:
-        flat = spread == 0.0
-        if not flat.any():
-            break
-        spread[flat] = _distance(halved[flat], part)
-    with np.errstate(over="ignore"):
-        return centre, np.clip(2.0 * _NORMAL_SCALE * spread, TINY, _LARGEST_SPREAD)
 
 
 def _from_median(columns: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polystein._lib.numerics import TINY
-from polystein.inference.quadratic_forms import Whole, form_memory, traces_of_products
+from polystein.inference.quadratic_forms import Whole, form_memory
 from polystein.inference.signflips import is_decided, random_signs
 from polystein.methods.check.forms import LEAST_DEFLATION
 from polystein.methods.check.look import ROWS_A_ROOT, KeptRows
@@ -38,7 +38,7 @@ _LEAST_EIGENVALUE = 1e-8
 
 
 def net_arm(
-    thinned: KeptRows,
+    kept: KeptRows,
     sums: BatchSums,
     rng: np.random.Generator,
     *,
@@ -62,11 +62,11 @@ def net_arm(
     with np.errstate(over="ignore"):
         if not np.isfinite(sums.squares[:, 1, coordinates].sum()):
             return Abstention(NET, "squares of scores overflow. Rescale draws and scores")
-    products = kernel_products(thinned, sums, coordinates)
+    products = kernel_products(kept, sums, coordinates)
     joining, chains, deflation = enough[-1], None, 1.0
     if len(sums.joinings) > 1:
         first = len(enough) - 1
-        traces = list(traces_of_products(products, sums.joinings))[first:]
+        traces = list(Whole(products).traces(sums.joinings))[first:]
         memory = form_memory(traces, sums.joinings[first:])
         if memory.level > 0 or memory.deflation < LEAST_DEFLATION:
             return Abstention(NET, _FEW)
@@ -93,18 +93,16 @@ _FEW = (
 )
 
 
-def kernel_products(
-    thinned: KeptRows, sums: BatchSums, coordinates: NDArray[np.intp]
-) -> FloatArray:
+def kernel_products(kept: KeptRows, sums: BatchSums, coordinates: NDArray[np.intp]) -> FloatArray:
     """Sums of the Stein kernel over pairs of batches, of evenly spaced rows in white coordinates.
 
     Coordinates are whitened by the second moments M = A A' of the scores of all rows: x -> A'x and
     s -> A^-1 s. M exists where the draws have no variance.
     """
-    draws, scores = thinned.draws_and_scores
+    draws, scores = kept.draws_and_scores
     wanted = max(NET_ROWS, int(ROWS_A_ROOT * sums.source.layout.total**0.5))
     some = np.arange(min(wanted, len(draws))) * len(draws) // min(wanted, len(draws))
-    batches = sums.batches.of_rows(*(part[some] for part in thinned.places))
+    batches = sums.batches.of_rows(*(part[some] for part in kept.places))
     draws, scores = sums.frame.apply(draws[some], scores[some])
     draws, scores = draws[:, coordinates], scores[:, coordinates]
     rows = sums.effective_rows
@@ -113,7 +111,7 @@ def kernel_products(
         root, inverse = _roots(moments)
         draws, scores = draws @ root, scores @ inverse
     white = stein_rows(draws, scores, draws.mean(axis=0))
-    weights = thinned.weights[some]
+    weights = kept.weights[some]
     return batch_products(NET_KERNEL, white, weights, batches, sums.count)
 
 

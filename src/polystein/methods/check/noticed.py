@@ -96,13 +96,13 @@ def noticeable_faults(
     """
     with one_blas_thread():
         sums = untaken()
-        layout, kept = sums.source.layout, np.flatnonzero(~left_out)
+        layout, coordinates = sums.source.layout, np.flatnonzero(~left_out)
         count = min(MOST_ROWS, layout.total)
         some = KeptRows(layout, np.arange(count) * layout.total // count)
         sums.take(some)
-        if not sums.memory_is_known or not kept.size:
+        if not sums.memory_is_known or not coordinates.size:
             return ()
-        every, _, _, beyond_chance = statistics_of(sums, kept)
+        every, _, _, beyond_chance = statistics_of(sums, coordinates)
         signs = random_signs(
             FIRST_PATTERNS, sums.count, np.random.default_rng(0), unflipped_first=True
         )
@@ -112,10 +112,10 @@ def noticeable_faults(
         if not judged:
             return ()
         names = [name for one in judged for name in one.statistics]
-        shares = flip_shares(names, kept.size, beyond_chance)
+        shares = flip_shares(names, coordinates.size, beyond_chance)
         rows = seen_rows(some, sums)
-        faults = least_visible(rows, sums, kept)
-        moved = moved_statistics(judged, faults, rows, sums, signs[1:], kept)
+        faults = least_visible(rows, sums, coordinates)
+        moved = moved_statistics(judged, faults, rows, sums, signs[1:], coordinates)
         found: dict[str, tuple[float, Fault]] = {}
         for fault, statistics in zip(faults, moved, strict=True):
             size, _ = found.get(fault.what, (0.0, fault))
@@ -135,7 +135,7 @@ def moved_statistics(
     rows: Seen,
     sums: BatchSums,
     signs: FloatArray,
-    kept: NDArray[np.intp],
+    coordinates: NDArray[np.intp],
 ) -> list[list[MovedFamily | MovedForm]]:
     """For each fault every statistic as it would move."""
     v = factors(rows, faults)
@@ -143,7 +143,7 @@ def moved_statistics(
     moved: list[list[MovedFamily | MovedForm]] = [[] for _ in faults]
     for one in judged:
         if isinstance(one, FlippedFamily):
-            means, growths = shifts_and_growths(one.family.name, v, rows, sums, kept)
+            means, growths = shifts_and_growths(one.family.name, v, rows, sums, coordinates)
             found = [MovedFamily(one, fault.strength) for fault in faults]
             for places, columns, group in one.columns():
                 own = group.joining.of_first(signs)
@@ -156,7 +156,11 @@ def moved_statistics(
         else:
             scores = one.form.orders == ("score",)
             for own_list, factor in zip(moved, v, strict=True):
-                mean = -(factor @ rows.scores)[kept] if scores else matrix_shift(factor, rows, kept)
+                mean = (
+                    -(factor @ rows.scores)[coordinates]
+                    if scores
+                    else matrix_shift(factor, rows, coordinates)
+                )
                 own_list.append(MovedForm(one, mean, one.joining.of_first(signs), weights))
     return moved
 

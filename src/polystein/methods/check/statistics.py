@@ -86,11 +86,6 @@ class Statistic(NamedTuple):
     rows: float = 0.0
 
     @property
-    def family(self) -> str:
-        """What is before the colon of the name of a statistic of the sign flips."""
-        return self.name.partition(":")[0]
-
-    @property
     def is_sum(self) -> bool:
         """Whether it adds up features, or is the largest of them."""
         return self.name.endswith(": sum")
@@ -135,8 +130,8 @@ OF_FLIPS = (
 
 
 def of_family(family: str) -> tuple[Statistic, ...]:
-    """The statistics of a family, or the one of a quadratic form."""
-    return tuple(one for one in OF_FLIPS if one.family == family)
+    """The statistics of a family, or the one of a quadratic form: the name before the colon."""
+    return tuple(one for one in OF_FLIPS if one.name.partition(":")[0] == family)
 
 
 #: The trained witnesses. Their p-value is that of the largest of four correlated t-statistics.

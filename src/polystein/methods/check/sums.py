@@ -73,8 +73,16 @@ class BatchSums:
         self.count, dimension = batches.count, source.layout.dimension
         self.deviations = LargestDeviations(frame, dimension)
         self.judges_pairs = 1 < dimension <= MOST_PAIRED_DIMENSIONS
-        every = (*orders, *([] if robust is None else [MAGNITUDES]))
-        self._jobs = self._pair_jobs(every if self.judges_pairs else ())
+        every = (*orders, *([] if robust is None else [MAGNITUDES])) if self.judges_pairs else ()
+        at_once = max(1, min(dimension, PAIR_NUMBERS // (self.count * dimension)))
+        self._jobs = [
+            PairJob(order, low, min(low + at_once, dimension))
+            for order in every
+            for low in range(0, dimension, at_once)
+        ]
+        fitting = self._fitting(self._jobs)
+        #: Whether all sums of pairs fit into memory together.
+        self.keeps_pairs = len(fitting) == len(self._jobs)
         #: The frame of waves and pairs of magnitudes, and every how many rows they are summed.
         self.robust, self.stride = robust, -(-source.layout.total // MOST_ROBUST_ROWS)
         self._pass = BatchPass(
@@ -82,7 +90,7 @@ class BatchSums:
             basis,
             batches,
             dimension,
-            self._fitting(self._jobs),
+            fitting,
             self.deviations,
             tails,
             robust,
@@ -134,12 +142,6 @@ class BatchSums:
         """How many rows all batches have; with importance weights, how many they are worth."""
         return float(self.sizes.sum())
 
-    @property
-    def batch_weights(self) -> FloatArray:
-        """The total importance weight of each batch; its rows without weights."""
-        result: FloatArray = self.sizes / self.weight_scale
-        return result
-
     @cached_property
     def weight_scale(self) -> float:
         """What makes importance weights sum to their effective number, sum w / sum w^2."""
@@ -160,16 +162,11 @@ class BatchSums:
         Its own draws depend on its scores, and centred by them scores times draws have no mean
         of -1.
         """
-        longest, weights = self.joinings[-1], self.batch_weights
+        longest, weights = self.joinings[-1], self.sizes / self.weight_scale
         outside = weights.sum() - longest.joined(weights)
         sums = self.draws.sum(axis=0) - longest.joined(self.draws)
         means = sums / np.maximum(outside, TINY)[:, None]
         return np.repeat(means, np.diff(longest.starts, append=self.count), axis=0)
-
-    @property
-    def keeps_pairs(self) -> bool:
-        """Whether all sums of pairs fit into memory together."""
-        return len(self._fitting(self._jobs)) == len(self._jobs)
 
     def pairs(self, order: int) -> Iterator[FloatArray]:
         """Sums of s_l phi_m, or of magnitudes, for l != m, a few coordinates l at a time.
@@ -203,15 +200,6 @@ class BatchSums:
         with uncounted():
             run_pass(self.source, every_row(self.source), again)
         self._pairs = again.pairs
-
-    def _pair_jobs(self, orders: tuple[int, ...]) -> list[PairJob]:
-        dimension = self.source.layout.dimension
-        at_once = max(1, min(dimension, PAIR_NUMBERS // (self.batches.count * dimension)))
-        return [
-            PairJob(order, low, min(low + at_once, dimension))
-            for order in orders
-            for low in range(0, dimension, at_once)
-        ]
 
     def _fitting(self, jobs: list[PairJob]) -> list[PairJob]:
         """The first of the jobs that fit into the budget together, at least one."""
@@ -311,7 +299,9 @@ class BatchPass:
         sums = np.empty((segments.number.size, *self.sums.shape[1:]))
         tails = () if self._tails is None else self._tails.terms(seen.draws)
         # In the order of the `Planes`.
-        columns = chain(_plain_columns(seen), diagonal_entries(seen.scores, chain(terms, tails)))
+        squares = (values * values for values in (seen.draws, seen.scores))
+        entries = diagonal_entries(seen.scores, chain(terms, tails))
+        columns = chain(squares, [seen.draws], entries)
         for place, column in enumerate(columns):
             totals.write(column, sums[:, place])
         add_to_batches(self.sums, segments.number, sums)
@@ -367,11 +357,3 @@ def _every(stride: int, block: Block, segments: Segments) -> tuple[Block, Segmen
     low, high = np.searchsorted(rows, segments.low), np.searchsorted(rows, segments.high)
     filled = high > low
     return block.take(rows), Segments(low[filled], high[filled], segments.number[filled])
-
-
-def _plain_columns(seen: Block) -> Iterator[FloatArray]:
-    """Squared draws, squared scores and draws."""
-    squares = np.empty_like(seen.draws)
-    for values in (seen.draws, seen.scores):
-        yield np.multiply(values, values, out=squares)
-    yield seen.draws

@@ -191,18 +191,18 @@ def _judge_on_test_rows(
 ) -> Trained:
     """Judge the witnesses on the test rows."""
     members, names = witnesses.members, coordinate_names(rows.source)
-    independent = IID().accumulator(rows.source.layout.lengths, len(members))
+    independent = accumulator is None
     judged = ProjectedTestRows(
         witnesses,
-        independent if accumulator is None else accumulator,
+        accumulator or IID().accumulator(rows.source.layout.lengths, len(members)),
         [LargestValues(partition.count("test")) for _ in members],
-        kept=accumulator is None,
+        kept=independent,
     )
     most = rows_of_many_arrays(rows.source.layout.dimension)
     run_pass(rows.source, partition.rows("test"), judged, most=most, many_steps=True)
     tested = judged.variance.finalise()
     statistics = z_statistics(tested, judged=slice(None))
-    if accumulator is None:  # few independent rows show their skewness; sums of batches less
+    if independent:  # few independent rows show their skewness; sums of batches less
         # A few long columns are summed several times as fast if each lies in memory as a whole.
         columns = np.concatenate(judged.parts)
         skewnesses = skewness(np.asfortranarray(columns))

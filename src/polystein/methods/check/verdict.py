@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ from polystein.methods.check.sums import BatchSums
 from polystein.results.coded import CodedText
 from polystein.results.diagnostics import Convergence, Diagnostics
 from polystein.results.evidence import Abstention
-from polystein.results.sampler import SamplerDiagnostics, sampler_diagnostics
+from polystein.results.sampler import sampler_diagnostics
 from polystein.types import FloatArray
 
 #: Chains with a larger R-hat have not converged, and draws worth fewer are too few, to conclude
@@ -37,11 +37,11 @@ MOST_OF_ONE_BATCH = 0.9
 #: So do fewer than eight batches that hold most of them, if each has this many times as much
 #: as any other. Heavy tails of right draws have no such gap (0 or 1 of 1,000 sets of rows).
 MOST_OF_A_FEW, STANDS_OUT = 0.5, 100.0
-#: An R-hat of spaced rows beyond this counts. Below it that of means of all rows is known better.
+#: An R-hat of ranked rows beyond this counts. Below it that of means of all rows is known better.
 SUSPECT_RHAT = 1.03
 #: Where R-hat is at most this and the ESS at least that of all coordinates, single statistics that
 #: cannot judge leave nothing open: the others do. The bounds that are recommended, 1.01 and 400,
-#: are those of all rows, and spaced rows are less certain.
+#: are those of all rows, and ranked rows are less certain.
 HEALTHY_RHAT, HEALTHY_ESS = 1.02, 200.0
 #: The rows of a stay have a geometric law, of Pareto index 0, where a chain moves everywhere with
 #: about the same probability. Random walks and independence samplers that work have an index of up
@@ -57,8 +57,8 @@ def diagnosed(
 ) -> Diagnostics | None:
     """The diagnostics of chains, by numbers that are the same wherever the rows are.
 
-    Ranks of spaced rows decide, where there are any: they know no importance weights. Independent
-    rows have k-hat at the most.
+    Ranks of every k-th row decide, where there are any: they know no importance weights.
+    Independent rows have k-hat at the most.
     """
     pareto_k = source.facts.pareto_k
     if means is None:
@@ -209,56 +209,19 @@ def doubts(
     >>> doubts(None, [Abstention("sign flips", "there are fewer than eight batches of rows")])
     ('The sign flips did not judge: there are fewer than eight batches of rows.',)
     """
-    healthy = diagnostics is not None and _healthy(diagnostics)
-    reasons = [
-        CodedText(f"The {arm.name} did not judge: {_sentence(arm.reason)}", "part-did-not-judge")
-        for arm in abstained
-        if not (healthy and arm.name.startswith(FAMILY_PREFIX))
-    ]
-    if independent_rows < ESS_OPEN:
-        words = (
-            f"{independent_rows:.0f} independent draws are fewer than {ESS_OPEN:.0f}: large "
-            "faults may go unseen. Take more draws."
-        )
-        reasons.append(CodedText(words, "few-draws"))
+    reasons: list[CodedText] = []
+    both: list[tuple[str, Convergence]] = []
     if diagnostics is not None and diagnostics.of_chains is not None:
-        both: Both = tuple(zip(("draws", "scores"), diagnostics.of_chains, strict=True))
-        reasons = [*_of_rhat(both), *_of_ess(both), *_of_constants(both), *reasons]
-        reasons += _of_sampler(diagnostics.sampler)
-    return tuple(reasons)
-
-
-def _healthy(diagnostics: Diagnostics) -> bool:
-    """Whether the chains have clearly converged."""
-    if diagnostics.of_chains is None:
-        return False
-    worst = [one.worst_known() for one in diagnostics.of_chains]
-    return all(one.rhat <= HEALTHY_RHAT and one.ess >= HEALTHY_ESS for one in worst)
-
-
-Both = tuple[tuple[str, Convergence], ...]
-
-
-def _of_rhat(both: Both) -> Iterator[CodedText]:
-    found = [
-        (f"{worst.rhat:.2f}", what, worst.rhat_of)
-        for what, convergence in both
-        if (worst := convergence.worst_known()).rhat > RHAT_OPEN
-    ]
+        both += zip(("draws", "scores"), diagnostics.of_chains, strict=True)
+    worst = [(what, one.worst_known()) for what, one in both]
+    found = [(f"{one.rhat:.2f}", what, one.rhat_of) for what, one in worst if one.rhat > RHAT_OPEN]
     if found:
         words = (
             f"The chains disagree: R-hat is {_listed(found)}, above {RHAT_OPEN}. "
             "Run longer, with more warm-up, and look at each chain by itself."
         )
-        yield CodedText(words, "chains-disagree", found[0][2])
-
-
-def _of_ess(both: Both) -> Iterator[CodedText]:
-    few = [
-        (worst.ess, what, worst.ess_of)
-        for what, convergence in both
-        if not (worst := convergence.worst_known()).ess >= ESS_OPEN
-    ]
+        reasons.append(CodedText(words, "chains-disagree", found[0][2]))
+    few = [(one.ess, what, one.ess_of) for what, one in worst if not one.ess >= ESS_OPEN]
     if few:
         listed = _listed([(f"{ess:.0f}", what, name) for ess, what, name in few])
         fewest = min(ess for ess, _, _ in few)
@@ -269,17 +232,7 @@ def _of_ess(both: Both) -> Iterator[CodedText]:
             f"Too few effective draws: {listed}, fewer than {ESS_OPEN:.0f}. "
             f"Run the sampler longer{longer}."
         )
-        yield CodedText(words, "few-effective-draws", min(few)[2])
-
-
-def _listed(found: list[tuple[str, str, str]]) -> str:
-    """Return "1.20 for the draws of a and 1.10 for the scores of b", or shorter if they agree."""
-    if len(found) == 2 and found[0][::2] == found[1][::2]:
-        return f"{found[0][0]} for draws and scores of {found[0][2]}"
-    return " and ".join(f"{number} for the {what} of {name}" for number, what, name in found)
-
-
-def _of_constants(both: Both) -> Iterator[CodedText]:
+        reasons.append(CodedText(words, "few-effective-draws", min(few)[2]))
     for what, convergence in both:
         if names := convergence.constant():
             words = (
@@ -287,19 +240,37 @@ def _of_constants(both: Both) -> Iterator[CodedText]:
                 "whether the chains have converged. Leave such coordinates out, or look at why "
                 "the sampler is stuck."
             )
-            yield CodedText(words, "constant-coordinate", names[0])
-
-
-def _of_sampler(sampler: SamplerDiagnostics | None) -> Iterator[CodedText]:
+            reasons.append(CodedText(words, "constant-coordinate", names[0]))
+    healthy = bool(both) and all(
+        one.rhat <= HEALTHY_RHAT and one.ess >= HEALTHY_ESS for _, one in worst
+    )
+    reasons += [
+        CodedText(
+            f"The {arm.name} did not judge: {arm.reason.strip()}"
+            + ("" if arm.reason.strip().endswith((".", "!", "?")) else "."),
+            "part-did-not-judge",
+        )
+        for arm in abstained
+        if not (healthy and arm.name.startswith(FAMILY_PREFIX))
+    ]
+    if independent_rows < ESS_OPEN:
+        words = (
+            f"{independent_rows:.0f} independent draws are fewer than {ESS_OPEN:.0f}: large "
+            "faults may go unseen. Take more draws."
+        )
+        reasons.append(CodedText(words, "few-draws"))
+    sampler = diagnostics.sampler if diagnostics is not None and both else None
     if sampler is not None and sampler.divergent_share > LARGEST_DIVERGENT_SHARE:
         words = (
             f"{sampler.divergences} of {sampler.draws} draws diverged: parts of the target may "
             "not have been visited. Reparametrise the model, or take smaller steps."
         )
-        yield CodedText(words, "divergences")
+        reasons.append(CodedText(words, "divergences"))
+    return tuple(reasons)
 
 
-def _sentence(text: str) -> str:
-    """The text with a full stop at its end."""
-    text = text.strip()
-    return text if text.endswith((".", "!", "?")) else f"{text}."
+def _listed(found: list[tuple[str, str, str]]) -> str:
+    """Return "1.20 for the draws of a and 1.10 for the scores of b", or shorter if they agree."""
+    if len(found) == 2 and found[0][::2] == found[1][::2]:
+        return f"{found[0][0]} for draws and scores of {found[0][2]}"
+    return " and ".join(f"{number} for the {what} of {name}" for number, what, name in found)

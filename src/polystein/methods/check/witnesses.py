@@ -13,11 +13,10 @@ that other training rows made, so that no rows need be set aside for them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import islice, pairwise
 from typing import NamedTuple
 
@@ -38,7 +37,7 @@ from polystein.methods.check.cross_fitting import (
     folds,
     witness_of,
 )
-from polystein.stein.basis import Basis, Term
+from polystein.stein.basis import Basis
 from polystein.stein.dual import DualWitness
 from polystein.stein.moments import SteinMoments
 from polystein.stein.operator import diagonal_entries
@@ -85,54 +84,31 @@ class TrainedWitnesses:
     def project(self, draws: FloatArray, scores: FloatArray) -> FloatArray:
         """Members' columns for every row; every basis function is evaluated once."""
         draws, scores = self.frame.apply(draws, scores)
-        terms = list(islice(self.basis.terms(draws), self._highest))
-        members = np.zeros((len(scores), self.entries.shape[1]))
-        for entry, (places, weights) in zip(
-            self._weighed_entries(scores, terms), self._by_order, strict=True
-        ):
-            members += entry[:, places] @ weights
-        numbers, witness, combination = self._weighed
-        full = witness.contract(scores, [terms[number] for number in numbers]) @ combination
-        return np.concatenate([members, full], axis=1)
-
-    @cached_property
-    def _weighed(self) -> tuple[list[int], PrimalWitness | DualWitness, FloatArray]:
-        """Which orders ``combination`` weighs, a witness of these alone, and their weights.
-
-        Many have no weight, for none is negative. A dual witness has no matrices to leave out.
-        """
-        full = self.full_witness
-        if not isinstance(full, PrimalWitness):
-            return list(range(self.basis.order)), full, self.combination
-        numbers = np.flatnonzero(self.combination[:-1].any(axis=1)).tolist()
-        witness = replace(full, A=[full.A[number] for number in numbers])
-        return numbers, witness, self.combination[[*numbers, -1]]
-
-    @cached_property
-    def _highest(self) -> int:
-        """The highest order with any weight; functions of higher ones need not be evaluated."""
-        weighed = self.entries.reshape(1 + self.basis.order, -1).any(axis=1)
-        numbers, *_ = self._weighed
-        return max([0, *np.flatnonzero(weighed).tolist(), *(1 + number for number in numbers)])
-
-    @cached_property
-    def _by_order(self) -> list[tuple[NDArray[np.intp] | slice, FloatArray]]:
-        """For each order with any weight, the coordinates that have some, and their weights."""
+        # Orders with any weight, the score's first: those of the diagonal entries, and those that
+        # `combination` weighs. Functions of higher orders need not be evaluated.
         by_order = self.entries.reshape(1 + self.basis.order, -1, self.entries.shape[1])
-        result: list[tuple[NDArray[np.intp] | slice, FloatArray]] = []
-        for weights in by_order:
-            places = np.flatnonzero(weights.any(axis=1))
-            if places.size:
-                few = 4 * places.size < len(weights)
-                result.append((places, weights[places]) if few else (slice(None), weights))
-        return result
+        diagonal = np.flatnonzero(by_order.any(axis=(1, 2))).tolist()
+        witness, combination = self.full_witness, self.combination
+        full = list(range(self.basis.order))
+        if isinstance(witness, PrimalWitness):  # a dual witness has no matrices to leave out
+            full = np.flatnonzero(combination[:-1].any(axis=1)).tolist()
+            witness = replace(witness, A=[witness.A[number] for number in full])
+            combination = combination[[*full, -1]]
+        highest = max([0, *diagonal, *(1 + number for number in full)])
+        terms = list(islice(self.basis.terms(draws), highest))
 
-    def _weighed_entries(self, scores: FloatArray, terms: list[Term]) -> Iterator[FloatArray]:
-        """The diagonal entries of the orders that have any weight, the score's first."""
-        score, *by_order = self.entries.reshape(1 + self.basis.order, -1)
-        pairs = zip(terms, by_order, strict=False)  # there are no terms of orders without weight
-        entries = diagonal_entries(scores, [term for term, weights in pairs if np.any(weights)])
-        return entries if np.any(score) else islice(entries, 1, None)
+        members = np.zeros((len(scores), self.entries.shape[1]))
+        chosen = [terms[order - 1] for order in diagonal if order > 0]
+        entries = diagonal_entries(scores, chosen)
+        if 0 not in diagonal:
+            next(entries)  # the scores themselves
+        for order, entry in zip(diagonal, entries, strict=True):
+            weights = by_order[order]
+            places = np.flatnonzero(weights.any(axis=1))
+            few = 4 * places.size < len(weights)
+            members += entry[:, places] @ weights[places] if few else entry @ weights
+        orders = witness.contract(scores, [terms[number] for number in full])
+        return np.concatenate([members, orders @ combination], axis=1)
 
     @property
     def members(self) -> tuple[Member, ...]:
