@@ -10,7 +10,7 @@ from studies._table import Study
 from studies.refine import SEED
 from tests.statistical.samplers_laws import LAWS
 
-ROWS, STARTS, TRANSITIONS, REPLICATES = 450, 300, 6, 300
+ROWS, STARTS, TRANSITIONS, REPLICATES = 450, 300, 6, 2000
 #: Dimensions: with gradients and without.
 WITH_GRADIENT, WITHOUT = 3, 5
 
@@ -53,8 +53,8 @@ STUDY = Study(
     tuple(
         Cell.of("refine-level", replicates=REPLICATES, cost=cost, law=law, d=d, gradient=gradient)
         for law, d, gradient, cost in (
-            *((law, WITH_GRADIENT, 1, 2000.0) for law in LAWS),
-            *((law, WITHOUT, 0, 2000.0) for law in ("correlated Gaussian", "banana")),
+            *((law, WITH_GRADIENT, 1, 200.0) for law in LAWS),
+            *((law, WITHOUT, 0, 200.0) for law in ("correlated Gaussian", "banana")),
         )
     ),
     name,
