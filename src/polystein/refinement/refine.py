@@ -12,9 +12,10 @@ from polystein._lib.notes import shown_name
 from polystein._lib.random import seed_sequence, seed_setting
 from polystein._lib.threads import one_blas_thread
 from polystein.data.foreign import type_name
+from polystein.data.guard.target import require_sound_target
 from polystein.data.sample import Sample, as_source, validated_array
 from polystein.data.source import Source, complete, coordinate_names, is_source
-from polystein.data.target import Target, require_matching_score
+from polystein.data.target import Target
 from polystein.errors import InputError
 from polystein.refinement.differences import (
     Functions,
@@ -138,8 +139,7 @@ def refine(
         chosen = chosen_rows(source, most)
         evaluate = Evaluations(target)
         pilots, start = (_begun(evaluate, rows) for rows in (chosen.pilots, chosen.starts))
-        if target.has_score:
-            require_matching_score(target, chosen.pilots, tuning)
+        require_sound_target(target, chosen.pilots, tuning)
         names = coordinate_names(source)
         shown = shown_parameters(target, names, chosen.pilots)
         _require_own_names(own, (*names, *shown.values()))
