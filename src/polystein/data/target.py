@@ -15,6 +15,8 @@ from polystein.types import Array, FloatArray, ScoreFunction
 
 #: Shortest step of differences of the log-density, in standard deviations of the draws.
 _STEP = 1e-4
+#: The rounding of numbers of about 1 in single precision.
+SINGLE = float(np.finfo(np.float32).eps)
 #: What functions that fail are told.
 _OUTSIDE = "It must take any (n, d) draws, and return -inf for those outside the support"
 _SCORES_OUTSIDE = "It must take any (n, d) draws, also where the log-density is -inf"
@@ -154,7 +156,7 @@ def precision(*answers: FloatArray) -> float:
     """The rounding of numbers of about 1: that of single precision if any answer fits into it."""
     with np.errstate(all="ignore"):
         single = [np.array_equal(one.astype(np.float32), one, equal_nan=True) for one in answers]
-    return float(np.finfo(np.float32 if any(single) else np.float64).eps)
+    return SINGLE if any(single) else float(np.finfo(np.float64).eps)
 
 
 def scores_by_differences(target: Target, rows: FloatArray) -> FloatArray:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from polystein.data.target import Target, precision
+from polystein.data.target import SINGLE, Target, precision
 from polystein.errors import InputError
 from polystein.types import FloatArray
 
@@ -16,14 +16,14 @@ from polystein.types import FloatArray
 _ROWS = 8
 #: Steps of differences, in standard deviations of the draws. Long ones are right for functions in
 #: single precision, whose short differences are rounding.
-_STEPS = 1e-4 * 4.0 ** np.arange(9)
+_STEPS = 1e-4 * 2.0 ** np.arange(15)
 #: Rounding is this many units of the last place: sums have terms larger than themselves.
 _UNITS = 8.0
 #: Answers at the same rows may differ by this, scores in units of the draws' sds, or by so many
 #: times the rounding of one number: threads and neighbours change the order of sums.
 _MOST_CHANGE, _CHANGE_UNITS = 1e-2, 100.0
 #: A score and a difference may differ by this part, and by this many of the errors of both.
-_PART, _ERRORS = 1e-3, 4.0
+_PART, _ERRORS = 1e-3, 2.0
 
 
 def require_sound_target(target: Target, rows: FloatArray, rng: np.random.Generator) -> None:
@@ -77,17 +77,16 @@ def _require_matching_score(target: Target, at: FloatArray, along: FloatArray) -
         [target.log_density(at + sign * step * along) for step in _STEPS for sign in (1.0, -1.0)]
     )
     with np.errstate(all="ignore"):
+        unit = _UNITS * _precision(target, at + _STEPS[0] * along, scores)
         # Rows are rounded as well, and the score with them.
-        unit = _UNITS * precision(values, scores)
         nearby = target.log_density_and_score(at * (1.0 + unit))[1]
         off = np.abs(np.einsum("ij,ij->i", nearby - scores, along))
         rounding = unit * (np.abs(values).max(axis=0) + np.abs(scores * at).sum(axis=1))
         slopes = (values[0::2] - values[1::2]) / (2.0 * _STEPS[:, None])
-        wrong = np.ones(len(at), dtype=np.bool_)
-        for expected, error in _best_slopes(slopes, rounding):
-            reach = _PART * (1.0 + np.abs(expected)) + _ERRORS * (error + off)
-            # What is not finite is no contradiction.
-            wrong &= np.abs(given - expected) > reach
+        expected, error = _best_slopes(slopes, rounding / _STEPS[:, None])
+        reach = _PART * (1.0 + np.abs(expected)) + _ERRORS * (error + off)
+        # What is not finite is no contradiction.
+        wrong = np.abs(given - expected) > reach
     if wrong.sum() * 2 <= len(at):
         return
     first = int(np.argmax(wrong))
@@ -100,21 +99,24 @@ def _require_matching_score(target: Target, at: FloatArray, along: FloatArray) -
     )
 
 
-def _best_slopes(slopes: FloatArray, rounding: FloatArray) -> list[tuple[FloatArray, FloatArray]]:
-    """Slopes by the step with the least error, and these errors, by two ways to estimate them.
+def _best_slopes(slopes: FloatArray, rounding: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The slopes by the step with the least error, and these errors; both one for each row.
 
-    An error is the change to the next longer step, with the rounding. Rounding may be larger than
-    the values show, where a function in single precision becomes part of one in double precision:
-    all short differences can then be 0 alike. By the second way an error is therefore at least
-    what remains of the distance to the slope of any longer step beyond that one's own error.
+    The error of a step is that of rounding, and what the step leaves out: the change to the next
+    longer one, or the distance to a shorter one beyond twice that one's rounding.
     """
-    changes = np.abs(np.diff(slopes, axis=0)) + rounding / _STEPS[:-1, None]
-    changes = np.where(np.isfinite(changes), changes, np.inf)
-    errors = changes.copy()
-    for place in range(len(errors) - 2, -1, -1):
-        distances = np.abs(slopes[place] - slopes[place + 1 : -1]) - errors[place + 1 :]
-        distances = np.where(np.isfinite(distances), distances, 0.0)
-        errors[place] = np.maximum(errors[place], distances.max(axis=0))
-    rows = np.arange(slopes.shape[1])
-    best = [(estimate, np.argmin(estimate, axis=0)) for estimate in (changes, errors)]
-    return [(slopes[place, rows], estimate[place, rows]) for estimate, place in best]
+    left_out = np.abs(np.diff(slopes, axis=0))
+    for place in range(1, len(left_out)):
+        beyond = np.abs(slopes[place] - slopes[:place]) - 2.0 * rounding[:place]
+        left_out[place] = np.maximum(left_out[place], beyond.max(axis=0))
+    errors = left_out + rounding[:-1]
+    errors = np.where(np.isfinite(errors), errors, np.inf)
+    best, rows = np.argmin(errors, axis=0), np.arange(slopes.shape[1])
+    return slopes[best, rows], errors[best, rows]
+
+
+def _precision(target: Target, rows: FloatArray, scores: FloatArray) -> float:
+    """The rounding of the target's functions: also single if they round what they are given."""
+    values = target.log_density(rows)
+    rounded = target.log_density(rows.astype(np.float32).astype(np.float64))
+    return SINGLE if np.array_equal(values, rounded) else precision(values, scores)
