@@ -10,7 +10,9 @@ from studies._table import Study
 from studies.refine import SEED
 from tests.statistical.samplers_laws import LAWS
 
-ROWS, STARTS, TRANSITIONS, REPLICATES = 450, 300, 6, 2000
+ROWS, STARTS, TRANSITIONS, REPLICATES = 450, 300, 6, 600
+#: The first law has more.
+FIRST_REPLICATES = 2000
 #: Dimensions: with gradients and without.
 WITH_GRADIENT, WITHOUT = 3, 5
 
@@ -51,10 +53,13 @@ def name(cell: Cell) -> str:
 STUDY = Study(
     Path(__file__).with_suffix(".csv"),
     tuple(
-        Cell.of("refine-level", replicates=REPLICATES, cost=cost, law=law, d=d, gradient=gradient)
-        for law, d, gradient, cost in (
-            *((law, WITH_GRADIENT, 1, 200.0) for law in LAWS),
-            *((law, WITHOUT, 0, 200.0) for law in ("correlated Gaussian", "banana")),
+        Cell.of("refine-level", replicates=count, cost=cost, law=law, d=d, gradient=gradient)
+        for law, d, gradient, cost, count in (
+            *(
+                (law, WITH_GRADIENT, 1, 200.0, REPLICATES if place else FIRST_REPLICATES)
+                for place, law in enumerate(LAWS)
+            ),
+            *((law, WITHOUT, 0, 200.0, REPLICATES) for law in ("correlated Gaussian", "banana")),
         )
     ),
     name,

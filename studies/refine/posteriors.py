@@ -185,15 +185,20 @@ def jittered(largest: float, leaps: int) -> Step:
 
 
 def right_draws(name: str, rng: np.random.Generator, n: int) -> Array:
-    """Exact draws, or those of 1,000 chains after 200 trajectories, 10 trajectories apart.
-
-    The mass is from a first run of 200 trajectories.
-    """
+    """Exact draws, or those of a long run."""
     if name == CENTRED:
         return exact_intercepts(rng, min(n, 20_000))
     if name == HORSESHOE:
         return exact_horseshoe(rng, n)
-    target, step = posterior(name), jittered(0.5, 16)
+    return long_run(posterior(name), rng, n)
+
+
+def long_run(target: Posterior, rng: np.random.Generator, n: int) -> Array:
+    """Draws of 1,000 chains after 200 trajectories, 10 trajectories apart.
+
+    The mass is from a first run of 200 trajectories.
+    """
+    step = jittered(0.5, 16)
     with np.errstate(all="ignore"):  # trajectories that leave are rejected
         first = run(rng, target, step, 1000, 1, thin=1, burn=200)[:, 0]
         target = target._replace(
