@@ -204,6 +204,8 @@ def best_estimates(
     for quantity, one in better.items():
         if one.reliability < RELIABLE and quantity in wide:
             better[quantity] = max((one, wide[quantity]), key=_preference)
+        if quantity.of_function and quantity in wide and wide[quantity].uncorrected:
+            better[quantity] = wide[quantity]
     estimates = estimated(rows, frame, list(better.values()))
     noisy = [
         one.quantity

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from polystein._lib.arrays import holds_real_numbers, is_array, to_numpy
+from polystein._lib.numerics import is_single
 from polystein.errors import InputError, PolysteinError
 from polystein.types import Array, FloatArray, ScoreFunction
 
@@ -153,10 +154,9 @@ def _numbers(found: Array, shape: tuple[int, ...], function: str) -> FloatArray:
 
 
 def precision(*answers: FloatArray) -> float:
-    """The rounding of numbers of about 1: that of single precision if any answer fits into it."""
-    with np.errstate(all="ignore"):
-        single = [np.array_equal(one.astype(np.float32), one, equal_nan=True) for one in answers]
-    return SINGLE if any(single) else float(np.finfo(np.float64).eps)
+    """The rounding of numbers of about 1: that of single precision if any answer has its digits."""
+    single = any(is_single(one) for one in answers)
+    return SINGLE if single else float(np.finfo(np.float64).eps)
 
 
 def scores_by_differences(target: Target, rows: FloatArray) -> FloatArray:
