@@ -11,8 +11,13 @@ import numpy as np
 from scipy.special import stdtr
 
 from polystein._lib.threads import one_blas_thread
-from polystein.corrections.candidates import best_estimates, coordinate_candidates
-from polystein.corrections.estimates import (
+from polystein.data.guard.chains import rows_or_chains
+from polystein.data.guard.repeats import forbid_copies
+from polystein.data.sample import as_source
+from polystein.data.source import Source, coordinate_names
+from polystein.explain.candidates import best_estimates, coordinate_candidates
+from polystein.explain.directions import AlongDirection, along_directions, direction_name
+from polystein.explain.estimates import (
     Candidate,
     Estimate,
     FirstLook,
@@ -21,17 +26,12 @@ from polystein.corrections.estimates import (
     estimated,
     first_look,
 )
-from polystein.corrections.functionals import What
-from polystein.corrections.refusals import require_full_scores
-from polystein.data.guard.chains import rows_or_chains
-from polystein.data.guard.repeats import forbid_copies
-from polystein.data.sample import as_source
-from polystein.data.source import Source, coordinate_names
-from polystein.explain.directions import AlongDirection, along_directions, direction_name
+from polystein.explain.functionals import What
 from polystein.explain.heavy_tails import tail_indices, too_heavy
 from polystein.explain.hints import NOTHING_ELSE, Circumstances, hint_for, refine_call
 from polystein.explain.multiplicity import weighted_holm
 from polystein.explain.own_names import own_names, own_words
+from polystein.explain.refusals import require_full_scores
 from polystein.explain.screening import Chosen, chosen
 from polystein.explain.sentences import (
     at_most,

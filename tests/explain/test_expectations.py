@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import polystein as ps
-from tests.corrections.rows import skewed
+from tests.explain.rows import skewed
 
 
 def wrong(n: int = 2000) -> ps.Sample:

@@ -15,7 +15,7 @@ from functools import cached_property
 
 import numpy as np
 
-from polystein.corrections.designs import (
+from polystein.explain.designs import (
     CoordinateDesign,
     Design,
     JointDesign,
@@ -23,10 +23,10 @@ from polystein.corrections.designs import (
     PairDesign,
     Seen,
 )
-from polystein.corrections.doubt import Doubt
-from polystein.corrections.estimates import Candidate, Estimate
-from polystein.corrections.fit import ROWS_PER_FEATURE
-from polystein.corrections.functionals import FUNCTIONALS, difference
+from polystein.explain.doubt import Doubt
+from polystein.explain.estimates import Candidate, Estimate
+from polystein.explain.fit import ROWS_PER_FEATURE
+from polystein.explain.functionals import FUNCTIONALS, difference
 from polystein.types import FloatArray
 
 #: Powers of a coordinate that come in beside those of the narrower design: its degree rises by 3.
