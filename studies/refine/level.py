@@ -8,6 +8,7 @@ from polystein.experiments.engine.cells import Cell, Replicate, Row
 from polystein.experiments.engine.summary import markdown_table
 from studies._table import Study
 from studies.refine import SEED
+from studies.refine.posteriors import LOGISTIC, law_of
 from tests.statistical.samplers_laws import LAWS
 
 ROWS, STARTS, TRANSITIONS, REPLICATES = 450, 300, 6, 600
@@ -20,7 +21,7 @@ WITH_GRADIENT, WITHOUT = 3, 5
 def decide(replicate: Replicate) -> Sequence[Row]:
     """One p-value as a letter: b for at most 0.01, a for at most 0.05, a dot else."""
     cell = replicate.cell
-    law = LAWS[cell["law"]](cell["d"])
+    law = law_of(cell["law"], cell["d"])
     refined = ps.refine(
         law.draw(replicate.generator("draws"), ROWS),
         log_density=law.log_density,
@@ -59,7 +60,10 @@ STUDY = Study(
                 (law, WITH_GRADIENT, 1, 200.0, REPLICATES if place else FIRST_REPLICATES)
                 for place, law in enumerate(LAWS)
             ),
-            *((law, WITHOUT, 0, 200.0, REPLICATES) for law in ("correlated Gaussian", "banana")),
+            *(
+                (law, WITHOUT, 0, 200.0, REPLICATES)
+                for law in ("correlated Gaussian", "banana", LOGISTIC)
+            ),
         )
     ),
     name,

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import digamma, gammaln
 
-from studies.effects.posteriors import Posterior, at_mode, eight_schools
+from studies.effects.posteriors import Posterior, at_mode, eight_schools, regression
 from studies.refine.shrinking import (
     exact_horseshoe,
     horseshoe,
@@ -15,6 +15,7 @@ from studies.refine.shrinking import (
     varying_slopes,
 )
 from tests.statistical.samplers import State, Step, Target, hmc_step, run
+from tests.statistical.samplers_laws import LAWS, Law
 
 Array = NDArray[np.float64]
 
@@ -147,6 +148,7 @@ def counts(dispersed: bool) -> Posterior:
 #: Its mode is at tau = 0, where no Gaussian can be put.
 CENTRED = "varying intercepts, centred"
 HORSESHOE = "horseshoe"
+LOGISTIC = "logistic regression"
 POSTERIORS: dict[str, Callable[[], Posterior]] = {
     "eight schools": eight_schools,
     CENTRED: varying_intercepts,
@@ -207,3 +209,20 @@ def long_run(target: Posterior, rng: np.random.Generator, n: int) -> Array:
         found = run(rng, target, step, 1000, -(-n // 1000), thin=10, burn=200)
     # One row of every chain after the other, so that neighbours are independent.
     return found.swapaxes(0, 1).reshape(-1, found.shape[-1])[:n]
+
+
+@cache
+def logistic(d: int) -> Law:
+    """A logistic regression of 100 observations; draws are some of those of a long run."""
+    target = regression(100, d)
+    known = long_run(target, np.random.default_rng(1982), 40_000)
+    return Law(
+        lambda rng, n: known[rng.choice(len(known), size=n, replace=False)],
+        target.log_density,
+        target.score,
+    )
+
+
+def law_of(name: str, d: int) -> Law:
+    """A law that can be drawn from, by its name."""
+    return logistic(d) if name == LOGISTIC else LAWS[name](d)
