@@ -22,7 +22,7 @@ PACKAGE = Path(polystein.__file__).parent
 #: A room imports only rooms to its left, and rooms between the same bars not each other.
 ARROWS = (
     "errors, types, _version | _lib | inference, theory | data | adapters, scale | stein | weights "
-    "| results | corrections | explain | methods | refinement | rivals | report "
+    "| results | explain | methods | refinement | rivals | report "
     "| workflows, testing | experiments | cli | __main__"
 )
 #: Imports against the arrows, which happen when a function is called and not before.
@@ -51,7 +51,7 @@ PUBLISHED = {
     "weights",
     "results",
 }
-PUBLISHED |= {"corrections", "explain", "methods", "refinement", "rivals", "report", "workflows"}
+PUBLISHED |= {"explain", "methods", "refinement", "rivals", "report", "workflows"}
 PUBLISHED |= {"testing"}
 #: What the package imports first: Ctrl-C while the command line is imported.
 FIRST = "polystein._lib.interrupts"

@@ -20,7 +20,6 @@ from polystein.adapters.pymc import from_pymc
 from polystein.adapters.pystan import from_pystan
 from polystein.adapters.scipy import from_scipy
 from polystein.adapters.torch import from_torch
-from polystein.corrections.expectations import expectations
 from polystein.data.sample import Sample
 from polystein.data.split import BlockSplit, ChainSplit, RandomSplit
 from polystein.errors import (
@@ -40,6 +39,7 @@ from polystein.errors import (
     UndecidedError,
 )
 from polystein.explain.effects import effects
+from polystein.explain.expectations import expectations
 from polystein.inference.batch_means import BatchMeans
 from polystein.inference.variance import IID, InitialSequence
 from polystein.methods.bootstrap import psd_bootstrap_test

@@ -11,7 +11,8 @@ from polystein.experiments.engine.summary import markdown_table
 from studies._table import Study
 from studies.refine import SEED
 from studies.refine.level import marks
-from tests.statistical.samplers_laws import LAWS, Law, mixture, with_slab
+from studies.refine.posteriors import LOGISTIC, law_of
+from tests.statistical.samplers_laws import Law, mixture, with_slab
 
 ROWS = 2000
 #: A tolerance that 1,000 right starts can meet.
@@ -30,7 +31,7 @@ def law_and_draws(cell: Cell, rng: np.random.Generator) -> tuple[Law, np.ndarray
     elif fault == "slab .01, sd 10":
         law = with_slab(d)
     else:
-        law = LAWS[cell["law"]](d)
+        law = law_of(cell["law"], d)
     draws = law.draw(rng, ROWS)
     if fault == "sd 25 % off":
         draws[:, -1] = draws[:, -1].mean() + 0.75 * (draws[:, -1] - draws[:, -1].mean())
@@ -71,11 +72,11 @@ def name(cell: Cell) -> str:
 
 def _cells() -> list[Cell]:
     listed = [("", fault, 10, 1, 200) for fault in ("modes .5/.5", "modes .7/.3")]
-    listed += [("", "slab .01, sd 10", d, 1, 40) for d in (3, 10)]
+    listed += [("", "slab .01, sd 10", d, 1, 100) for d in (2, 5, 10, 30)]
     listed += [("", fault, d, 1, 150) for fault in MISSED for d in (3, 10)]
     listed += [
         (law, fault, d, 0, 20)
-        for law in ("correlated Gaussian", "banana")
+        for law in ("correlated Gaussian", "banana", LOGISTIC)
         for fault in ("sd 25 % off", "mean 0.3 sd off")
         for d in (5, 10)
     ]

@@ -8,9 +8,12 @@ from polystein.experiments.engine.cells import Cell, Replicate, Row
 from polystein.experiments.engine.summary import markdown_table
 from studies._table import Study
 from studies.refine import SEED
+from studies.refine.posteriors import LOGISTIC, law_of
 from tests.statistical.samplers_laws import LAWS
 
-ROWS, STARTS, TRANSITIONS, REPLICATES = 450, 300, 6, 300
+ROWS, STARTS, TRANSITIONS, REPLICATES = 450, 300, 6, 600
+#: The first law has more.
+FIRST_REPLICATES = 2000
 #: Dimensions: with gradients and without.
 WITH_GRADIENT, WITHOUT = 3, 5
 
@@ -18,7 +21,7 @@ WITH_GRADIENT, WITHOUT = 3, 5
 def decide(replicate: Replicate) -> Sequence[Row]:
     """One p-value as a letter: b for at most 0.01, a for at most 0.05, a dot else."""
     cell = replicate.cell
-    law = LAWS[cell["law"]](cell["d"])
+    law = law_of(cell["law"], cell["d"])
     refined = ps.refine(
         law.draw(replicate.generator("draws"), ROWS),
         log_density=law.log_density,
@@ -51,10 +54,16 @@ def name(cell: Cell) -> str:
 STUDY = Study(
     Path(__file__).with_suffix(".csv"),
     tuple(
-        Cell.of("refine-level", replicates=REPLICATES, cost=cost, law=law, d=d, gradient=gradient)
-        for law, d, gradient, cost in (
-            *((law, WITH_GRADIENT, 1, 2000.0) for law in LAWS),
-            *((law, WITHOUT, 0, 2000.0) for law in ("correlated Gaussian", "banana")),
+        Cell.of("refine-level", replicates=count, cost=cost, law=law, d=d, gradient=gradient)
+        for law, d, gradient, cost, count in (
+            *(
+                (law, WITH_GRADIENT, 1, 200.0, REPLICATES if place else FIRST_REPLICATES)
+                for place, law in enumerate(LAWS)
+            ),
+            *(
+                (law, WITHOUT, 0, 200.0, REPLICATES)
+                for law in ("correlated Gaussian", "banana", LOGISTIC)
+            ),
         )
     ),
     name,

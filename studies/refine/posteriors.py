@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import digamma, gammaln
 
-from studies.effects.posteriors import Posterior, at_mode, eight_schools
+from studies.effects.posteriors import Posterior, at_mode, eight_schools, regression
 from studies.refine.shrinking import (
     exact_horseshoe,
     horseshoe,
@@ -15,6 +15,7 @@ from studies.refine.shrinking import (
     varying_slopes,
 )
 from tests.statistical.samplers import State, Step, Target, hmc_step, run
+from tests.statistical.samplers_laws import LAWS, Law
 
 Array = NDArray[np.float64]
 
@@ -147,6 +148,7 @@ def counts(dispersed: bool) -> Posterior:
 #: Its mode is at tau = 0, where no Gaussian can be put.
 CENTRED = "varying intercepts, centred"
 HORSESHOE = "horseshoe"
+LOGISTIC = "logistic regression"
 POSTERIORS: dict[str, Callable[[], Posterior]] = {
     "eight schools": eight_schools,
     CENTRED: varying_intercepts,
@@ -185,15 +187,20 @@ def jittered(largest: float, leaps: int) -> Step:
 
 
 def right_draws(name: str, rng: np.random.Generator, n: int) -> Array:
-    """Exact draws, or those of 1,000 chains after 200 trajectories, 10 trajectories apart.
-
-    The mass is from a first run of 200 trajectories.
-    """
+    """Exact draws, or those of a long run."""
     if name == CENTRED:
         return exact_intercepts(rng, min(n, 20_000))
     if name == HORSESHOE:
         return exact_horseshoe(rng, n)
-    target, step = posterior(name), jittered(0.5, 16)
+    return long_run(posterior(name), rng, n)
+
+
+def long_run(target: Posterior, rng: np.random.Generator, n: int) -> Array:
+    """Draws of 1,000 chains after 200 trajectories, 10 trajectories apart.
+
+    The mass is from a first run of 200 trajectories.
+    """
+    step = jittered(0.5, 16)
     with np.errstate(all="ignore"):  # trajectories that leave are rejected
         first = run(rng, target, step, 1000, 1, thin=1, burn=200)[:, 0]
         target = target._replace(
@@ -202,3 +209,20 @@ def right_draws(name: str, rng: np.random.Generator, n: int) -> Array:
         found = run(rng, target, step, 1000, -(-n // 1000), thin=10, burn=200)
     # One row of every chain after the other, so that neighbours are independent.
     return found.swapaxes(0, 1).reshape(-1, found.shape[-1])[:n]
+
+
+@cache
+def logistic(d: int) -> Law:
+    """A logistic regression of 100 observations; draws are some of those of a long run."""
+    target = regression(100, d)
+    known = long_run(target, np.random.default_rng(1982), 40_000)
+    return Law(
+        lambda rng, n: known[rng.choice(len(known), size=n, replace=False)],
+        target.log_density,
+        target.score,
+    )
+
+
+def law_of(name: str, d: int) -> Law:
+    """A law that can be drawn from, by its name."""
+    return logistic(d) if name == LOGISTIC else LAWS[name](d)

@@ -16,7 +16,7 @@ from studies.refine.faults import ROWS, TOLERANCE
 from studies.refine.level import marks
 from studies.refine.posteriors import posterior, right_draws
 
-REPLICATES = 25
+REPLICATES = 40
 NAMES = ("eight schools", "Poisson GLMM", "varying slopes", "stochastic volatility")
 
 

@@ -11,17 +11,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import polystein as ps
-from polystein.corrections.designs import (
-    CoordinateDesign,
-    JointDesign,
-    MeansDesign,
-    PairDesign,
-    ValueFunction,
-)
-from polystein.corrections.estimates import Rows
-from polystein.corrections.gram import Folds, GramPass
-from polystein.corrections.influence import Combination, InfluencePass
-from polystein.corrections.products import ProductSums
 from polystein.data.coordinates import RAW, DrawMoments
 from polystein.data.guard.repeats import RowKeys
 from polystein.data.guard.rows import LargestDeviations, PositiveWeights, ScreenedRows
@@ -29,7 +18,18 @@ from polystein.data.passes import every_row, run_pass
 from polystein.data.source import Source
 from polystein.data.split import TRAINING, ForRoles, Partition
 from polystein.data.weight_sums import WeightSums
+from polystein.explain.designs import (
+    CoordinateDesign,
+    JointDesign,
+    MeansDesign,
+    PairDesign,
+    ValueFunction,
+)
 from polystein.explain.directions import MemorySums
+from polystein.explain.estimates import Rows
+from polystein.explain.gram import Folds, GramPass
+from polystein.explain.influence import Combination, InfluencePass
+from polystein.explain.products import ProductSums
 from polystein.explain.screening import ShapeLook
 from polystein.inference.batch_means import ShortBatches
 from polystein.inference.columns import ColumnMoments

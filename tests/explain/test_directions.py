@@ -5,10 +5,9 @@ import pytest
 from scipy.stats import kstest
 
 import polystein as ps
-from polystein.corrections.designs import CoordinateDesign, Seen
-from polystein.corrections.estimates import Rows, first_look
 from polystein.data.coordinates import Frame
 from polystein.data.passes import every_row, run_pass
+from polystein.explain.designs import CoordinateDesign, Seen
 from polystein.explain.directions import (
     AlongDirection,
     DirectionDesign,
@@ -21,6 +20,7 @@ from polystein.explain.directions import (
     reflection,
     spread_direction,
 )
+from polystein.explain.estimates import Rows, first_look
 from polystein.inference.longrun import EqualBatches
 
 COVARIANCE = 0.95 ** np.abs(np.subtract.outer(np.arange(5), np.arange(5)))

@@ -1,12 +1,14 @@
 """Hints by the pattern of what was found."""
 
 import math
+import pickle
 
 import numpy as np
 import pytest
 from scipy.special import digamma, polygamma
 
 import polystein as ps
+from polystein.errors import InputError
 from polystein.explain.hints import Circumstances, hint_for, refine_call
 from polystein.report.result_page import result_page
 from polystein.results.effect_rows import EffectRow
@@ -228,9 +230,24 @@ def test_the_call_of_refine_is_the_one_that_fits() -> None:
     assert refine_call(sample, object(), object()) == "ps.refine(idata, model=model)"
 
 
-def test_without_a_log_density_the_call_of_refine_is_general() -> None:
+def test_a_call_of_refine_that_is_printed_works() -> None:
+    facts = {"log_density": lambda x: -0.5 * (x**2).sum(axis=1)}
+    sample = ps.Sample(1.4 * WHITE, -1.4 * WHITE, names=list("abcd"), facts=facts)
+    for given in (sample, sample.select(thin=2), pickle.loads(pickle.dumps(sample))):
+        call = ps.check(given, iid=True).effects.refine
+        if call:
+            assert call == "ps.refine(sample)"
+            assert ps.refine(given, transitions=2, starts=300).verdict == "rejected"
+        else:
+            with pytest.raises(InputError, match="must know their target"):
+                ps.refine(given)
+    assert ps.check(sample.select(var_names="a"), iid=True).effects.refine == ""
+
+
+def test_without_a_log_density_there_is_no_call_of_refine() -> None:
     result = ps.check(1.4 * WHITE, -1.4 * WHITE, iid=True)
     assert result.effects.refine == ""
-    assert "`ps.refine(draws, log_density=f)`" in str(result)
+    assert str(result).endswith("`print(result.effects)` for all that was looked at")
+    assert "better draws" not in str(result)
     weighted = ps.Sample(WHITE, -WHITE, log_weights=np.linspace(0.0, 1.0, len(WHITE)))
     assert refine_call(weighted, weighted) == ""

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import polystein as ps
-from polystein.corrections.estimates import Rows, first_look
 from polystein.explain import screening
+from polystein.explain.estimates import Rows, first_look
 from polystein.explain.screening import chosen, covariances
 
 

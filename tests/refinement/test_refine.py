@@ -318,3 +318,26 @@ def test_what_a_narrower_answer_takes_is_there_to_be_had() -> None:
     assert few.tolerance_reason.endswith("It takes more `starts`")
     everything = ps.refine(DRAWS, **FUNCTIONS, transitions=60, starts=2000, tolerance=0.02)
     assert everything.tolerance_reason.endswith("It takes more draws")
+
+
+def test_a_random_log_density_is_refused_with_and_without_scores() -> None:
+    rng = np.random.default_rng(3)
+
+    def random(rows: FloatArray) -> FloatArray:
+        return LAW.log_density(rows) + rng.standard_normal(len(rows))
+
+    for scores in (LAW.score, None):
+        with pytest.raises(InputError, match="`log_density` must give the same for a draw"):
+            ps.refine(DRAWS, log_density=random, scores=scores, **SMALL)
+
+
+def test_single_precision_changes_no_verdict() -> None:
+    """Values of -30,000 have steps of 0.002 in single precision."""
+
+    def single(rows: FloatArray) -> FloatArray:
+        return (LAW.log_density(rows) - 3e4).astype(np.float32)
+
+    for draws, verdict in ((DRAWS, "not rejected"), (wrong(), "rejected")):
+        scores = {"scores": lambda x: LAW.score(x).astype(np.float32)}
+        found = ps.refine(draws, log_density=single, **scores, **SMALL)
+        assert found.verdict == verdict

@@ -5,7 +5,16 @@ import pytest
 from scipy import stats
 
 from polystein.refinement.kernels import Moves
-from polystein.refinement.settled import Settled, drifts, rank_correlations, settled, squares_kept
+from polystein.refinement.settled import (
+    LEAST_SPEED,
+    Edges,
+    Settled,
+    drifts,
+    edges_of,
+    rank_correlations,
+    settled,
+    squares_kept,
+)
 from polystein.refinement.within import unsettled_words
 
 RNG = np.random.default_rng(0)
@@ -109,3 +118,49 @@ def test_heavy_tails_may_change_more_by_chance() -> None:
     assert noise[0] == pytest.approx(np.sqrt((kurtosis - 1.0) / 2.0))
     assert noise[0] > 1.3
     assert drifts(*np.random.default_rng(3).uniform(size=(2, 1000, 1)))[1][0] == 1.0
+
+
+@pytest.mark.parametrize("what", ["correlations", "kept", "drifts", "noise", "lost", "unmoved"])
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_what_is_not_a_number_has_not_settled(what: str, value: float) -> None:
+    first, second = np.random.default_rng(2).standard_normal((2, 1000, 2))
+    found = settled(first, second, [moves()], trajectories=True)
+    assert found.all
+    if isinstance(getattr(found, what), float):
+        broken = found._replace(**{what: value})
+    else:
+        broken = found._replace(**{what: np.array([0.0, value])})
+        assert broken.moving.tolist() == [False, True]
+    assert not broken.all
+    assert not found._replace(edges=Edges(np.nan, 0)).all
+
+
+def test_rows_beyond_the_squares_of_all_numbers_have_not_settled() -> None:
+    """Their fourth powers are infinite: no change of theirs is more than noise."""
+    first, second = 1e90 * np.random.default_rng(3).standard_normal((2, 1000, 1))
+    with np.errstate(all="ignore"):
+        found = settled(first, second + 2e90, [moves()], trajectories=True)
+    assert not found.all
+
+
+def test_no_proposal_no_verdict() -> None:
+    first, second = RNG.standard_normal((2, 1000, 2))
+    walks = moves()._replace(kind=np.ones(1000, dtype=int))
+    assert not settled(first, second, [walks], trajectories=True).all
+    assert np.isnan(edges_of([(first, walks)], 0.3).speed)
+
+
+def test_edges_are_told_by_the_rows_on_them() -> None:
+    rows = np.random.default_rng(4).standard_normal((1000, 3))
+    slow = rows[:, 1] < np.quantile(rows[:, 1], 0.02)
+    made = moves()._replace(chance=np.where(slow, 0.1, 0.9))
+    found = edges_of([(rows, made)] * 3, 0.3)
+    assert found == Edges(pytest.approx(0.03), 1)
+    state = settled(rows, -rows[::-1], [made], trajectories=True, edges=found)
+    assert state.held_up
+    assert not state.all
+    assert "from the edge of `b`" in unsettled_words(state, ("a", "b", "c"))
+    assert not state._replace(edges=Edges(LEAST_SPEED, 1)).held_up
+    # Shorter steps say nothing.
+    short = made._replace(chance=np.full(1000, 0.9), factor=np.where(slow, 0.1, 1.0))
+    assert edges_of([(rows, short)], 0.3).speed == pytest.approx(0.27)

@@ -98,7 +98,7 @@ def test_the_cells_begin_as_published(part: str) -> None:
         assert one.marks_of(one.cell(name), range(3)) == line["decisions"][:3]
 
 
-@pytest.mark.parametrize("part", ["level", "faults", "right", "fits"])
+@pytest.mark.parametrize("part", ["level", "faults", "right", "fits", "hard"])
 def test_lines_are_complete_and_say_where_they_come_from(part: str) -> None:
     one = study(part).STUDY
     for name, row in one.stored().items():
@@ -110,7 +110,7 @@ def test_lines_are_complete_and_say_where_they_come_from(part: str) -> None:
                 assert row[key] == value
 
 
-@pytest.mark.parametrize("part", ["level", "faults", "right", "fits"])
+@pytest.mark.parametrize("part", ["level", "faults", "right", "fits", "hard"])
 def test_the_page_shows_the_tables(part: str) -> None:
     shown = re.search(
         rf"<!-- table: {part} -->\n(.*?)<!-- end of table: {part} -->\n",

@@ -10,13 +10,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from polystein._lib.arrays import holds_real_numbers, is_array, to_numpy
+from polystein._lib.numerics import is_single
 from polystein.errors import InputError, PolysteinError
 from polystein.types import Array, FloatArray, ScoreFunction
 
-#: Rows at which a score is compared with differences of the log-density.
-_COMPARED = 8
-#: Step of these differences, in standard deviations of the draws.
+#: Shortest step of differences of the log-density, in standard deviations of the draws.
 _STEP = 1e-4
+#: The rounding of numbers of about 1 in single precision.
+SINGLE = float(np.finfo(np.float32).eps)
 #: What functions that fail are told.
 _OUTSIDE = "It must take any (n, d) draws, and return -inf for those outside the support"
 _SCORES_OUTSIDE = "It must take any (n, d) draws, also where the log-density is -inf"
@@ -152,38 +153,22 @@ def _numbers(found: Array, shape: tuple[int, ...], function: str) -> FloatArray:
     return to_numpy(array).reshape(shape)
 
 
-def require_matching_score(target: Target, rows: FloatArray, rng: np.random.Generator) -> None:
-    """Raise an error if the score is not the gradient of the log-density.
-
-    Both are compared along one random direction at a few rows, by central differences at two
-    steps, whose difference says how exact they are. Most of these rows have to contradict.
-    """
-    at = rows[np.linspace(0, len(rows) - 1, min(_COMPARED, len(rows))).astype(int)]
-    along = rng.standard_normal(at.shape) * rows.std(axis=0)
-    _, scores = target.log_density_and_score(at)
-    with np.errstate(all="ignore"):
-        estimates = []
-        for step in (_STEP, 2.0 * _STEP):
-            ends = target.log_density(np.concatenate([at + step * along, at - step * along]))
-            estimates.append((ends[: len(at)] - ends[len(at) :]) / (2.0 * step))
-        expected, given = estimates[0], np.einsum("ij,ij->i", scores, along)
-        noise = np.abs(estimates[0] - estimates[1])
-        wrong = np.abs(given - expected) > 1e-3 * (1.0 + np.abs(expected)) + 10.0 * noise
-    if wrong.sum() * 2 <= len(at):
-        return
-    first = int(np.argmax(wrong))
-    sign = " Their sign is wrong." if np.allclose(given, -expected, rtol=1e-2) else ""
-    raise InputError(
-        "`scores` must be the gradient of `log_density`; along a random direction at one of the "
-        f"draws the scores give {given[first]:.4g}, and differences of the log-density "
-        f"{expected[first]:.4g}.{sign} Are both of the same model, data and parametrisation "
-        "(Jacobian)?"
-    )
+def precision(*answers: FloatArray) -> float:
+    """The rounding of numbers of about 1: that of single precision if any answer has its digits."""
+    single = any(is_single(one) for one in answers)
+    return SINGLE if single else float(np.finfo(np.float64).eps)
 
 
 def scores_by_differences(target: Target, rows: FloatArray) -> FloatArray:
-    """Central differences of the log-density at (n, d) rows, coordinate by coordinate."""
-    steps = _STEP * np.where(rows.std(axis=0) > 0.0, rows.std(axis=0), 1.0)
+    """Central differences of the log-density at (n, d) rows, coordinate by coordinate.
+
+    Steps are longer in single precision: the error of a difference over a step h is about the
+    rounding over h, and h^2.
+    """
+    values = target.log_density(rows)
+    rounding = precision(values) * max(1.0, float(np.median(np.abs(values))))
+    spread = rows.std(axis=0)
+    steps = max(_STEP, float(np.cbrt(rounding))) * np.where(spread > 0.0, spread, 1.0)
     scores = np.empty(rows.shape)
     for column, step in enumerate(steps):
         move = np.zeros(rows.shape[1])

@@ -1,5 +1,7 @@
-"""Effect sizes: which moment of which parameter is off, by how much, and whether it matters.
+"""What the draws get wrong, by how much, and what the target says instead, from scores alone.
 
-A quick look decides what is worth a closer one, `corrections` measures it, and multiplicity is
-allowed for here. Words for what was found, and hints what to do, come last.
+Designs say which Stein features explain which functions. Sums over rows come from passes, fits and
+influence functions work on them, and estimates have errors and doubts. `expectations` and `effects`
+put them together: `effects` takes a quick look first, and allows for multiplicity. Words for what
+was found, and hints what to do, come last. The same features test the draws in `methods`.
 """

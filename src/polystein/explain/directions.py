@@ -15,9 +15,13 @@ from typing import NamedTuple
 import numpy as np
 
 from polystein._lib.numerics import finite
-from polystein.corrections.candidates import wider_candidates
-from polystein.corrections.designs import CoordinateDesign, MappedDesign, Seen
-from polystein.corrections.estimates import (
+from polystein.data.coordinates import Frame
+from polystein.data.passes import every_row, run_pass
+from polystein.data.source import Block, Source, SourceOfAnother
+from polystein.errors import DegenerateError
+from polystein.explain.candidates import wider_candidates
+from polystein.explain.designs import CoordinateDesign, MappedDesign, Seen
+from polystein.explain.estimates import (
     Candidate,
     Estimate,
     FirstLook,
@@ -26,13 +30,9 @@ from polystein.corrections.estimates import (
     estimated,
     first_look,
 )
-from polystein.corrections.functionals import What
-from polystein.corrections.wider import with_doubt
-from polystein.data.coordinates import Frame
-from polystein.data.passes import every_row, run_pass
-from polystein.data.source import Block, Source, SourceOfAnother
-from polystein.errors import DegenerateError
+from polystein.explain.functionals import What
 from polystein.explain.screening import covariances
+from polystein.explain.wider import with_doubt
 from polystein.inference.longrun import ENOUGH_CHAINS, EqualBatches, longest_memory
 from polystein.types import FloatArray
 

@@ -11,8 +11,13 @@ import numpy as np
 from scipy.special import stdtr
 
 from polystein._lib.threads import one_blas_thread
-from polystein.corrections.candidates import best_estimates, coordinate_candidates
-from polystein.corrections.estimates import (
+from polystein.data.guard.chains import rows_or_chains
+from polystein.data.guard.repeats import forbid_copies
+from polystein.data.sample import as_source
+from polystein.data.source import Source, coordinate_names
+from polystein.explain.candidates import best_estimates, coordinate_candidates
+from polystein.explain.directions import AlongDirection, along_directions, direction_name
+from polystein.explain.estimates import (
     Candidate,
     Estimate,
     FirstLook,
@@ -21,16 +26,12 @@ from polystein.corrections.estimates import (
     estimated,
     first_look,
 )
-from polystein.corrections.functionals import What
-from polystein.corrections.refusals import require_full_scores
-from polystein.data.guard.chains import rows_or_chains
-from polystein.data.guard.repeats import forbid_copies
-from polystein.data.sample import as_source
-from polystein.data.source import Source, coordinate_names
-from polystein.explain.directions import AlongDirection, along_directions, direction_name
+from polystein.explain.functionals import What
+from polystein.explain.heavy_tails import tail_indices, too_heavy
 from polystein.explain.hints import NOTHING_ELSE, Circumstances, hint_for, refine_call
 from polystein.explain.multiplicity import weighted_holm
 from polystein.explain.own_names import own_names, own_words
+from polystein.explain.refusals import require_full_scores
 from polystein.explain.screening import Chosen, chosen
 from polystein.explain.sentences import (
     at_most,
@@ -42,7 +43,7 @@ from polystein.explain.sentences import (
 from polystein.results.effect_rows import LEVEL, TRUSTED, EffectRow
 from polystein.results.effects import EffectTable
 from polystein.results.tolerance import quantile
-from polystein.types import Array, ScoreFunction
+from polystein.types import Array, FloatArray, ScoreFunction
 
 #: Shares of the level. What is left out without pairs goes to the others.
 SHARES = {"mean": 0.14, "sd": 0.14, "correlation": 0.39, "skew": 0.24, "tail": 0.04}
@@ -233,14 +234,27 @@ def _table(
     source: Source, looks: Sequence[_Look], complete: bool, own: Mapping[str, str]
 ) -> EffectTable:
     d = source.layout.dimension
-    pvalues = [_pvalue(look.estimate) for look in looks]
+    tails = np.full(d, -np.inf) if source.weighted else tail_indices(source)
+    heavy = [_is_heavy(look, tails) for look in looks]
+    pvalues = [
+        1.0 if beyond else _pvalue(look.estimate) for look, beyond in zip(looks, heavy, strict=True)
+    ]
     adjusted = weighted_holm(pvalues, [look.share for look in looks])
     rows = sorted(
-        (_row(look, pvalue, own) for look, pvalue in zip(looks, adjusted.tolist(), strict=True)),
+        (
+            _row(look, pvalue, own, heavy=beyond)
+            for look, pvalue, beyond in zip(looks, adjusted.tolist(), heavy, strict=True)
+        ),
         key=_importance,
     )
     count = 4 * d + d * (d - 1) // 2 + (DIRECTIONS if d > 1 else 0)
     return EffectTable(tuple(rows), count, complete=complete)
+
+
+def _is_heavy(look: _Look, tails: FloatArray) -> bool:
+    """Whether the target's tails are too heavy for this look."""
+    along = np.array(look.direction)
+    return too_heavy(tails, look.what, () if len(along) else look.estimate.quantity.indices, along)
 
 
 def _importance(row: EffectRow) -> tuple[bool, bool, bool, bool, float, float]:
@@ -266,14 +280,17 @@ def _weight(quantity: Quantity, dimension: int) -> float:
     return share / dimension / (1.0 if dimension > 1 else alone)
 
 
-def _row(look: _Look, pvalue: float, own: Mapping[str, str]) -> EffectRow:
-    """A row with its size, or without one where the scores do not tell it."""
+def _row(look: _Look, pvalue: float, own: Mapping[str, str], *, heavy: bool) -> EffectRow:
+    """A row with its size, or without one where the scores do not tell it, or tails are heavy."""
     estimate, found = look.estimate, pvalue <= LEVEL
     reliability, doubt = estimate.reliability_of_error, estimate.error_doubt.reach
     reach = quantile(LEVEL, estimate.df[3]) * estimate.error_se + doubt
     name, pair = ", ".join(look.names), look.names if len(look.names) == 2 else ()
+    if heavy:
+        reliability = 0.0
     if reliability < TRUSTED or not math.isfinite(reach):
         unknown = (size_unknown if found else not_judged)(look.what, look.names, own)
+        unknown += "; the target's tails are too heavy" if heavy else ""
         return EffectRow(
             name, look.what, math.nan, -math.inf, math.inf, pvalue, found, reliability,
             unknown, math.nan, math.inf, estimate.df[3],

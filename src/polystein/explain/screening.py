@@ -12,10 +12,10 @@ from typing import NamedTuple
 import numpy as np
 
 from polystein._lib.numerics import finite
-from polystein.corrections.estimates import FirstLook, Rows
 from polystein.data.coordinates import Frame
 from polystein.data.passes import every_row, run_pass
 from polystein.data.source import Block
+from polystein.explain.estimates import FirstLook, Rows
 from polystein.inference.columns import ColumnMoments
 from polystein.types import FloatArray
 

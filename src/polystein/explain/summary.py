@@ -7,9 +7,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from polystein.corrections.expectations import expectations
 from polystein.data.selection import variable
 from polystein.data.source import Source, coordinate_names
+from polystein.explain.expectations import expectations
 from polystein.explain.own_names import own_names, own_parameters
 from polystein.inference.convergence import ranked_convergence
 from polystein.results.diagnostics import RowsOf

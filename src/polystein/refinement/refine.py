@@ -12,9 +12,10 @@ from polystein._lib.notes import shown_name
 from polystein._lib.random import seed_sequence, seed_setting
 from polystein._lib.threads import one_blas_thread
 from polystein.data.foreign import type_name
+from polystein.data.guard.target import require_sound_target
 from polystein.data.sample import Sample, as_source, validated_array
 from polystein.data.source import Source, complete, coordinate_names, is_source
-from polystein.data.target import Target, require_matching_score
+from polystein.data.target import Target
 from polystein.errors import InputError
 from polystein.refinement.differences import (
     Functions,
@@ -29,7 +30,7 @@ from polystein.refinement.effects import ROUNDING, effect_table, paired
 from polystein.refinement.kernels import Evaluations, Kernel, Moves, State
 from polystein.refinement.pilots import piloted
 from polystein.refinement.rows import chosen_rows
-from polystein.refinement.settled import Settled, settled
+from polystein.refinement.settled import EDGE_TIMES, NO_EDGES, Edges, Settled, edges_of, settled
 from polystein.refinement.within import checked, judged_tolerance
 from polystein.results.coded import CodedText
 from polystein.results.refinement import MovedRows, Refinement
@@ -138,8 +139,7 @@ def refine(
         chosen = chosen_rows(source, most)
         evaluate = Evaluations(target)
         pilots, start = (_begun(evaluate, rows) for rows in (chosen.pilots, chosen.starts))
-        if target.has_score:
-            require_matching_score(target, chosen.pilots, tuning)
+        require_sound_target(target, chosen.pilots, tuning)
         names = coordinate_names(source)
         shown = shown_parameters(target, names, chosen.pilots)
         _require_own_names(own, (*names, *shown.values()))
@@ -151,7 +151,13 @@ def refine(
         judged = judged_by_flips(
             compared.values(start), compared.values(ends.state), chosen.batches, flipping
         )
-        state = settled(ends.middle, ends.state.position, ends.moves, trajectories=target.has_score)
+        state = settled(
+            ends.middle,
+            ends.state.position,
+            ends.moves,
+            trajectories=target.has_score,
+            edges=ends.edges,
+        )
         columns, before, after = _columns(compared, start, ends)
         table = effect_table(
             columns, paired(before, after, chosen.batches), judged.pvalue, state.all
@@ -292,6 +298,7 @@ class _Ends(NamedTuple):
     late: list[State]
     state: State
     moves: list[Moves]
+    edges: Edges
 
 
 def _run(
@@ -302,17 +309,22 @@ def _run(
     progress: Progress | None,
 ) -> _Ends:
     times = {steps - 1 - (place * steps) // (4 * _LATE_TIMES) for place in range(_LATE_TIMES)}
-    middle, late, moves = state.position, [], []
+    looks = set(np.linspace(steps // 2, steps - 1, EDGE_TIMES).astype(int).tolist())
+    middle, late, moves, looked = state.position, [], [], []
     for step in range(steps):
+        before = state.position
         state, made = kernel.step_of(state, rng)
         moves.append(made)
+        if step in looks:
+            looked.append((before, made))
         if step == steps // 2 - 1:
             middle = state.position
         if step in times:
             late.append(state)
         if progress is not None:
             progress(step + 1, steps)
-    return _Ends(middle, late, state, moves)
+    edges = edges_of(looked, kernel.step) if kernel.evaluate.target.has_score else NO_EDGES
+    return _Ends(middle, late, state, moves, edges)
 
 
 def _columns(
@@ -344,7 +356,9 @@ def _columns(
 
 def _still_moving(state: Settled, names: tuple[str, ...]) -> tuple[str, ...]:
     order = np.argsort(-state.worst)
-    return tuple(names[place] for place in order if state.moving[place])
+    moving = [names[place] for place in order if state.moving[place]]
+    held = [names[state.edges.place]] if state.held_up else []
+    return tuple(dict.fromkeys([*moving, *held]))
 
 
 def _reasons(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -10,8 +9,8 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 from scipy.stats import rankdata
 
-from polystein.data.passes import gathered
-from polystein.data.source import Rows, Source
+from polystein.data.source import Source
+from polystein.data.spread import evenly, rows_at
 from polystein.errors import InputError
 from polystein.types import FloatArray
 
@@ -59,27 +58,6 @@ def chosen_rows(source: Source, most: int) -> ChosenRows:
     batches = _first_of_batches(starts, chain, length)
     pilots = evenly(np.arange(len(seen)), count)
     return ChosenRows(rows_at(source, kept[starts])[0], rows[pilots], batches)
-
-
-def evenly(places: NDArray[np.intp], count: int) -> NDArray[np.intp]:
-    """Some of the places, evenly spaced."""
-    return places[((np.arange(count) + 0.5) * len(places) / count).astype(np.intp)]
-
-
-def rows_at(source: Source, places: NDArray[np.intp]) -> tuple[FloatArray, FloatArray]:
-    """The draws and scores at places that count through all chains."""
-
-    def of_chains() -> Iterator[Rows]:
-        low = 0
-        for chain, length in enumerate(source.layout.lengths):
-            mask = np.zeros(length, dtype=np.bool_)
-            mask[places[(places >= low) & (places < low + length)] - low] = True
-            low += length
-            if mask.any():
-                yield Rows(chain, 0, length, mask)
-
-    draws, scores, _ = gathered(source, of_chains())
-    return np.array(draws), np.array(scores)
 
 
 def _batch_length(rows: FloatArray, times: NDArray[np.intp], chains: NDArray[np.intp]) -> float:

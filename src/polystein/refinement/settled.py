@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
-from polystein.refinement.kernels import LOST_ENERGY, Moves
+from polystein.refinement.kernels import LOST_ENERGY, USUAL, Moves
 from polystein.types import FloatArray
 
 #: Largest rank correlation between the middle and the end of a run, of coordinates and of their
@@ -27,6 +27,25 @@ MOST_DRIFT, DRIFT_NOISE = 0.15, 4.7
 MOST_LOST = 0.01
 #: Largest part of the rows that never moved.
 MOST_UNMOVED = 0.02
+#: Rows on the edge are this part on either side of a coordinate, at so many times of the second
+#: half of the runs.
+EDGE, EDGE_TIMES = 0.01, 20
+#: Smallest speed of rows on an edge: their mean chance of acceptance by usual steps, times the step
+#: in sds. Runs that are reversible enter what lies beyond an edge as slowly as they leave it, and
+#: nothing that has been reached tells of it. The neck of a funnel that the draws left out shows in
+#: nothing else: there the speed was at most .05, in runs that had settled at least .07.
+LEAST_SPEED = 0.06
+
+
+class Edges(NamedTuple):
+    """How fast rows on the edges of coordinates move, at the slowest, and whose edge that is."""
+
+    speed: float
+    place: int
+
+
+#: Where there are no trajectories, no edges are looked at.
+NO_EDGES = Edges(np.inf, 0)
 
 
 class Settled(NamedTuple):
@@ -39,6 +58,7 @@ class Settled(NamedTuple):
     lost: float
     unmoved: float
     rows: int
+    edges: Edges = NO_EDGES
 
     @property
     def worst(self) -> FloatArray:
@@ -46,7 +66,9 @@ class Settled(NamedTuple):
         root = float(np.sqrt(self.rows))
         correlated = self.correlations / max(MOST_CORRELATED, MOST_ERRORS / root)
         drifted = self.drifts / np.maximum(MOST_DRIFT, DRIFT_NOISE * self.noise / root)
-        return np.asarray(np.max([correlated, self.kept / MOST_KEPT, drifted], axis=0))
+        worst = np.max([correlated, self.kept / MOST_KEPT, drifted], axis=0)
+        # What cannot be judged has not settled: tails beyond all numbers allow any change.
+        return np.where(np.isfinite(worst) & np.isfinite(self.noise), worst, np.inf)
 
     @property
     def moving(self) -> NDArray[np.bool_]:
@@ -57,7 +79,12 @@ class Settled(NamedTuple):
     def still(self) -> bool:
         """Whether no rule finds anything that moves, few as the rows may be."""
         few = self.lost < MOST_LOST and self.unmoved < MOST_UNMOVED
-        return few and not self.moving.any()
+        return few and not self.moving.any() and not self.held_up
+
+    @property
+    def held_up(self) -> bool:
+        """Whether rows on the edge of a coordinate hardly move."""
+        return not self.edges.speed >= LEAST_SPEED
 
     @property
     def too_few(self) -> bool:
@@ -71,7 +98,12 @@ class Settled(NamedTuple):
 
 
 def settled(
-    middle: FloatArray, end: FloatArray, moves: Sequence[Moves], *, trajectories: bool
+    middle: FloatArray,
+    end: FloatArray,
+    moves: Sequence[Moves],
+    *,
+    trajectories: bool,
+    edges: Edges = NO_EDGES,
 ) -> Settled:
     """Judge a run by its rows in the middle and at the end, and by all of its proposals.
 
@@ -80,7 +112,7 @@ def settled(
     lost = 0.0
     if trajectories:
         losses = np.concatenate([made.loss[made.kind == 0] for made in moves])
-        lost = float(np.mean(losses > LOST_ENERGY))
+        lost = float(np.mean(losses > LOST_ENERGY)) if len(losses) else np.nan
     moved = np.any([made.accepted for made in moves], axis=0)
     unmoved = float(np.mean(~moved))
     return Settled(
@@ -90,7 +122,26 @@ def settled(
         lost,
         unmoved,
         len(end),
+        edges,
     )
+
+
+def edges_of(looks: Sequence[tuple[FloatArray, Moves]], step: float) -> Edges:
+    """The slowest edge: rows before some steps, and what became of the proposals of these steps."""
+    chances, positions = [], []
+    for before, made in looks:
+        usual = (made.kind == 0) & (made.factor >= USUAL[0])
+        chances.append(made.chance[usual])
+        positions.append(before[usual])
+    chance, position = np.concatenate(chances), np.concatenate(positions)
+    if not len(chance):
+        return Edges(np.nan, 0)
+    count = max(1, int(EDGE * len(chance)))
+    order = np.argpartition(position, (count - 1, len(position) - count), axis=0)
+    both = [chance[order[:count]].mean(axis=0), chance[order[-count:]].mean(axis=0)]
+    slowest = np.minimum(*both)
+    place = int(np.argmin(slowest))
+    return Edges(step * float(slowest[place]), place)
 
 
 def drifts(middle: FloatArray, end: FloatArray) -> tuple[FloatArray, FloatArray]:

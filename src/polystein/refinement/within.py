@@ -61,6 +61,11 @@ def unsettled_words(state: Settled, names: tuple[str, ...]) -> str:
             f"correlation of values or squares {state.kept[slowest]:.2f}, "
             f"mean or log sd changed by {state.drifts[slowest]:.2f})"
         )
+    if state.held_up:
+        return (
+            f"steps from the edge of `{names[state.edges.place]}` are hardly ever accepted: what "
+            "lies beyond it may be missed"
+        )
     if state.still:
         return f"{state.rows} starts are too few to tell"
     if state.lost >= MOST_LOST:

@@ -40,8 +40,6 @@ _LEAST_SHOWN = 1e-4
 #: Letters of a name of a parameter: two of them fit on the lines of the chains.
 MOST_LETTERS = 40
 
-#: How better draws are made where the log-density is not known.
-_REFINE = "ps.refine(idata, model=model)`, or `ps.refine(draws, log_density=f)"
 QUESTION = "Do these draws come from the target?"
 _TESTS = {
     "psd": "PSD z-test",
@@ -132,10 +130,10 @@ def report_facts(
 
 
 def _lines_to_run(result: GofResult, alpha: float) -> str:
-    """What shows all effects, and what makes better draws."""
+    """What shows all effects, and what makes better draws, where the draws know their target."""
     table, _ = effects_to_tell(result, alpha)
-    call = _REFINE if table is None else table.refine or _REFINE
-    return f"`print(result.effects)` for all that was looked at; for better draws `{call}`"
+    better = f"; for better draws `{table.refine}`" if table is not None and table.refine else ""
+    return f"`print(result.effects)` for all that was looked at{better}"
 
 
 def headline(result: GofResult | Refinement, alpha: float = DEFAULT_LEVEL) -> tuple[str, str]:

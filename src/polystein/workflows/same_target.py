@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from polystein._lib.notes import first_of
 from polystein._lib.numerics import is_single
 from polystein.data.source import Source
+from polystein.data.spread import evenly, rows_at
 from polystein.data.target import Target
 from polystein.errors import InputError
-from polystein.refinement.rows import evenly, rows_at
 from polystein.results.same_target import Precision, TargetComparison, TargetDifference
 from polystein.types import Array, FloatArray, ScoreFunction
 from polystein.workflows.parameters import ParameterMap, parameter_map, unmapped

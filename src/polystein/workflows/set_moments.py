@@ -9,8 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from polystein.corrections.candidates import best_estimates, coordinate_candidates
-from polystein.corrections.estimates import (
+from polystein.data.coordinates import RAW, Frame
+from polystein.data.source import Source
+from polystein.explain.candidates import best_estimates, coordinate_candidates
+from polystein.explain.estimates import (
     COLUMNS,
     Estimate,
     Quantity,
@@ -18,8 +20,6 @@ from polystein.corrections.estimates import (
     first_look,
     influence_sums,
 )
-from polystein.data.coordinates import RAW, Frame
-from polystein.data.source import Source
 from polystein.inference.longrun import EqualBatches, IndependentBatches
 from polystein.results.effect_rows import RELIABLE, TRUSTED
 from polystein.types import FloatArray

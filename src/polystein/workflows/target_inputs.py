@@ -15,10 +15,10 @@ from polystein.data.foreign import adapted, type_name
 from polystein.data.sample import Sample, validated_array
 from polystein.data.selection import parameter, variable
 from polystein.data.source import Source, checked_names, complete, is_source
+from polystein.data.spread import rows_at
 from polystein.data.target import Target
 from polystein.errors import InputError
 from polystein.explain.own_names import own_parameters
-from polystein.refinement.rows import rows_at
 from polystein.types import Array, FloatArray
 from polystein.workflows.parameters import paired, places_of
 from polystein.workflows.two_targets import Side

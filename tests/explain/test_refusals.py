@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import polystein as ps
-from polystein.corrections.refusals import ConstantValuesError, require_varying_scores
+from polystein.explain.refusals import ConstantValuesError, require_varying_scores
 
 
 def products(scores: np.ndarray) -> np.ndarray:

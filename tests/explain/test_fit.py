@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import polystein as ps
-from polystein.corrections.designs import CoordinateDesign, MeansDesign
-from polystein.corrections.estimates import Rows
-from polystein.corrections.fit import Fit, fitted
-from tests.corrections.rows import frame_of, seen_of, skewed
+from polystein.explain.designs import CoordinateDesign, MeansDesign
+from polystein.explain.estimates import Rows
+from polystein.explain.fit import Fit, fitted
+from tests.explain.rows import frame_of, seen_of, skewed
 from tests.reference import corrections as literal
 
 

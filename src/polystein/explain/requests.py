@@ -10,14 +10,14 @@ import numpy as np
 from polystein._lib.arrays import holds_real_numbers, is_array, to_numpy
 from polystein._lib.notes import shown_name
 from polystein.adapters.assemble import coordinate_labels
-from polystein.corrections.designs import ValueFunction
-from polystein.corrections.estimates import Quantity
-from polystein.corrections.functionals import What
 from polystein.data.passes import first_block
 from polystein.data.selection import variable
 from polystein.data.source import Source, coordinate_names
 from polystein.data.target import user_code
 from polystein.errors import InputError
+from polystein.explain.designs import ValueFunction
+from polystein.explain.estimates import Quantity
+from polystein.explain.functionals import What
 from polystein.types import Array, FloatArray
 
 MOMENTS: tuple[What, ...] = ("mean", "sd", "skew", "tail")

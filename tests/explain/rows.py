@@ -4,8 +4,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import polystein as ps
-from polystein.corrections.designs import Seen
 from polystein.data.coordinates import Frame
+from polystein.explain.designs import Seen
 
 Array = NDArray[np.float64]
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 import polystein as ps
-from polystein.corrections.candidates import coordinate_candidates, wider_candidates
-from polystein.corrections.designs import CoordinateDesign, Design, JointDesign, PairDesign
-from polystein.corrections.doubt import Doubt
-from polystein.corrections.estimates import Quantity, Rows, first_look
-from polystein.corrections.wider import WiderDesign, wider
-from tests.corrections.rows import frame_of, sample, seen_of, skewed
+from polystein.explain.candidates import coordinate_candidates, wider_candidates
+from polystein.explain.designs import CoordinateDesign, Design, JointDesign, PairDesign
+from polystein.explain.doubt import Doubt
+from polystein.explain.estimates import Quantity, Rows, first_look
+from polystein.explain.wider import WiderDesign, wider
+from tests.explain.rows import frame_of, sample, seen_of, skewed
 from tests.reference import corrections as literal
 
 SEEN = seen_of(*skewed(40))

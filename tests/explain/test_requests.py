@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import polystein as ps
-from polystein.corrections.requests import asked
-from tests.corrections.rows import sample
+from polystein.explain.requests import asked
+from tests.explain.rows import sample
 
 NAMED = sample(names=["a", "b", "c"])
 

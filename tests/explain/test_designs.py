@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from polystein.corrections.designs import (
+from polystein.explain.designs import (
     CoordinateDesign,
     Design,
     JointDesign,
@@ -11,7 +11,7 @@ from polystein.corrections.designs import (
     PairDesign,
     ValueFunction,
 )
-from tests.corrections.rows import seen_of, skewed
+from tests.explain.rows import seen_of, skewed
 from tests.reference import corrections as literal
 
 SEEN = seen_of(*skewed(40))

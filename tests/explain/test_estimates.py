@@ -4,16 +4,16 @@ import numpy as np
 import pytest
 
 import polystein as ps
-from polystein.corrections import estimates
-from polystein.corrections.candidates import coordinate_candidates, improved, joint_candidates
-from polystein.corrections.estimates import (
+from polystein.explain import estimates
+from polystein.explain.candidates import coordinate_candidates, improved, joint_candidates
+from polystein.explain.estimates import (
     Candidate,
     Quantity,
     Rows,
     estimated,
     first_look,
 )
-from tests.corrections.rows import sample, skewed
+from tests.explain.rows import sample, skewed
 
 MEAN, SD = Quantity("mean", (0,)), Quantity("sd", (0,))
 

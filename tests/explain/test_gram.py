@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import polystein as ps
-from polystein.corrections.designs import CoordinateDesign, MeansDesign
-from polystein.corrections.gram import Folds, GramPass, in_groups
 from polystein.data.passes import every_row, run_pass
-from tests.corrections.rows import frame_of, seen_of, skewed
+from polystein.explain.designs import CoordinateDesign, MeansDesign
+from polystein.explain.gram import Folds, GramPass, in_groups
+from tests.explain.rows import frame_of, seen_of, skewed
 
 
 def test_folds_are_contiguous_and_nearly_equal() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import polystein as ps
-from tests.corrections.rows import skewed
+from tests.explain.rows import skewed
 
 
 def wrong(n: int = 2000) -> ps.Sample:
@@ -166,3 +166,19 @@ def test_large_and_small_functions_vary(factor: float) -> None:
     for what in ("mean", "sd"):
         assert table["h", what].plain == pytest.approx(factor * plain["h", what].plain, rel=1e-9)
         assert table["h", what].bias == pytest.approx(factor * plain["h", what].bias, rel=1e-6)
+
+
+@pytest.mark.parametrize("dimension", [2, 4])
+@pytest.mark.parametrize("noise", [0.0, 0.03])
+def test_draws_on_a_cross_correct_no_function_of_two_coordinates(
+    dimension: int, noise: float
+) -> None:
+    """There x_1^2 x_2^2 = x_1^4, whose mean is 3; that of the target, N(0, I), is 1."""
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        draws = rng.standard_normal((2000, dimension))
+        draws[:, 1] = draws[:, 0] * rng.choice([-1.0, 1.0], size=2000)
+        draws[:, 1] += noise * rng.standard_normal(2000)
+        functions = {"product": lambda x: x[:, 0] ** 2 * x[:, 1] ** 2}
+        row = ps.expectations(draws, -draws, functions, iid=True)["product", "mean"]
+        assert np.isnan(row.corrected)

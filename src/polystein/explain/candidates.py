@@ -8,7 +8,8 @@ from functools import cached_property
 
 import numpy as np
 
-from polystein.corrections.designs import (
+from polystein.data.coordinates import Frame
+from polystein.explain.designs import (
     CoordinateDesign,
     Design,
     JointDesign,
@@ -17,7 +18,7 @@ from polystein.corrections.designs import (
     Seen,
     ValueFunction,
 )
-from polystein.corrections.estimates import (
+from polystein.explain.estimates import (
     RELIABLE_ENOUGH,
     Candidate,
     Estimate,
@@ -26,9 +27,8 @@ from polystein.corrections.estimates import (
     Rows,
     estimated,
 )
-from polystein.corrections.fit import ROWS_PER_FEATURE
-from polystein.corrections.wider import MOST_MULTIPLICATIONS, confirmed, wider, with_doubt
-from polystein.data.coordinates import Frame
+from polystein.explain.fit import ROWS_PER_FEATURE
+from polystein.explain.wider import MOST_MULTIPLICATIONS, confirmed, wider, with_doubt
 from polystein.results.effect_rows import RELIABLE
 from polystein.types import FloatArray
 
@@ -204,6 +204,8 @@ def best_estimates(
     for quantity, one in better.items():
         if one.reliability < RELIABLE and quantity in wide:
             better[quantity] = max((one, wide[quantity]), key=_preference)
+        if quantity.of_function and quantity in wide and wide[quantity].uncorrected:
+            better[quantity] = wide[quantity]
     estimates = estimated(rows, frame, list(better.values()))
     noisy = [
         one.quantity

@@ -10,8 +10,14 @@ from typing import NamedTuple
 import numpy as np
 
 from polystein._lib.threads import one_blas_thread
-from polystein.corrections.candidates import best_estimates, coordinate_candidates, joint_candidates
-from polystein.corrections.estimates import (
+from polystein.data.coordinates import Frame
+from polystein.data.guard.chains import rows_or_chains
+from polystein.data.guard.repeats import forbid_copies
+from polystein.data.sample import as_source
+from polystein.data.source import Source, is_source
+from polystein.errors import DegenerateError
+from polystein.explain.candidates import best_estimates, coordinate_candidates, joint_candidates
+from polystein.explain.estimates import (
     Candidate,
     Estimate,
     FirstLook,
@@ -20,16 +26,10 @@ from polystein.corrections.estimates import (
     estimated,
     first_look,
 )
-from polystein.corrections.fit import EXACT
-from polystein.corrections.functionals import What
-from polystein.corrections.refusals import ConstantValuesError, require_full_scores
-from polystein.corrections.requests import Asked, Functions, asked
-from polystein.data.coordinates import Frame
-from polystein.data.guard.chains import rows_or_chains
-from polystein.data.guard.repeats import forbid_copies
-from polystein.data.sample import as_source
-from polystein.data.source import Source, is_source
-from polystein.errors import DegenerateError
+from polystein.explain.fit import EXACT
+from polystein.explain.functionals import What
+from polystein.explain.refusals import ConstantValuesError, require_full_scores
+from polystein.explain.requests import Asked, Functions, asked
 from polystein.results.effect_rows import LEVEL, TRUSTED, ExpectationRow
 from polystein.results.effects import ExpectationTable
 from polystein.results.tolerance import quantile

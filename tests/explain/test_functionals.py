@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from polystein.corrections.functionals import FUNCTIONALS, What, difference, has_value
+from polystein.explain.functionals import FUNCTIONALS, What, difference, has_value
 from tests.reference import corrections as literal
 
 Y = np.random.default_rng(0).gamma(3.0, size=400) - 2.5

@@ -17,10 +17,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from polystein.corrections.designs import OWN_POWERS, CoordinateDesign, Design, PairDesign
-from polystein.corrections.gram import Folds
 from polystein.data.coordinates import Frame
 from polystein.data.source import Block
+from polystein.explain.designs import OWN_POWERS, CoordinateDesign, Design, PairDesign
+from polystein.explain.gram import Folds
 from polystein.types import FloatArray
 
 #: Products of scores that are held at once, 8 MiB ...

@@ -11,10 +11,15 @@ from typing import NamedTuple
 import numpy as np
 
 from polystein._lib.numerics import ROUNDING
-from polystein.corrections.designs import Design, JointDesign, MeansDesign
-from polystein.corrections.doubt import Doubt
-from polystein.corrections.fit import Fit, fitted
-from polystein.corrections.functionals import (
+from polystein.data.coordinates import Frame, working_frame
+from polystein.data.passes import Accumulator, every_row, first_block, run_pass
+from polystein.data.source import Source
+from polystein.data.weight_sums import effective_weights
+from polystein.errors import DegenerateError
+from polystein.explain.designs import Design, JointDesign, MeansDesign
+from polystein.explain.doubt import Doubt
+from polystein.explain.fit import Fit, fitted
+from polystein.explain.functionals import (
     FUNCTIONALS,
     What,
     difference,
@@ -22,20 +27,15 @@ from polystein.corrections.functionals import (
     log_sd,
     variance,
 )
-from polystein.corrections.gram import Folds, GramPass, in_groups
-from polystein.corrections.influence import (
+from polystein.explain.gram import Folds, GramPass, in_groups
+from polystein.explain.influence import (
     Combination,
     InfluencePass,
     few_by_disagreement,
     variances,
 )
-from polystein.corrections.products import ProductSums, share_products
-from polystein.corrections.refusals import ConstantValuesError, require_varying_scores
-from polystein.data.coordinates import Frame, working_frame
-from polystein.data.passes import Accumulator, every_row, first_block, run_pass
-from polystein.data.source import Source
-from polystein.data.weight_sums import effective_weights
-from polystein.errors import DegenerateError
+from polystein.explain.products import ProductSums, share_products
+from polystein.explain.refusals import ConstantValuesError, require_varying_scores
 from polystein.inference.longrun import EqualBatches, IndependentBatches
 from polystein.types import FloatArray
 

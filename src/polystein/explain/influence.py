@@ -13,10 +13,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from polystein.corrections.designs import Seen
-from polystein.corrections.fit import EXACT, Fit
 from polystein.data.coordinates import Frame
 from polystein.data.source import Block
+from polystein.explain.designs import Seen
+from polystein.explain.fit import EXACT, Fit
 from polystein.inference.longrun import (
     EqualBatches,
     IndependentBatches,

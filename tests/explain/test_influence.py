@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 import polystein as ps
-from polystein.corrections import influence
-from polystein.corrections.designs import CoordinateDesign
-from polystein.corrections.estimates import Rows
-from polystein.corrections.influence import (
+from polystein.data.passes import every_row, run_pass
+from polystein.explain import influence
+from polystein.explain.designs import CoordinateDesign
+from polystein.explain.estimates import Rows
+from polystein.explain.influence import (
     Combination,
     InfluencePass,
     few_by_disagreement,
@@ -15,14 +16,13 @@ from polystein.corrections.influence import (
     influences_of_averages,
     variances,
 )
-from polystein.data.passes import every_row, run_pass
 from polystein.inference.longrun import (
     EqualBatches,
     IndependentBatches,
     LongRunVariance,
     lugsail_variance,
 )
-from tests.corrections.rows import frame_of, seen_of, skewed
+from tests.explain.rows import frame_of, seen_of, skewed
 from tests.reference import corrections as literal
 
 DRAWS, SCORES = skewed(200)

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polystein._lib.numerics import summed_products
-from polystein.corrections.designs import Design, Seen
 from polystein.data.coordinates import Frame
 from polystein.data.source import Block, Layout
+from polystein.explain.designs import Design, Seen
 from polystein.types import FloatArray
 
 #: Rows are cut into this many stretches, each of which is left out once to choose features.

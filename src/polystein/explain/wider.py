@@ -15,7 +15,7 @@ from functools import cached_property
 
 import numpy as np
 
-from polystein.corrections.designs import (
+from polystein.explain.designs import (
     CoordinateDesign,
     Design,
     JointDesign,
@@ -23,10 +23,10 @@ from polystein.corrections.designs import (
     PairDesign,
     Seen,
 )
-from polystein.corrections.doubt import Doubt
-from polystein.corrections.estimates import Candidate, Estimate
-from polystein.corrections.fit import ROWS_PER_FEATURE
-from polystein.corrections.functionals import FUNCTIONALS, difference
+from polystein.explain.doubt import Doubt
+from polystein.explain.estimates import Candidate, Estimate
+from polystein.explain.fit import ROWS_PER_FEATURE
+from polystein.explain.functionals import FUNCTIONALS, difference
 from polystein.types import FloatArray
 
 #: Powers of a coordinate that come in beside those of the narrower design: its degree rises by 3.
@@ -155,17 +155,23 @@ def confirmed(wide: Candidate, narrow: Candidate, rows: float) -> Candidate:
     """The candidate by wider features, or one without a correction where nothing confirms it.
 
     Of draws that are far too narrow even the first of the further features adds up to a constant
-    with the others, and is left out. A function in the span needs no confirmation.
+    with the others, and is left out. A function in the span needs no confirmation, unless it may be
+    one of several coordinates, and pairs of coordinates add up to a constant: where the draws lie
+    on x_2 = +-x_1, x_1^2 x_2^2 is in the span of x_1 alone, and the scores of x_2 contradict.
     """
     fit, cuts = narrow.fit, wide.fit.design.cuts
     further = cuts[len(fit.design.cuts)]
+    alone = wide.fit._replace(corrected=wide.fit.plain, cuts=(1,) * len(wide.fit.cuts))
+    has_pairs = len(cuts) > len(fit.design.cuts) + len(FURTHER_POWERS)
+    contradicted = has_pairs and ROWS_PER_FEATURE * cuts[-1] <= rows
+    if narrow.quantity.of_function and contradicted and max(wide.fit.cuts) == cuts[-2]:
+        return wide._replace(fit=alone)
     places = list(narrow.places)
     left, own = (np.diagonal(part)[places] for part in (fit.left, fit.spread))
     if max(wide.fit.cuts) >= further or ROWS_PER_FEATURE * further > rows:
         return wide
     if np.all(left <= SPANNED * own):
         return wide
-    alone = wide.fit._replace(corrected=wide.fit.plain, cuts=(1,) * len(wide.fit.cuts))
     return wide._replace(fit=alone)
 
 

@@ -12,9 +12,9 @@ import numpy as np
 from scipy.linalg.lapack import dpotrf, dtrtri, dtrtrs
 
 from polystein._lib.numerics import TINY
-from polystein.corrections.designs import Design
-from polystein.corrections.gram import leading
 from polystein.errors import DegenerateError, ScaleError
+from polystein.explain.designs import Design
+from polystein.explain.gram import leading
 from polystein.types import FloatArray
 
 #: Added to the diagonal of the matrix of features, times their variance: on Gaussian targets

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 import polystein as ps
-from polystein.corrections import products
-from polystein.corrections.designs import CoordinateDesign, JointDesign, MeansDesign, PairDesign
-from polystein.corrections.gram import Folds, GramPass
-from polystein.corrections.products import ProductSums, share_products
 from polystein.data.coordinates import Frame
 from polystein.data.passes import every_row, run_pass
+from polystein.explain import products
+from polystein.explain.designs import CoordinateDesign, JointDesign, MeansDesign, PairDesign
+from polystein.explain.gram import Folds, GramPass
+from polystein.explain.products import ProductSums, share_products
 
 RNG = np.random.default_rng(5)
 DRAWS = RNG.standard_normal((203, 4)) @ RNG.standard_normal((4, 4)) + 1.0

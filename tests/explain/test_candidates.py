@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import polystein as ps
-from polystein.corrections import candidates
-from polystein.corrections.candidates import NeighboursDesign, coordinate_candidates
-from polystein.corrections.designs import CoordinateDesign, PairDesign, Seen
-from polystein.corrections.estimates import Candidate, Estimate, Quantity, Rows, first_look
 from polystein.data.coordinates import Frame
+from polystein.explain import candidates
+from polystein.explain.candidates import NeighboursDesign, coordinate_candidates
+from polystein.explain.designs import CoordinateDesign, PairDesign, Seen
+from polystein.explain.estimates import Candidate, Estimate, Quantity, Rows, first_look
 
 
 def test_a_design_among_few_is_that_of_the_few() -> None:
