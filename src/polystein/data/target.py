@@ -10,13 +10,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from polystein._lib.arrays import holds_real_numbers, is_array, to_numpy
+from polystein._lib.numerics import is_single
 from polystein.errors import InputError, PolysteinError
 from polystein.types import Array, FloatArray, ScoreFunction
 
 #: Rows at which a score is compared with differences of the log-density.
 _COMPARED = 8
-#: Step of these differences, in standard deviations of the draws.
-_STEP = 1e-4
+#: Step of these differences, in standard deviations of the draws, and of those of a log-density in
+#: single precision.
+_STEP, _SINGLE_STEP = 1e-4, 1e-2
+#: Sums of many terms are off by more than the rounding of one.
+_ROUNDINGS = 8.0
 #: What functions that fail are told.
 _OUTSIDE = "It must take any (n, d) draws, and return -inf for those outside the support"
 _SCORES_OUTSIDE = "It must take any (n, d) draws, also where the log-density is -inf"
@@ -160,14 +164,15 @@ def require_matching_score(target: Target, rows: FloatArray, rng: np.random.Gene
     """
     at = rows[np.linspace(0, len(rows) - 1, min(_COMPARED, len(rows))).astype(int)]
     along = rng.standard_normal(at.shape) * rows.std(axis=0)
-    _, scores = target.log_density_and_score(at)
+    values, scores = target.log_density_and_score(at)
+    shortest, rounding = difference_step(values)
     with np.errstate(all="ignore"):
         estimates = []
-        for step in (_STEP, 2.0 * _STEP):
+        for step in (shortest, 2.0 * shortest):
             ends = target.log_density(np.concatenate([at + step * along, at - step * along]))
             estimates.append((ends[: len(at)] - ends[len(at) :]) / (2.0 * step))
         expected, given = estimates[0], np.einsum("ij,ij->i", scores, along)
-        noise = np.abs(estimates[0] - estimates[1])
+        noise = np.abs(estimates[0] - estimates[1]) + rounding
         wrong = np.abs(given - expected) > 1e-3 * (1.0 + np.abs(expected)) + 10.0 * noise
     if wrong.sum() * 2 <= len(at):
         return
@@ -179,6 +184,18 @@ def require_matching_score(target: Target, rows: FloatArray, rng: np.random.Gene
         f"{expected[first]:.4g}.{sign} Are both of the same model, data and parametrisation "
         "(Jacobian)?"
     )
+
+
+def difference_step(values: FloatArray) -> tuple[float, float]:
+    """The step of central differences of a log-density, and what rounding makes of them.
+
+    Both in standard deviations of the draws. ``values`` are those of the log-density: in single
+    precision shorter steps would give little but rounding.
+    """
+    known = values[np.isfinite(values)]
+    single = is_single(known)
+    step, unit = (_SINGLE_STEP, 2.0**-24) if single else (_STEP, 2.0**-53)
+    return step, _ROUNDINGS * unit * float(np.abs(known).max(initial=0.0)) / step
 
 
 def scores_by_differences(target: Target, rows: FloatArray) -> FloatArray:
