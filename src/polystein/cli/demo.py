@@ -17,7 +17,8 @@ from polystein.errors import InputError, printable
 from polystein.experiments import demo as demonstration
 from polystein.report import canvas, side_by_side
 from polystein.report.effects import effect_facts
-from polystein.report.text import p_words, render
+from polystein.report.pvalues import p_words
+from polystein.report.text import render
 from polystein.results.result import DEFAULT_LEVEL
 
 DEMO_PLOT = "polystein-demo.png"

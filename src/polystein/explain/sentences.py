@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
-from polystein._lib.notes import first_of
+from polystein._lib.notes import first_and_more
 from polystein.results.effect_rows import RELIABLE, size_number
 from polystein.results.tolerance import Tolerance
 
@@ -130,7 +130,7 @@ def tolerance_reason(found: Tolerance) -> str:
         why = f"the gradients tell too little for this tolerance (R2 is {explained})"
     if "gradients" in why:
         why += "; `ps.refine` can"
-    return f"{settled}; for {len(named)}, {first_of(named, 3)}, {why}"
+    return f"{settled}; for {len(named)}, {first_and_more(named, 3)}, {why}"
 
 
 def reliability_words(reliability: float) -> str:

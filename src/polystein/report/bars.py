@@ -23,7 +23,7 @@ from polystein.report.canvas import (
 )
 from polystein.report.effects import effects_to_tell
 from polystein.report.forest import plot_effects
-from polystein.report.text import p_number
+from polystein.report.pvalues import p_number
 from polystein.results.evidence import Component, Explanation, Part
 from polystein.results.result import DEFAULT_LEVEL, GofResult
 

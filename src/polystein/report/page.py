@@ -24,8 +24,9 @@ from polystein.errors import InputError
 from polystein.report.effects import shown_name
 from polystein.report.forest import forest_of, legend_words, no_size, size_words
 from polystein.report.html import with_names
+from polystein.report.lines import shorten
+from polystein.report.pvalues import p_number
 from polystein.report.svg import Drawing, forest_axis, forest_line
-from polystein.report.text import p_number, shorten
 from polystein.results.effect_rows import EffectRow
 from polystein.results.effects import EffectTable
 
