@@ -1,5 +1,6 @@
 """What the model calls its coordinates, found by moving one at a time."""
 
+import re
 from typing import Any
 
 import numpy as np
@@ -57,16 +58,6 @@ def test_both_ways_are_tried_where_no_draw_shows_the_other_one(shift: float) -> 
     square = {"transform": lambda rows: {"x": rows[:, 0] ** 2, "b": rows[:, 1:]}}
     source = ps.Sample(draws, -draws, names=["x_free__", "b[0]", "b[1]"], facts=square)
     assert own_names(source) == {}
-
-
-def test_numbers_of_a_decreasing_transform_are_told_of_the_coordinate() -> None:
-    draws = np.random.default_rng(0).normal([0.3, 0.0], size=(4, 500, 2))
-    transform = {"transform": lambda rows: {"x": 3.0 - np.exp(rows[:, 0]), "mu": rows[:, 1]}}
-    source = ps.Sample(draws, -draws, names=["x_interval__", "mu"], facts=transform)
-    row = ps.effects(source)["x_interval__", "mean"]
-    assert row.found
-    assert row.sentence.startswith("the mean of `x_interval__` (unconstrained `x`) is 0.")
-    assert "too high" in row.sentence
 
 
 def test_pymc_s_transforms_hold_the_unconstrained_values_too() -> None:
@@ -135,3 +126,47 @@ def test_names_of_a_pair_may_hold_commas() -> None:
     assert row._replace(pair=()).names == (row.name,)  # as stored before
     assert effect("a, b", "correlation", 0.2).names == ("a", "b")
     assert effect("a, b", "mean", 0.2).names == ("a, b",)
+
+
+def test_sizes_of_the_parameter_come_first_and_those_of_the_coordinate_in_brackets() -> None:
+    """Where log(tau) is N(0, 0.3^2), tau has mean exp(0.045) and sd 0.321; draws are moved."""
+    draws = np.random.default_rng(0).standard_normal((4, 1000, 2)) * [0.3, 1.0] + [0.1, 0.0]
+    facts = {"transform": lambda rows: {"tau": np.exp(rows[:, 0]), "mu": rows[:, 1]}}
+    source = ps.Sample(draws, -draws / [0.09, 1.0], names=["tau_log__", "mu"], facts=facts)
+    table = ps.effects(source)
+    row = table["tau_log__", "mean"]
+    words = re.fullmatch(
+        r"the mean of `tau` is (\S+), should be about (\S+) \((\S+) to (\S+)\)"
+        r" \[`tau_log__`: (.*) posterior sd too high \(.*\)\]",
+        row.sentence,
+    )
+    assert words is not None, row.sentence
+    of_draws, right, low, high, size = map(float, words.groups())
+    assert of_draws == pytest.approx(np.exp(draws[..., 0]).mean(), abs=0.01)
+    assert low < np.exp(0.045) < high
+    assert low < right < high < of_draws
+    assert size == pytest.approx(row.size, abs=0.01)
+
+
+def test_a_falling_parameter_has_its_own_sign() -> None:
+    draws = np.random.default_rng(0).normal([0.3, 0.0], size=(4, 500, 2)) * [0.2, 1.0]
+    facts = {"transform": lambda rows: {"x": 3.0 - np.exp(rows[:, 0]), "mu": rows[:, 1]}}
+    scores = -draws / [0.04, 1.0]
+    source = ps.Sample(draws, scores, names=["x_interval__", "mu"], facts=facts)
+    row = ps.effects(source)["x_interval__", "mean"]
+    words = re.match(r"the mean of `x` is (\S+), should be about (\S+) ", row.sentence)
+    assert words is not None, row.sentence
+    assert float(words[1]) < float(words[2])
+    assert "[`x_interval__`: 0." in row.sentence
+    assert "too high" in row.sentence
+
+
+def test_a_parameter_that_is_not_off_by_itself_leaves_the_sentence_to_its_coordinate() -> None:
+    """Wider draws of log(tau) with a mean so low that tau has the right mean."""
+    draws = np.random.default_rng(0).standard_normal((4, 1000, 2)) * [0.5, 1.0]
+    draws[..., 0] -= (0.25 - 0.09) / 2
+    facts = {"transform": lambda rows: {"tau": np.exp(rows[:, 0]), "mu": rows[:, 1]}}
+    source = ps.Sample(draws, -draws / [0.09, 1.0], names=["tau_log__", "mu"], facts=facts)
+    row = ps.effects(source)["tau_log__", "mean"]
+    assert row.found
+    assert row.sentence.startswith("the mean of `tau_log__` (unconstrained `tau`) is ")

@@ -26,7 +26,7 @@ def test_beyond_and_undecided() -> None:
     assert "beyond 0.1: the sd" in " ".join(str(result).split())
     few = ps.check(DRAWS[:100], -DRAWS[:100], iid=True, tolerance=0.1, rng=1)
     assert few.tolerance == "undecided"
-    assert "not decided whether all means" in str(few)
+    assert "not decided whether all means are within" in str(few)
 
 
 def test_importance_weights_count() -> None:

@@ -101,7 +101,7 @@ def test_words_for_a_tolerance_say_what_they_rest_on() -> None:
         (
             1.1,
             0.1,
-            "not decided whether all means within 0.1 posterior sd and sds within 10 %: 2 of the 6",
+            "not decided whether all means are within 0.1 posterior sd and all sds within 10 %",
         ),
     ):
         table = ps.effects(scale * DRAWS, -scale * DRAWS, iid=True)

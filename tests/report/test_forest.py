@@ -103,7 +103,7 @@ def test_long_names_are_cut() -> None:
     assert pair.startswith("pppp")
     assert "[1], qqqq" in pair
     assert pair.endswith("[2]  correlation")
-    assert direction == "0.71 alpha + 0.69 beta + 0.12…  direction sd"
+    assert direction == "sd along 0.71 alpha + 0.69 beta + ..."
     assert_legible(axes)
 
 

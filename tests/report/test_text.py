@@ -8,13 +8,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import polystein as ps
+from polystein.report.lines import percent
+from polystein.report.pvalues import p_words
 from polystein.report.text import (
     chains_words,
     found_words,
     headline,
     meaning,
-    p_words,
-    percent,
     render,
 )
 from polystein.results.evidence import Abstention, Evidence
@@ -101,11 +101,11 @@ def test_an_arm_that_abstains_is_always_said() -> None:
 
 
 def test_an_arm_whose_reason_is_cut_off_is_said_elsewhere() -> None:
-    reasons = (*["word " * 60] * 3, REASONS[1])
+    reasons = (*["word " * 200] * 3, REASONS[1])
     text = render(inconclusive_result(reasons=reasons))
     assert "... (in full in `result.reasons`)" in text
     assert lines_from(text, "Abstained")[0].split()[1:3] == ["trained", "witnesses:"]
-    both = Evidence(abstained=(ABSTENTION, Abstention("sign flips", "word " * 90)))
+    both = Evidence(abstained=(ABSTENTION, Abstention("sign flips", "word " * 500)))
     assert "`result.evidence.abstained`" in render(inconclusive_result(evidence=both, reasons=()))
 
 

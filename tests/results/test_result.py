@@ -343,7 +343,7 @@ def test_the_repr_is_one_line(name: str) -> None:
     found = repr(one)
     assert "\n" not in found
     assert len(found) < 120
-    assert found.startswith(f"GofResult({one.method}: {one.verdict}, p = ")
+    assert found.startswith(f"GofResult({one.method}: {one.verdict}, p ")
 
 
 def test_the_repr_by_hand() -> None:

@@ -55,6 +55,12 @@ def first_of(names: Sequence[str], most: int) -> str:
     return ", ".join(names[:most]) + (", ..." if len(names) > most else "")
 
 
+def first_and_more(names: Sequence[str], most: int) -> str:
+    """At most `most` names in a list, and how many others there are."""
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
 def one_line(text: str) -> str:
     r"""The text with line breaks and all characters that are not printed written out.
 

@@ -17,7 +17,8 @@ from polystein.errors import InputError, printable
 from polystein.experiments import demo as demonstration
 from polystein.report import canvas, side_by_side
 from polystein.report.effects import effect_facts
-from polystein.report.text import p_words, render
+from polystein.report.pvalues import p_words
+from polystein.report.text import render
 from polystein.results.result import DEFAULT_LEVEL
 
 DEMO_PLOT = "polystein-demo.png"
@@ -26,9 +27,11 @@ _EXACT_DRAWS = 4000
 YOUR_OWN_DRAWS = """\
 On your own draws:
 
-    ps.check(idata, model=model)    PyMC; docs/adapters.md has NumPyro, BlackJAX, Stan and others
-    ps.check(draws, scores)         chains of shape (chain, draw, d), and the gradients there
-    polystein check run.npz         a file with `draws` and `scores`
+    ps.check(idata, model=model)        PyMC; docs/adapters.md has NumPyro, Stan, ...
+    ps.check(advi, model=model)         a variational fit of PyMC, `pm.fit(...)`
+    ps.check(draws, scores)             chains (chain, draw, d), and the gradients there
+    ps.check(draws, scores, iid=True)   independent rows (n, d), as of variational fits
+    polystein check run.npz             a file with `draws` and `scores`
     polystein check posterior.nc --model my_model:build"""
 
 

@@ -18,6 +18,8 @@ from polystein.types import Array, FloatArray, ScoreFunction
 _STEP = 1e-4
 #: The rounding of numbers of about 1 in single precision.
 SINGLE = float(np.finfo(np.float32).eps)
+#: Sums of many terms are off by more than the rounding of one.
+_ROUNDINGS = 8.0
 #: What functions that fail are told.
 _OUTSIDE = "It must take any (n, d) draws, and return -inf for those outside the support"
 _SCORES_OUTSIDE = "It must take any (n, d) draws, also where the log-density is -inf"
@@ -159,16 +161,24 @@ def precision(*answers: FloatArray) -> float:
     return SINGLE if single else float(np.finfo(np.float64).eps)
 
 
-def scores_by_differences(target: Target, rows: FloatArray) -> FloatArray:
-    """Central differences of the log-density at (n, d) rows, coordinate by coordinate.
+def difference_step(values: FloatArray) -> tuple[float, float]:
+    """The step of central differences of a log-density, and what rounding makes of them.
 
-    Steps are longer in single precision: the error of a difference over a step h is about the
-    rounding over h, and h^2.
+    Both are in standard deviations of the draws, and ``values`` are those of the log-density. The
+    error of a difference over a step h is about the rounding over h, and h^2: steps are longer in
+    single precision.
     """
-    values = target.log_density(rows)
-    rounding = precision(values) * max(1.0, float(np.median(np.abs(values))))
+    known = np.abs(values[np.isfinite(values)])
+    rounding = precision(values) * (max(1.0, float(np.median(known))) if known.size else 1.0)
+    step = max(_STEP, float(np.cbrt(rounding)))
+    return step, _ROUNDINGS * rounding / step
+
+
+def scores_by_differences(target: Target, rows: FloatArray) -> FloatArray:
+    """Central differences of the log-density at (n, d) rows, coordinate by coordinate."""
     spread = rows.std(axis=0)
-    steps = max(_STEP, float(np.cbrt(rounding))) * np.where(spread > 0.0, spread, 1.0)
+    step_in_sds, _ = difference_step(target.log_density(rows))
+    steps = step_in_sds * np.where(spread > 0.0, spread, 1.0)
     scores = np.empty(rows.shape)
     for column, step in enumerate(steps):
         move = np.zeros(rows.shape[1])

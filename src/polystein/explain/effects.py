@@ -31,6 +31,7 @@ from polystein.explain.heavy_tails import tail_indices, too_heavy
 from polystein.explain.hints import NOTHING_ELSE, Circumstances, hint_for, refine_call
 from polystein.explain.multiplicity import weighted_holm
 from polystein.explain.own_names import own_names, own_words
+from polystein.explain.own_scale import with_own_scale
 from polystein.explain.refusals import require_full_scores
 from polystein.explain.screening import Chosen, chosen
 from polystein.explain.sentences import (
@@ -141,6 +142,7 @@ def effects_of(
         and (len(layout.lengths) > 1 or bool(source.facts.sampler_statistics)),
         refine=known.refine or refine_call(source, source),
     )
+    table = replace(table, rows=with_own_scale(source, table.rows, names))
     hint = hint_for(table, layout.dimension, known, _targets(looks))
     words = hint.text
     for name, shown in own.items():

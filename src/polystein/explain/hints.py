@@ -130,8 +130,9 @@ def _pattern(
     ):
         if applies:
             return CodedText(words.format(spreads=spreads), words.code)
-    name, general = found[0].name, _GENERAL if known.chains else _FIT_GENERAL
-    return CodedText(general.format(name), general.code, name)
+    general = _GENERAL if known.chains else _FIT_GENERAL
+    names = "` and `".join(found[0].names)
+    return CodedText(general.format(names), general.code, found[0].name)
 
 
 _MEAN_FIELD = CodedText(
@@ -201,7 +202,7 @@ _DIRECTION = CodedText(
     "look-at-direction",
 )
 _GENERAL = CodedText(
-    "begin with `{}`: look at its trace, chain by chain, and at its scores.", "look-at-parameter"
+    "begin with `{}`: look at the trace, chain by chain, and at the scores.", "look-at-parameter"
 )
 
 
@@ -226,7 +227,7 @@ _FIT_DIRECTION = CodedText(
     "look-at-direction",
 )
 _FIT_GENERAL = CodedText(
-    "begin with `{}`: look at its histogram, and at its scores.", "look-at-parameter"
+    "begin with `{}`: look at the histogram, and at the scores.", "look-at-parameter"
 )
 _REFINE = CodedText(
     "the scores tell no size: run `{}`, which moves the draws by the target's own "

@@ -6,10 +6,12 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
-from polystein._lib.notes import first_of
-from polystein.results.effect_rows import RELIABLE, size_number
+from polystein._lib.notes import first_and_more
+from polystein.results.effect_rows import RELIABLE, ExpectationRow, size_number
 from polystein.results.tolerance import Tolerance
 
+#: Numbers from here on are told with three digits.
+_LARGE = 1e6
 #: What an effect is one of.
 _SUBJECTS = {
     "mean": "the mean of {}",
@@ -62,6 +64,18 @@ def correlation_sentence(
     )
     words = f"is {draws}, should be about {target} ({low} to {high})"
     return f"{_subject('correlation', names, own)} {words}{_caveat(reliability)}"
+
+
+def own_scale_sentence(row: ExpectationRow, of_coordinate: str) -> str:
+    """A mean or sd of a parameter on its own scale, and in brackets what its coordinate shows."""
+    apart = abs(row.bias)
+    digits = max(0, 1 - math.floor(math.log10(apart))) if apart > 0.0 else 2
+    of_draws, right, low, high = (
+        f"{round(one, digits) + 0.0:.{digits}f}" if abs(one) < _LARGE else f"{one:.3g}"
+        for one in (row.plain, row.corrected, row.plain - row.upper, row.plain - row.lower)
+    )
+    words = f"is {of_draws}, should be about {right} ({low} to {high}){_caveat(row.reliability)}"
+    return f"the {row.what} of `{row.name}` {words} [{of_coordinate}]"
 
 
 def _caveat(reliability: float) -> str:
@@ -130,7 +144,7 @@ def tolerance_reason(found: Tolerance) -> str:
         why = f"the gradients tell too little for this tolerance (R2 is {explained})"
     if "gradients" in why:
         why += "; `ps.refine` can"
-    return f"{settled}; for {len(named)}, {first_of(named, 3)}, {why}"
+    return f"{settled}; for {len(named)}, {first_and_more(named, 3)}, {why}"
 
 
 def reliability_words(reliability: float) -> str:

@@ -23,7 +23,7 @@ from polystein.report.canvas import (
 )
 from polystein.report.effects import effects_to_tell
 from polystein.report.forest import plot_effects
-from polystein.report.text import p_number
+from polystein.report.pvalues import p_number
 from polystein.results.evidence import Component, Explanation, Part
 from polystein.results.result import DEFAULT_LEVEL, GofResult
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 #: Bars of smaller p-values end here: digits beyond it say nothing about the draws.
 _LEAST_DRAWN = 1e-6
 #: Letters of a label that names a part and says what it looks at.
-_MOST_LETTERS = 46
+_MOST_LETTERS = 50
 
 
 def plot_evidence(
@@ -100,7 +100,7 @@ def plot_evidence(
         powers[-1] += "\nor less"
     axes.set_xticks(range(longest + 1), ["1", *powers])
     axes.set_xlim(0.0, longest)
-    axes.set_xlabel(f"p-value (black marks: what it takes to reject at the level {alpha:g})")
+    axes.set_xlabel(f"p-value (black marks:\nwhat it takes to reject at the level {alpha:g})")
     title_with_verdict(axes, result, alpha)
     return axes
 
@@ -111,8 +111,9 @@ def _length(pvalue: float) -> float:
 
 
 def _label(one: Part | Component | Explanation) -> str:
-    """What a part or feature looks at, and its name."""
-    return shortened(f"{one.words} ({one.name})", _MOST_LETTERS)
+    """What a part or feature looks at, and its name where there is room."""
+    whole = f"{one.words} ({one.name})"
+    return whole if len(whole) <= _MOST_LETTERS else shortened(one.words, _MOST_LETTERS)
 
 
 def _draw_features(
@@ -192,7 +193,7 @@ def plot_weights(result: GofResult, /, *, most: int = 20, ax: Axes | None = None
     label_rows(axes, [labels.get(name, shortened(name)) for name, _ in rows], left_out)
     for place, (_, weight) in enumerate(rows):
         axes.barh(place, weight, height=0.62, color=AGAINST if weight < 0.0 else NOT_AGAINST)
-        note_beside(axes, place, f"{weight:.3f}".replace("-", "−"))
+        note_beside(axes, place, f"{round(weight, 3) + 0.0:.3f}".replace("-", "−"))
     axes.axvline(0.0, color=GREY, linewidth=1.0)
     low, high = (bound([0.0, *(weight for _, weight in rows)]) for bound in (min, max))
     margin = 0.05 * max(high - low, 1e-300)

@@ -7,7 +7,8 @@ from html import escape
 
 from polystein._lib.notes import first_of, shown_name
 from polystein.report.html import STYLE, with_names
-from polystein.report.text import HEIGHT, WIDTH
+from polystein.report.lines import WIDTH
+from polystein.report.text import HEIGHT
 from polystein.results.effect_rows import size_number
 from polystein.results.sampler_comparison import (
     ComparedSet,

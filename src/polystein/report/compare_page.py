@@ -25,7 +25,7 @@ from polystein.report.page import (
     table,
     text,
 )
-from polystein.report.text import p_number
+from polystein.report.pvalues import p_number
 from polystein.results.sampler_comparison import ComparedSet, SamplerComparison, SetDifference
 
 _DIFFERENCES = [

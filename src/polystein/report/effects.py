@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 
-from polystein._lib.notes import first_of
+from polystein._lib.notes import first_and_more
 from polystein.errors import PolysteinError
 from polystein.explain.own_names import own_words
 from polystein.explain.sentences import reliability_words, tolerance_reason
+from polystein.report.pvalues import p_words
 from polystein.results.effect_rows import LEVEL, RELIABLE, TRUSTED, EffectRow, ExpectationRow
 from polystein.results.effects import EffectTable, ExpectationTable
 from polystein.results.result import GofResult
@@ -19,6 +20,8 @@ MOST_ROWS = 40
 MOST_BELOW = 5
 #: Sentences in the report of a result, which has 24 lines for everything.
 MOST_SENTENCES = 3
+#: Names of what has no size that are told.
+_MOST_UNSIZED = 3
 #: Where a reader finds a field of a result in full.
 PLACE = "`result.{}`"
 #: Why a result of `check` that was read back may have no effects.
@@ -96,7 +99,7 @@ def effect_table(table: EffectTable) -> str:
     if rest:
         lines.append("-" * 24)
         lines.append("Not found, the largest first; these may be chance:")
-        lines += [f"  {row.sentence} (p = {row.pvalue:.2g})" for row in rest[:MOST_BELOW]]
+        lines += [f"  {row.sentence} ({p_words(row.pvalue)})" for row in rest[:MOST_BELOW]]
     if len(rest) > MOST_BELOW:
         lines.append(f"  ... and {len(rest) - MOST_BELOW} more, in `rows`")
     if unknown:
@@ -157,13 +160,19 @@ def unsized_words(table: EffectTable) -> str:
     if not table.unsized or not any(row.judged for row in table.found):
         return ""
     own = own_words(table.own_names)
+    alone = {row.names for row in table.unsized if len(row.names) == 1}
+    # What is off by itself is off in its pairs, too.
+    rows = [row for row in table.unsized if len(row.names) == 1]
+    rows += [row for row in table.unsized if not any((name,) in alone for name in row.names)]
     named = list(
         dict.fromkeys(
-            " with ".join(own.get(name, f"`{name}`") for name in row.names) for row in table.unsized
+            " with ".join(own.get(name, f"`{name}`") for name in row.names) for row in rows
         )
     )
-    many = f": {len(named)} are" if len(named) > 3 else " is" if len(named) == 1 else " are"
-    return f"{first_of(named, 3)}{many} off by an unknown amount, which may be the largest"
+    off = "off by an unknown amount, which may be the largest"
+    if len(named) > _MOST_UNSIZED:
+        return f"{len(named)} are {off}: {first_and_more(named, _MOST_UNSIZED)}"
+    return f"{', '.join(named)} {'is' if len(named) == 1 else 'are'} {off}"
 
 
 def hint_words(result: GofResult, table: EffectTable) -> str:
@@ -222,15 +231,17 @@ def tolerance_words(
     The scale is told where the model has another one: what is within on one is not on the other.
     """
     bound = f"{tolerance.bound:g}"
-    scope = f"means within {bound} posterior sd and sds within {100.0 * tolerance.bound:g} %"
-    scope += " on the unconstrained scale" if unconstrained else ""
+    sizes = f"{bound} posterior sd", f"{100.0 * tolerance.bound:g} %"
+    scale = " on the unconstrained scale" if unconstrained else ""
     if left_open or tolerance.verdict == "undecided":
-        return f"not decided whether all {scope}: {left_open or tolerance_reason(tolerance)}"
+        scope = f"all means are within {sizes[0]} and all sds within {sizes[1]}{scale}"
+        return f"not decided whether {scope}: {left_open or tolerance_reason(tolerance)}"
     explained = reliability_words(tolerance.reliability)
     if tolerance.verdict == "within":
         rests = "" if explained == "1.0000" else f" (R2 at least {explained})"
         how = "as far as the draws have been, by simultaneous 95 % intervals"
-        return f"within {bound}: all {scope}, {how}{rests}"
+        scope = f"all means within {sizes[0]} and sds within {sizes[1]}{scale}"
+        return f"within {bound}: {scope}, {how}{rests}"
     rests = "" if explained == "1.0000" else f"; R2 {explained}"
     return f"beyond {bound}: {tolerance_reason(tolerance)}{rests}"
 

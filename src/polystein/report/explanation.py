@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
+from polystein.report.lines import percent, shorten, wrapped
 from polystein.report.noticed import least_visible_words, power_words
+from polystein.report.pvalues import p_number, p_words
 from polystein.report.text import (
     as_sentence,
     draws_words,
     name_of_test,
     needed_words,
-    p_number,
-    p_words,
-    percent,
-    shorten,
     statistic_words,
-    wrapped,
 )
 from polystein.results.result import DEFAULT_LEVEL, GofResult
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -244,13 +245,28 @@ def no_size(row: EffectRow) -> str:
 
 
 def _label(line: ForestLine) -> str:
-    """The parameter and its property; long directions lose their end, where loadings are small."""
+    """The parameter and its property; long directions lose their small loadings."""
     row, name = line.row, line.name
     if row.direction:
-        name = name if len(name) <= MOST_LETTERS else f"{name[: MOST_LETTERS - 1]}…"
-    elif len(line.names) == 2:
+        return f"{property_words(row)} {shortened(_fewer_terms(name), 2 * _LETTERS_IN_PAIR + 2)}"
+    if len(line.names) == 2:
         name = ", ".join(shortened(one, _LETTERS_IN_PAIR) for one in line.names)
     return f"{shortened(name, 2 * _LETTERS_IN_PAIR + 2)}  {row.what}"
+
+
+def property_words(row: EffectRow) -> str:
+    """The property as it stands beside a name: of directions, "mean along"."""
+    return f"{row.what.removeprefix('direction ')} along" if row.direction else row.what
+
+
+def _fewer_terms(name: str) -> str:
+    """A direction of not too many letters: its first terms, which have the largest loadings."""
+    if len(name) <= MOST_LETTERS:
+        return name
+    terms, rest = re.split(r" (?=[+-] )", name.removesuffix(" + ...")), " + ..."
+    while len(terms) > 1 and len(" ".join(terms) + rest) > MOST_LETTERS:
+        terms.pop()
+    return " ".join(terms) + rest
 
 
 def legend_words(forest: Forest) -> list[tuple[str, str]]:

@@ -8,10 +8,12 @@ from html import escape
 
 from polystein.report.effects import MOST_ROWS, expectation_cells, shown_name
 from polystein.report.forest import no_size, size_words
+from polystein.report.lines import percent
+from polystein.report.pvalues import p_number
 from polystein.report.refinement import refinement_facts
 from polystein.report.same_target import comparison_facts, comparison_headline
 from polystein.report.summary import NOT_OF_CHAINS, has_chains, shown_rows, summary_grid
-from polystein.report.text import asked, headline, p_number, percent, report_facts
+from polystein.report.text import asked, headline, report_facts
 from polystein.results.effects import EffectTable, ExpectationTable
 from polystein.results.refinement import Refinement
 from polystein.results.result import DEFAULT_LEVEL, GofResult

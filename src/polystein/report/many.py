@@ -8,7 +8,9 @@ from html import escape
 from polystein._lib.notes import first_of, shown_name
 from polystein.report.effects import effect_facts
 from polystein.report.html import STYLE, with_names
-from polystein.report.text import HEIGHT, WIDTH, found_words, p_number
+from polystein.report.lines import WIDTH
+from polystein.report.pvalues import p_number
+from polystein.report.text import HEIGHT, found_words
 from polystein.results.many import CheckRow, CheckTable, count_of_fits
 
 #: What stands below a fit, and how many lines of it at most.

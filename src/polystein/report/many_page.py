@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from polystein._lib.notes import shown_name
 from polystein.report.effects import effects_to_tell
+from polystein.report.lines import shorten
 from polystein.report.many import MANY_QUESTION, many_headline, row_words, size_words
 from polystein.report.page import (
     MOST_LETTERS,
@@ -17,8 +18,9 @@ from polystein.report.page import (
     table,
     text,
 )
+from polystein.report.pvalues import p_number
 from polystein.report.result_page import answer_sections
-from polystein.report.text import headline, p_number, shorten
+from polystein.report.text import headline
 from polystein.results.many import CheckRow, CheckTable, count_of_fits
 
 #: Fits that are told in full, the worst ones: with these the page of any number is below 500 KB.

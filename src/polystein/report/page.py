@@ -22,10 +22,11 @@ from polystein._lib.versions import versions
 from polystein._version import __version__
 from polystein.errors import InputError
 from polystein.report.effects import shown_name
-from polystein.report.forest import forest_of, legend_words, no_size, size_words
+from polystein.report.forest import forest_of, legend_words, no_size, property_words, size_words
 from polystein.report.html import with_names
+from polystein.report.lines import shorten
+from polystein.report.pvalues import p_number
 from polystein.report.svg import Drawing, forest_axis, forest_line
-from polystein.report.text import p_number, shorten
 from polystein.results.effect_rows import EffectRow
 from polystein.results.effects import EffectTable
 
@@ -125,7 +126,7 @@ def forest_block(
         "lines": [
             (
                 shorten(line.name, MOST_LETTERS),
-                line.row.what,
+                property_words(line.row) + ("" if line.row.direction else " of"),
                 forest_line(forest, line),
                 interval_words(line.row),
             )

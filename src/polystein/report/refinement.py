@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from polystein._lib.notes import first_of
+from polystein.report.lines import wrapped
 from polystein.report.seed import rng_in_call
-from polystein.report.text import HEIGHT, QUESTION, headline, labelled, wrapped
+from polystein.report.text import HEIGHT, QUESTION, headline, labelled
 from polystein.results.refinement import Refinement
 from polystein.results.result import DEFAULT_LEVEL
 

@@ -13,6 +13,7 @@ from polystein.report.effects import (
     nothing_found_words,
     unsized_words,
 )
+from polystein.report.lines import percent
 from polystein.report.noticed import least_visible_words, power_words
 from polystein.report.page import (
     NOTHING_KNOWN,
@@ -29,6 +30,7 @@ from polystein.report.page import (
     text,
     write_document,
 )
+from polystein.report.pvalues import p_number
 from polystein.report.seed import rng_in_call
 from polystein.report.svg import share_bar
 from polystein.report.text import (
@@ -43,8 +45,6 @@ from polystein.report.text import (
     meaning,
     name_of_test,
     needed_words,
-    p_number,
-    percent,
     size_of_draws,
     statistic_words,
 )

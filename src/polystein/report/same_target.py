@@ -5,7 +5,8 @@ from __future__ import annotations
 import textwrap
 
 from polystein._lib.notes import first_of
-from polystein.report.text import HEIGHT, WIDTH
+from polystein.report.lines import WIDTH
+from polystein.report.text import HEIGHT
 from polystein.results.same_target import TargetComparison
 
 #: Columns of a label, and names that one line lists.

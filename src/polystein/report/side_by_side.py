@@ -19,7 +19,7 @@ from polystein.report.canvas import (
     new_figure,
 )
 from polystein.report.effects import effect_facts
-from polystein.report.text import p_words
+from polystein.report.pvalues import p_words
 from polystein.results.result import DEFAULT_LEVEL, GofResult
 from polystein.types import FloatArray
 

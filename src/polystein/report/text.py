@@ -3,39 +3,43 @@
 from __future__ import annotations
 
 import math
-import re
-import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from polystein.report.effects import MOST_SENTENCES, PLACE, effect_facts, effects_to_tell
+from polystein.report.features import MOST_ROWS, feature_table
+from polystein.report.lines import WIDTH, shorten, wrapped
 from polystein.report.noticed import power_words
+from polystein.report.pvalues import is_near_one, p_words
 from polystein.results.diagnostics import pareto_k_words
-from polystein.results.evidence import Abstention, Explanation
+from polystein.results.evidence import Abstention
 from polystein.results.refinement import Refinement
 from polystein.results.result import DEFAULT_LEVEL, GofResult
 from polystein.results.sampler import sampler_words
 
-#: A report fits on a terminal of 24 lines, and into a page of documentation.
-WIDTH, HEIGHT = 88, 24
-# Of 24 lines: the verdict comes first, then what to do about it; a table shows its largest rows.
-_MOST_ROWS = 7
+#: A report fits on a terminal of 24 lines.
+HEIGHT = 24
+# Of 24 lines: the verdict comes first, then what to do about it.
 _MOST_WARNING_LINES = 4
 _MOST_REASON_LINES = 8
+#: Effects that are told, and lines that reasons, each fact and warnings have beyond these. Of
+#: layouts the first one that fits is taken, or the last.
+_LAYOUTS = ((8, 16), (6, 16), (5, 16), (4, 16), (MOST_SENTENCES, 16), (MOST_SENTENCES, 2))
+_TIGHT = (MOST_SENTENCES, 0)
 #: Lines of one fact.
 _MOST_LINES = {"Abstained": 2, "Off": 2, "": 2, "Next": 4, "Chains": 4}
 _MOST_LINES_OF_FACT = 3
+#: Where the rest of a fact is that is none of the effects.
+_FIELDS = {
+    "Abstained": "evidence.abstained",
+    "Chains": "diagnostics",
+    "Tolerance": "tolerance_reason",
+}
 #: What is left out first where lines are scarce.
 _LEAST_IMPORTANT = ("Draws", "Statistic", "Meaning", "Abstained", "Chains")
-#: A number stays with its unit.
-_BEFORE_UNIT = re.compile(r"(?<=\d) (?=%|sd\b)")
 #: Columns of the longest label, "Statistic" and "Tolerance", with two spaces.
 _LABEL = 11
-#: The bar of a share of 100 %.
-_BAR = 22
 #: From this p-value down, evidence is called strong.
 _STRONG = 0.001
-#: Smaller p-values are shown as a bound: digits beyond it say nothing about the draws.
-_LEAST_SHOWN = 1e-4
 
 #: Letters of a name of a parameter: two of them fit on the lines of the chains.
 MOST_LETTERS = 40
@@ -69,21 +73,35 @@ def render(
     lines_to_run : str
         What a reader can run to learn more about draws that are rejected, if not Python.
     """
+    for most, further in (*_LAYOUTS, _TIGHT):
+        text, whole = _laid_out(result, alpha, place, lines_to_run, most, further)
+        if whole:
+            break
+    return text
+
+
+def _laid_out(
+    result: GofResult, alpha: float, place: str, lines_to_run: str, most: int, further: int
+) -> tuple[str, bool]:
+    """The screen with at most so many effects and ``further`` lines, and whether all of it fits."""
     verdict, rest = headline(result, alpha)
     head = [*wrapped(f"{verdict} {rest}"), shorten(asked(result), WIDTH)]
-    warnings = _warning_lines(result.warnings, place)
+    warnings = _warning_lines(result.warnings, place, further)
     reasons = result.reasons if result.verdict_at(alpha) == "inconclusive" else ()
-    why = _reason_lines(reasons, place)
-    facts = report_facts(result, alpha, why, place=place, lines_to_run=lines_to_run)
-    shown = [(label, _fact_lines(label, words, place)) for label, words in facts]
+    why = _reason_lines(reasons, place, further)
+    facts = report_facts(result, alpha, why, place=place, lines_to_run=lines_to_run, most=most)
+    shown = [(label, _fact_lines(label, words, place, further)) for label, words in facts]
     room = HEIGHT - len(head) - 1 - len(why) - (len(warnings) + 1 if warnings else 0)
+    rows = min(MOST_ROWS, len(result.components))
+    whole = sum(len(lines) for _, lines in shown) + (rows + 4 if rows else 0) <= room
     for least in _LEAST_IMPORTANT:
         if sum(len(lines) for _, lines in shown) > room:
             shown = [(label, lines) for label, lines in shown if label != least]
-    lines = [*why, *[line for _, own in shown for line in own][:room]]
+    lines = [*why, *[line for _, own in shown for line in own][: max(0, room)]]
     # Whatever else there is to say, the table gets the lines that are left.
-    table = list(_feature_table(result, alpha, room + len(why) - len(lines) - 1))
-    return "\n\n".join("\n".join(block) for block in (head, lines, table, warnings) if block)
+    table = list(feature_table(result, alpha, room + len(why) - len(lines) - 1))
+    blocks = (head, lines, table, warnings)
+    return "\n\n".join("\n".join(block) for block in blocks if block), whole
 
 
 def asked(result: GofResult) -> str:
@@ -144,11 +162,11 @@ def headline(result: GofResult | Refinement, alpha: float = DEFAULT_LEVEL) -> tu
         "not rejected": "no evidence against the draws",
         "inconclusive": "nothing found, but faults may hide",
     }[verdict]
-    if verdict == "not rejected" and p_number(result.pvalue) == "1":
+    if verdict == "not rejected" and is_near_one(result.pvalue):
         words = "no sign of a fault"
     strength = "strong " if verdict == "rejected" and result.pvalue <= _STRONG else ""
     # A p-value of 1 is no number that says more than the words.
-    number = "" if p_number(result.pvalue) == "1" else f", {p_words(result.pvalue)}"
+    number = "" if is_near_one(result.pvalue) else f", {p_words(result.pvalue, alpha)}"
     count = len(result.warnings)
     warned = f", with {count} warning{'s' * (count > 1)}" if count else ""
     where = f"at the level {alpha:g}{number}{warned}"
@@ -160,19 +178,6 @@ def name_of_test(result: GofResult) -> str:
     name = _TESTS.get(result.method, result.method)
     order = f", order {result.settings['order']}" if "order" in result.settings else ""
     return f"{name}{order}, dimension {result.dimension}"
-
-
-def p_words(pvalue: float) -> str:
-    """Return "p = 0.043"; for very small p-values, an upper bound; for those near 1, a lower."""
-    number = p_number(pvalue)
-    if number == "1":
-        return "p > 0.99"
-    return f"p {number}" if pvalue < _LEAST_SHOWN else f"p = {number}"
-
-
-def p_number(pvalue: float) -> str:
-    """Return "0.043", or "< 0.0001"."""
-    return f"< {_LEAST_SHOWN:.4f}" if pvalue < _LEAST_SHOWN else f"{pvalue:.2g}"
 
 
 def needed_words(level_share: float, alpha: float = DEFAULT_LEVEL) -> str:
@@ -264,10 +269,12 @@ def as_sentence(words: str) -> str:
 def meaning(result: GofResult, alpha: float = DEFAULT_LEVEL) -> str:
     """What a rejection means, or that a test found nothing, in plain words."""
     if not result.rejected(alpha):
+        unseen = ["A distant mode that no draw visited", "a wrong balance between distant modes"]
+        # Independent rows have no order.
+        unseen += [] if result.settings.get("iid") else ["a chain shuffled out of its order"]
         return (
-            "This is no proof: small faults need more draws to show. A distant mode that no draw "
-            "visited, a wrong balance between distant modes, or a chain shuffled out of its order "
-            "shows in no score test."
+            "This is no proof: small faults need more draws to show. "
+            f"{', '.join(unseen[:-1])}, or {unseen[-1]} shows in no score test."
         )
     return (
         "Draws from the target would give a statistic this far out in "
@@ -293,11 +300,6 @@ def found_words(result: GofResult, alpha: float = DEFAULT_LEVEL) -> str:
     return what
 
 
-def percent(share: float) -> str:
-    """Return a share in whole per cent, zero without a sign; empty for NaN."""
-    return "" if math.isnan(share) else f"{round(100.0 * share)} %"
-
-
 def _how_often(pvalue: float) -> str:
     if pvalue < 1e-6:
         return "fewer than 1 in 1,000,000"
@@ -306,33 +308,26 @@ def _how_often(pvalue: float) -> str:
     return f"about {100.0 * pvalue:.0f} in 100"
 
 
-def _fact_lines(label: str, words: str, place: str) -> list[str]:
+def _fact_lines(label: str, words: str, place: str, further: int) -> list[str]:
     """A fact on as many lines as it may have, of which the last says where the rest is."""
     lines = labelled(label, words)
-    field = {"Abstained": "evidence.abstained", "Chains": "diagnostics"}.get(label, "effects")
-    most = _MOST_LINES.get(label, _MOST_LINES_OF_FACT)
+    field = _FIELDS.get(label, "effects")
+    most = _MOST_LINES.get(label, _MOST_LINES_OF_FACT) + further
     return _cut(lines, most, place.format(field), _LABEL)
 
 
-def _reason_lines(reasons: tuple[str, ...], place: str) -> list[str]:
+def _reason_lines(reasons: tuple[str, ...], place: str, further: int) -> list[str]:
     """Why the verdict is inconclusive, one item for each reason."""
     if not reasons:
         return []
     lines = [line for reason in reasons for line in labelled("", f"- {reason}", "  ")]
     lines[0] = f"{'Why':<{_LABEL}}{lines[0][_LABEL:]}"
-    return _cut(lines, _MOST_REASON_LINES, place.format("reasons"), _LABEL + 2)
+    return _cut(lines, _MOST_REASON_LINES + further, place.format("reasons"), _LABEL + 2)
 
 
 def labelled(label: str, text: str, hanging: str = "") -> list[str]:
     """A text beside its label, on lines that fit."""
     return wrapped(text, f"{label:<{_LABEL}}", " " * _LABEL + hanging)
-
-
-def wrapped(text: str, first: str = "", further: str = "") -> list[str]:
-    """The words of a text on lines that fit; names of users may hold any separator of lines."""
-    words = _BEFORE_UNIT.sub("\xa0", " ".join(text.split()))
-    lines = textwrap.wrap(words, WIDTH, initial_indent=first, subsequent_indent=further)
-    return [line.replace("\xa0", " ") for line in lines]
 
 
 def _cut(lines: list[str], most: int, where: str, indent: int) -> list[str]:
@@ -342,57 +337,7 @@ def _cut(lines: list[str], most: int, where: str, indent: int) -> list[str]:
     return [*lines[: most - 1], " " * indent + f"... (in full in {where})"]
 
 
-def _feature_table(result: GofResult, alpha: float, height: int) -> Iterator[str]:
-    """One line for each feature; shares only if the result is rejected."""
-    rows = result.explain() if result.components else []
-    # A heading, and perhaps a line on what is left out and one on minus signs.
-    most = min(_MOST_ROWS, height - 3)
-    if not rows or most < 1:
-        return
-    found, shown = result.rejected(alpha), rows[:most]
-    title = "  share of the statistic" if found else ""
-    bar = max(len(_bar(row.share)) for row in shown)
-    widths = _widths(shown, max(len(title), 10 + bar) if found else 0)
-    yield f"{'Feature':<{widths[0]}} {'looks at':<{widths[1]}} {'weight':>7} {'z':>8}{title}"
-    yield from (_line(row, found, widths) for row in shown)
-    if len(rows) > len(shown):
-        yield f"... and {len(rows) - len(shown)} more"
-    if found and any("-" in _bar(row.share) for row in shown):
-        yield "Bars of minus signs: features that pulled the statistic the other way."
-
-
-def _widths(rows: Iterable[Explanation], beside: int) -> tuple[int, int]:
-    """Columns of names and of words: 16 and 20, and more where they need it and there is room.
-
-    Between them and what stands ``beside`` the numbers take 18 columns.
-    """
-    names, words = zip(*((len(row.name), len(row.words)) for row in rows), strict=True)
-    room = WIDTH - 18 - beside
-    name = min(max(16, *names), room - 20)
-    return name, min(max(20, *words), room - name)
-
-
-def _line(row: Explanation, found: bool, widths: tuple[int, int]) -> str:
-    name, words = widths
-    names = f"{shorten(row.name, name):<{name}} {shorten(row.words, words):<{words}}"
-    numbers = f"{row.weight or 0.0:>7.3f} {row.z:>8.2f}"
-    share = f"  {percent(row.share):>6}  {_bar(row.share)}" if found else ""
-    return f"{names} {numbers}{share}".rstrip()
-
-
-def _bar(share: float) -> str:
-    if math.isnan(share):
-        return ""
-    return ("#" if share >= 0.0 else "-") * min(_BAR, round(_BAR * abs(share)))
-
-
-def _warning_lines(warnings: tuple[str, ...], place: str) -> list[str]:
+def _warning_lines(warnings: tuple[str, ...], place: str, further: int) -> list[str]:
     """Wrap the warnings; if they do not fit, say where to find them."""
     lines = [line for message in warnings for line in wrapped(message, "Warning: ", " " * 9)]
-    return _cut(lines, _MOST_WARNING_LINES, place.format("warnings"), 9)
-
-
-def shorten(text: str, width: int) -> str:
-    """One line of at most `width` characters."""
-    text = " ".join(text.split())
-    return text if len(text) <= width else text[: width - 2] + ".."
+    return _cut(lines, _MOST_WARNING_LINES + further, place.format("warnings"), 9)

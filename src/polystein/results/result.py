@@ -300,7 +300,9 @@ class GofResult(WithEffects):
     def __repr__(self) -> str:
         statistic = f", {self.statistic_name} = {self.statistic:.4g}"
         own = statistic if self.has_own_statistic else ""
-        return f"GofResult({self.method}: {self.verdict}, p = {self.pvalue:.3g}{own})"
+        # A p-value of 1 is no sign of a fault, and no number.
+        number = "> 0.99" if self.pvalue >= 0.995 else f"= {self.pvalue:.3g}"
+        return f"GofResult({self.method}: {self.verdict}, p {number}{own})"
 
     def __str__(self) -> str:
         from polystein.report.text import render

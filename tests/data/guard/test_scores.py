@@ -165,6 +165,21 @@ def test_a_log_density_in_single_precision_is_not_blamed() -> None:
     assert said(x, s, facts={"log_density": log_density}) == []
 
 
+def test_a_likelihood_in_single_precision_is_not_blamed_and_still_judges() -> None:
+    """Of a sum of many terms rounding leaves few digits to differences over short steps."""
+    x = np.random.default_rng(3).normal(1.0, 0.05, size=(500, 2))
+    data = np.random.default_rng(4).normal(1.0, 1.0, size=400).astype(np.float32)
+
+    def log_density(points: Array) -> Array:
+        away = points.astype(np.float32)[:, :, None] - data
+        return np.asarray(-0.5 * np.square(away).sum(axis=(1, 2)) - np.float32(700.0))
+
+    scores = np.sum(data.astype(np.float64) - x[:, :, None], axis=2)
+    assert said(x, scores, facts={"log_density": log_density}) == []
+    (words,) = said(x, scores - [20.0, 0.0], facts={"log_density": log_density}, names=["a", "b"])
+    assert "`scores` of a are not the gradient of the log-density" in words
+
+
 def test_a_kink_of_the_log_density_is_not_blamed() -> None:
     x = np.random.default_rng(0).laplace(size=(500, 3))
     facts = {"log_density": lambda points: -np.abs(points).sum(axis=1)}

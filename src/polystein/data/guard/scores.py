@@ -22,6 +22,7 @@ from polystein.data.guard.pairing import mismatch
 from polystein.data.guard.rows import FEWEST_SCREENED, ScreenedRows, screened_rows
 from polystein.data.passes import run_pass
 from polystein.data.source import Source, coordinate_names
+from polystein.data.target import difference_step
 from polystein.errors import InputError, ScoreWarning
 from polystein.types import Array, FloatArray
 
@@ -39,9 +40,8 @@ _WILD = 100.0
 #: A border is near if the lowest hundredth of the draws comes this close to it, in units of the
 #: distance from there to the median.
 _NEAR = 0.2
-#: Draws at which scores are compared with differences of the log-density, whose steps are in units
-#: of the draws' standard deviation.
-_DRAWS, _STEP = 3, 1e-4
+#: Draws at which scores are compared with differences of the log-density.
+_DRAWS = 3
 
 
 class Look(NamedTuple):
@@ -316,7 +316,8 @@ def _differences(
 ) -> tuple[FloatArray, FloatArray]:
     """Central differences of (rows, d) points by coordinate, and how uncertain they are."""
     estimates = []
-    for step in (_STEP, 2.0 * _STEP):
+    shortest, rounding = difference_step(_log_densities(log_density, at))
+    for step in (shortest, 2.0 * shortest):
         values = []
         for sign in (1.0, -1.0):
             moved = np.repeat(at[:, None, :], len(columns), axis=1)
@@ -324,7 +325,7 @@ def _differences(
             values.append(_log_densities(log_density, moved.reshape(-1, at.shape[1])))
         difference = (values[0] - values[1]).reshape(len(at), len(columns))
         estimates.append(difference / (2.0 * step * spread))
-    return estimates[0], np.abs(estimates[0] - estimates[1])
+    return estimates[0], np.abs(estimates[0] - estimates[1]) + rounding / spread
 
 
 def _log_densities(log_density: Callable[[Array], Array], points: FloatArray) -> FloatArray:
