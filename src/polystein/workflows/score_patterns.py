@@ -244,10 +244,11 @@ def _constant(value: float, family: str, error: float) -> Finding:
             f"the difference is {round(value):+d}, the Jacobian of a log transform: "
             f"{_whose(value)}. On the log scale {shape}{shift} looks the same"
         )
-    whole = ", or of the normalising constants of that many observations"
+    whole = ", as the normalising constants of that many observations"
     return "prior location", (
         f"the difference is {value:+.6g} everywhere: the location of a normal prior, divided by "
-        "its variance, or on the log scale a power, as the shape of a gamma prior"
+        "its variance, or on the log scale a power, as the shape of a gamma prior, or a term of "
+        "the likelihood that is linear in it"
         + (whole if abs(round(value)) > 1 and _is(value, round(value), 1e-2 * error) else "")
     )
 
