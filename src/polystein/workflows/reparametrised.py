@@ -14,6 +14,8 @@ from polystein.workflows.parameters import places_of
 
 #: Rows at which candidates are tried, and the most candidates.
 _ROWS, _MOST_CANDIDATES = 40, 300
+#: Of candidates that explain a part, so many are looked at again.
+_MOST_NEARLY = 20
 
 
 #: Scores of `a` and `b` at any rows.
@@ -136,7 +138,7 @@ def reparametrisation(
                 known = set(off) <= {*touched, *candidate.columns}
                 if known and not jacobian and set(rest) - set(off):
                     nearly.append((candidate, off))
-        for candidate, off in sorted(nearly, key=lambda one: len(one[1])):
+        for candidate, off in sorted(nearly, key=lambda one: len(one[1]))[:_MOST_NEARLY]:
             if all(_by_itself(candidate, column, rows, allowed, again) for column in off):
                 points, back = candidate.at(compared.rows)
                 changed = compared._replace(b=back(again(points)[1])[1])

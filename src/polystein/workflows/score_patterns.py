@@ -125,7 +125,7 @@ def _of_parametrisation(renamed: Reparametrisation) -> dict[int, Finding]:
     text, found = renamed.words, dict[int, Finding]()
     besides = [renamed.changed.names[column] for column in renamed.own if column in renamed.columns]
     if besides:
-        text += ", and its prior or Jacobian differs besides, or was left as it is"
+        text += ", but for its prior or Jacobian, which differs"
     for column in renamed.own:
         found[column] = _alone(renamed.changed, column) or ("prior", _ALONE)
     return found | dict.fromkeys(renamed.columns, ("parametrisation", text))
