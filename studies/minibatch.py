@@ -71,7 +71,8 @@ def minibatch_scores(
 ) -> Array:
     """Scores of draws (..., d) by minibatches: fresh for each row, or shared by rows.
 
-    ``shared`` is "all" (one batch), "chains" (one for each time), or "tens" (ten rows in a row).
+    ``shared`` is "all" (one batch), "chains" (one for each time), "tens" (ten rows in a row),
+    "pool" (each row has one of 100 at random), or "epochs" (an epoch's batches in the same order).
     """
     rows = x.reshape(-1, x.shape[-1])
     chosen = rng.integers(len(target.rows), size=(*x.shape[:-1], batch))
@@ -81,6 +82,11 @@ def minibatch_scores(
         chosen[...] = chosen[:1]
     elif shared == "tens":
         chosen = np.repeat(chosen[..., ::10, :], 10, axis=-2)
+    elif shared == "pool":
+        chosen = chosen.reshape(-1, batch)[rng.integers(100, size=x.shape[:-1])]
+    elif shared == "epochs":
+        epoch = rng.permutation(len(target.rows)).reshape(-1, batch)
+        chosen = np.broadcast_to(epoch[np.arange(x.shape[-2]) % len(epoch)], chosen.shape)
     return target.batch_score(rows, chosen.reshape(len(rows), batch)).reshape(x.shape)
 
 
@@ -110,7 +116,9 @@ def rates(runs: int = RUNS) -> Iterator[dict[str, str]]:
             f"{what}, sd times {SPREAD:g}": (SPREAD, what, 50) for what in ("fresh", "all data")
         }
         ways["one batch for all rows"] = 1.0, "all", 50
+        ways["a pool of 100 batches"] = 1.0, "pool", 50
         if name.startswith("chains"):
+            ways["the batches of an epoch, again and again"] = 1.0, "epochs", 50
             ways["one batch for ten rows in a row"] = 1.0, "tens", 50
             ways["one batch for all chains"] = 1.0, "chains", 50
         for way, (label, (scale, shared, count)) in enumerate(ways.items()):

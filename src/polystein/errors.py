@@ -168,8 +168,8 @@ class FaultError(PolysteinError, AssertionError):
     >>> ps.testing.assert_draws_from(sampler, lambda x: -x)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
         ...
-    polystein.errors.FaultError: The draws are not from the target (p = ..., 10,600 draws).
-      the sd of `x[0]` is off by -13.9 %, standard error 0.01, p = ...
+    polystein.errors.FaultError: The draws are not from the target (p = ..., 11,700 draws).
+      the sd of `x[0]` is off by -15 %, standard error 0.0085, p = ...
     >>> try:
     ...     ps.testing.assert_draws_from(sampler, lambda x: -x)
     ... except ps.FaultError as error:

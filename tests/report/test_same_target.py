@@ -24,7 +24,7 @@ def test_what_differs() -> None:
         "The targets differ.\n"
         "  Observations    a smooth difference that touches `mu`, `log_sigma`: an observation, or\n"
         "                  another term of the likelihood, that differs or is in one of them\n"
-        "                  alone\n"
+        "                  alone. Normal observations: 1 fewer in b, with the sd exp(`log_sigma`)\n"
         "  Compared        scores at 60 draws, d = 2, to rounding of double precision"
     )
 

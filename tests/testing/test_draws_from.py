@@ -1,5 +1,6 @@
 """`assert_draws_from`: what passes, what fails, what stays undecided, and bad input."""
 
+import re
 from typing import Any
 
 import numpy as np
@@ -56,13 +57,18 @@ def test_a_correct_sampler_passes_and_would_have_noticed() -> None:
     ],
 )
 def test_what_is_wrong_is_named_with_its_size(wrong: Any, words: str, size: float) -> None:
-    with pytest.raises(ps.FaultError) as error:
-        ps.testing.assert_draws_from(lambda seed, n: wrong(normal(seed, n)), minus)
-    result = failed(error)
-    assert words in str(error.value)
-    assert f"seeds {result.seeds[0]} to {result.seeds[1]}" in str(error.value)
-    assert result.effects[0].size == pytest.approx(size, abs=0.04)
-    assert result.effects[0].pvalue <= result.false_alarm
+    sizes = []
+    for rng in range(5):
+        with pytest.raises(ps.FaultError) as error:
+            ps.testing.assert_draws_from(lambda seed, n: wrong(normal(seed, n)), minus, rng=rng)
+        result = failed(error)
+        assert words in str(error.value)
+        first, second, *_, last = result.seeds
+        assert f"{len(result.seeds)} seeds" in str(error.value)
+        assert f"{first}, {second}, ..., {last}" in str(error.value)
+        assert result.effects[0].pvalue <= result.false_alarm
+        sizes.append(result.effects[0].size)
+    assert np.mean(sizes) == pytest.approx(size, abs=0.03)
 
 
 def test_a_gross_fault_takes_the_first_look() -> None:
@@ -119,6 +125,75 @@ def test_the_same_rng_gives_the_same_test_and_another_one_other_seeds() -> None:
         bool(first)
 
 
+def paste(line: str, **names: Any) -> SamplerTest:
+    """What a printed call raises."""
+    with pytest.raises(ps.PolysteinError) as error:
+        eval(line, {"ps": ps, **names})
+    result = error.value.result  # type: ignore[attr-defined]
+    assert isinstance(result, SamplerTest)
+    return result
+
+
+@pytest.mark.parametrize(
+    "rng",
+    [5, np.int64(6), np.random.SeedSequence(7).spawn(2)[1], np.random.default_rng(8), None],
+    ids=["int", "NumPy int", "SeedSequence", "Generator", "None"],
+)
+def test_the_printed_call_fails_as_the_test_did(rng: Any) -> None:
+    def sampler(seed: int, n: int) -> np.ndarray:
+        return 1.1 * normal(seed, n)
+
+    with pytest.raises(ps.FaultError) as error:
+        ps.testing.assert_draws_from(
+            sampler, minus, n=20, false_alarm=0.004, detect=(0.3, 0.07), budget=9_999, rng=rng
+        )
+    (line,) = re.findall("To run it again: (.*)", str(error.value))
+    assert paste(line, sampler=sampler, target=minus) == failed(error)
+
+
+def test_the_printed_call_of_an_open_test_is_open_too() -> None:
+    with pytest.raises(ps.UndecidedError) as error:
+        ps.testing.assert_draws_from(normal, minus, detect=(0.01, 0.01), n=20, budget=4_000)
+    (line,) = re.findall("To run it again: (.*)", str(error.value))
+    assert paste(line, sampler=normal, target=minus) == error.value.result
+
+
+def test_the_sampler_gets_the_seeds_of_the_result_and_so_many_draws() -> None:
+    given: list[tuple[int, int]] = []
+
+    def sampler(seed: int, n: int) -> np.ndarray:
+        given.append((seed, n))
+        return normal(seed, n)
+
+    result = ps.testing.assert_draws_from(sampler, minus)
+    assert given == [(seed, 100) for seed in result.seeds]
+    assert all(type(seed) is int for seed in result.seeds)
+    assert "seeds=" not in repr(result)
+
+
+def of_four_chains(seed: int, n: int) -> np.ndarray:
+    """Chains with the seeds s, s + 1, s + 2 and s + 3."""
+    return np.stack([normal(seed + chain, n // 4) for chain in range(4)])
+
+
+def test_chains_that_add_to_their_seed_share_none_with_another_seed() -> None:
+    result = ps.testing.assert_draws_from(of_four_chains, minus)
+    assert len({seed + chain for seed in result.seeds for chain in range(4)}) == 4 * len(
+        result.seeds
+    )
+
+
+@pytest.mark.slow
+def test_samplers_that_add_to_their_seed_keep_the_rate() -> None:
+    alarms, runs = 0, 400
+    for k in range(runs):
+        try:
+            ps.testing.assert_draws_from(of_four_chains, minus, rng=k, detect=(0.2, 0.1))
+        except ps.FaultError:
+            alarms += 1
+    assert alarms <= binom.ppf(0.999, runs, 1e-3)
+
+
 def test_a_target_and_a_sample_give_names_and_chains_are_taken() -> None:
     def density(x: np.ndarray) -> np.ndarray:
         return -0.5 * np.sum(x**2, axis=1)
@@ -156,6 +231,10 @@ def test_looks_share_no_more_than_the_level(planned: int, fewest: int) -> None:
     [
         ({"sampler": lambda seed, n: np.ones((n, 2))}, "use its seed"),
         ({"sampler": lambda seed, n: normal(seed % 5, n)}, "only 5 different results"),
+        (
+            {"sampler": lambda seed, n: normal(seed % 40, n), "detect": (0.01, 0.01)},
+            "92 seeds have only [34][0-9] different results",
+        ),
         ({"sampler": lambda seed, n: normal(seed, n)[:, seed % 2 :]}, "got 1 and 2"),
         ({"sampler": lambda seed, n: normal(seed, n) * [1.0, 0.0]}, r"`x\[1\]` is the same"),
         ({"sampler": lambda seed, n: normal(seed, n + 1)}, "must return 100 finite draws"),

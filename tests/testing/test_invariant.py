@@ -1,12 +1,16 @@
 """`assert_invariant`: kernels that keep their target, reversible or not, and others."""
 
+import re
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy.signal import lfilter
 from scipy.stats import binom
 
 import polystein as ps
+from polystein.inference.autocorrelation import autocorrelation_times
+from polystein.testing.stretches import starts_of, stretches_of
 
 DRAWS = np.random.default_rng(0).standard_normal((20_000, 2))
 MINUS = np.negative
@@ -51,9 +55,66 @@ def test_one_step_of_unadjusted_langevin_is_found() -> None:
 
 def test_too_few_draws_are_undecided_and_chains_are_blocks() -> None:
     with pytest.raises(ps.UndecidedError):
-        ps.testing.assert_invariant(turned, MINUS, DRAWS[:400])
+        ps.testing.assert_invariant(turned, MINUS, DRAWS[:400], iid=True)
     result = ps.testing.assert_invariant(turned, MINUS, DRAWS.reshape(200, 100, 2))
     assert result.draws == 20_000
+
+
+def autoregressive(rng: np.random.Generator, shape: tuple[int, ...], memory: float) -> np.ndarray:
+    """Stationary AR(1) chains about N(0, I), in time order along the last axis but one."""
+    noise = rng.standard_normal(shape)
+    noise[..., 1:, :] *= np.sqrt(1.0 - memory**2)
+    return lfilter([1.0], [1.0, -memory], noise, axis=-2)
+
+
+def test_dependent_draws_are_not_taken_for_independent_ones() -> None:
+    draws = autoregressive(np.random.default_rng(3), (4000, 2), 0.5)
+    with pytest.raises(ps.InputError, match=r"neighbouring ones have a correlation of 0\.5"):
+        ps.testing.assert_invariant(turned, MINUS, draws, iid=True)
+    with pytest.raises(ps.InputError, match=r"correlation of"):
+        ps.testing.assert_invariant(turned, MINUS, np.sort(DRAWS, axis=0), iid=True)
+
+
+def test_draws_that_are_too_few_for_their_memory_are_an_error() -> None:
+    draws = autoregressive(np.random.default_rng(3), (4000, 2), 0.9)
+    with pytest.raises(ps.InputError, match="autocorrelation time is about") as error:
+        ps.testing.assert_invariant(turned, MINUS, draws)
+    (needed,) = re.findall("about ([0-9,]+) rows", str(error.value))
+    assert 12_000 < int(needed.replace(",", "")) < 40_000
+    with pytest.raises(ps.InputError, match="at least 134 independent chains"):
+        ps.testing.assert_invariant(turned, MINUS, draws.reshape(100, 40, 2))
+
+
+def test_a_few_long_chains_are_cut_into_stretches() -> None:
+    draws = autoregressive(np.random.default_rng(3), (4, 10_000, 2), 0.5)
+    result = ps.testing.assert_invariant(turned, MINUS, draws, detect=(0.2, 0.2))
+    assert result.draws == 40_000
+
+
+def test_stretches_are_ten_times_long_after_a_gap_of_two() -> None:
+    columns = autoregressive(np.random.default_rng(1), (60_000, 1), 0.9)
+    starts = starts_of(np.vstack([columns[:20_000], columns]), False)
+    (time,) = autocorrelation_times([columns])
+    found = stretches_of(starts, columns, columns)
+    numbers, first, counts = np.unique(found[found >= 0], return_index=True, return_counts=True)
+    assert numbers.tolist() == list(range(len(numbers)))
+    assert len(numbers) == min(200, 60_000 // (np.ceil(10 * time) + np.ceil(2 * time)))
+    assert counts.min() >= 10 * time
+    kept = np.flatnonzero(found >= 0)
+    assert np.diff(kept)[first[1:] - 1].min() > 2 * time
+    assert np.ptp(counts) <= 1
+
+
+def test_the_printed_call_fails_as_the_test_did() -> None:
+    def kernel(x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        return langevin(x, rng, 0.8, False)
+
+    with pytest.raises(ps.FaultError) as error:
+        ps.testing.assert_invariant(kernel, MINUS, DRAWS, rng=np.random.default_rng(5))
+    (line,) = re.findall("To run it again: (.*)", str(error.value))
+    with pytest.raises(ps.FaultError) as again:
+        eval(line, {"ps": ps, "kernel": kernel, "target": MINUS, "draws": DRAWS})
+    assert again.value.result == error.value.result
 
 
 @pytest.mark.parametrize(
@@ -62,7 +123,9 @@ def test_too_few_draws_are_undecided_and_chains_are_blocks() -> None:
         ({"kernel": lambda x, rng: x[1:]}, "`kernel` must return real rows"),
         ({"kernel": lambda x, rng: np.nan * x}, "not finite"),
         ({"kernel": lambda x: x}, "`kernel` raised TypeError"),
-        ({"draws": DRAWS[:50]}, "at least 134 rows"),
+        ({"draws": DRAWS[:50], "iid": True}, "at least 134 rows"),
+        ({"draws": DRAWS[:500]}, "must be about 1,[0-9]{3} rows"),
+        ({"iid": 1}, "`iid` must be"),
         ({"draws": DRAWS[:500, 0]}, r"`draws` must be an array \(n, d\)"),
     ],
 )
@@ -83,8 +146,27 @@ def test_the_rate_holds() -> None:
                 MINUS,
                 rng.standard_normal((1000, 1)),
                 false_alarm=0.05,
+                iid=True,
                 detect=(1.0, 1.0),
                 rng=run,
+            )
+        except ps.FaultError:
+            alarms += 1
+    assert alarms <= binom.ppf(0.999, runs, 0.05)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "kernel", [lambda x, own: langevin(x, own, 0.5, True), turned], ids=["MALA", "rotation"]
+)
+def test_the_rate_holds_on_a_long_run(kernel: Any) -> None:
+    """A reversible kernel and one that is not, from the draws of an AR(.9) chain."""
+    alarms, runs = 0, 400
+    for run in range(runs):
+        draws = autoregressive(np.random.default_rng([run, 8]), (30_000, 2), 0.9)
+        try:
+            ps.testing.assert_invariant(
+                kernel, MINUS, draws, false_alarm=0.05, detect=(5.0, 5.0), rng=run
             )
         except ps.FaultError:
             alarms += 1

@@ -44,8 +44,8 @@ def test_marker_rates_and_seeds(pytester: pytest.Pytester, monkeypatch: pytest.M
             "*tests of samplers (polystein)*",
             "2 passed, 1 failed, 1 undecided; * draws; false-alarm rates 0.001, 0.01, 0.02; a "
             "session with correct samplers fails at a rate of at most 0.032",
-            "failed: *::test_wrong (seeds * to *, n = 20)",
-            "undecided: *::test_open (seeds * to *, n = 20)",
+            "failed: *::test_wrong (ps.testing.assert_draws_from(*, n=20, *, rng=0))",
+            "undecided: *::test_open (ps.testing.assert_draws_from(*, n=20, *, rng=0))",
         ]
     )
     assert re.search(r"the sd of `x\[0\]` is off by \+", result.stdout.str())

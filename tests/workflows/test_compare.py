@@ -156,8 +156,17 @@ NAMED = ps.Sample(*pair(0), names=["mu", "tau"])
     ("sets", "options", "said"),
     [
         ({"a": pair(0)}, {}, "`sets` must be a mapping from names to at least two sets"),
-        ([pair(0), pair(1)], {}, "`sets` must be a mapping"),
-        ({1: pair(0), "b": pair(1)}, {}, "`sets` must have strings as names; got 1"),
+        ({}, {}, "at least two sets; got none"),
+        ({"a b": pair(0)}, {}, "at least two sets; got 'a b'$"),
+        ([pair(0), pair(1)], {}, "`sets` must be a mapping .* got a list$"),
+        (NAMED, {}, "`sets` must be a mapping .* got a Sample$"),
+        ({"": pair(0), "b": pair(1)}, {}, "none of them empty; got ''"),
+        ({"a b": pair(0, shape=(3, 2)), "b": pair(1)}, {}, "the set 'a b' .* 20 rows"),
+        (
+            {1: pair(0), "b": pair(1)},
+            {},
+            "`sets` must have strings as names.*; got 1",
+        ),
         ({"a": pair(0), "b": "gone.npz"}, {}, "the set 'b' of `sets` cannot be compared: .*exists"),
         ({"a": pair(0), "b": pair(1, shape=(50, 3))}, {}, "'a' has 2 coordinates and 'b' has 3"),
         (
@@ -178,6 +187,21 @@ NAMED = ps.Sample(*pair(0), names=["mu", "tau"])
 def test_what_makes_no_sense_is_refused(sets: Any, options: Any, said: str) -> None:
     with pytest.raises(ps.InputError, match=said):
         ps.compare(sets, **options)
+
+
+def test_names_with_spaces_are_kept_and_shown() -> None:
+    found = ps.compare({" step 0.1, ": pair(0), "mean field  advi": pair(1)})
+    assert {row.name for row in found} == {" step 0.1, ", "mean field  advi"}
+    assert "mean field  advi" in str(found)
+
+
+def test_an_error_of_a_function_names_its_set() -> None:
+    def broken() -> None:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError) as error:
+        ps.compare({"a b": broken, "c": pair(0)})
+    assert error.value.__notes__ == ["It was raised by the set 'a b' of `sets`."]
 
 
 def test_inputs_are_left_alone() -> None:

@@ -257,7 +257,7 @@ def test_a_store_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     [
         ({}, {}, "`fits`"),
         ([1], {}, "`fits`"),
-        ({1: 2}, {}, "`fits` must have strings as names; got 1"),
+        ({1: 2}, {}, "`fits` must have strings as names, none of them empty; got 1"),
         ({"": 2}, {}, "`fits`"),
         ({"a": 2}, {"adjust": "none"}, "`adjust` must be 'holm' or 'benjamini-hochberg'"),
         ({"a": 2}, {"alpha": 0.0}, "`alpha`"),

@@ -307,7 +307,8 @@ def test_a_shift_of_a_real_parameter_is_no_jacobian() -> None:
     draws = MODELS["normal"].draws()
     (row,) = ps.same_target(first, second, draws=draws)
     assert row.pattern == "jacobian"
-    assert "A shift by 1 of a normal prior with sd 1 looks the same" in row.text
+    assert "a shift by 1 of a normal prior with sd 1, looks the same" in row.text
+    assert "the shape of a gamma prior that is off by 1" in row.text
     (row,) = ps.same_target(with_transform(first), with_transform(second), draws=draws)
     assert row.pattern == "prior location"
 

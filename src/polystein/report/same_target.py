@@ -11,6 +11,8 @@ from polystein.results.same_target import TargetComparison
 
 #: Columns of a label, and names that one line lists.
 _LABEL, _MOST_NAMES = 15, 6
+#: The texts of these name all parameters that they touch.
+_SAY_NAMES = ("observations", "unrecognised")
 _PRECISIONS = {
     "double": "rounding of double precision",
     "single": "rounding of single precision",
@@ -48,8 +50,7 @@ def comparison_facts(
         by_text.setdefault((row.pattern, row.text), []).append(row.parameter)
     found = []
     for (pattern, text), names in by_text.items():
-        # The text of observations names all parameters that they touch.
-        shown = [f"`{name}`" for name in names if name and pattern != "observations"]
+        shown = [f"`{name}`" for name in names if name and pattern not in _SAY_NAMES]
         of = first_of(shown, _MOST_NAMES)
         found.append((pattern.capitalize(), f"{of}: {text}" if of else text))
     end = [("Mapped", words) for words in result.mapping]

@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from polystein._lib.arguments import is_finite_number, is_integer, one_of
 from polystein._lib.imports import imported
+from polystein._lib.notes import first_of
 from polystein._lib.records import listed, stored
 from polystein.errors import InputError
 from polystein.inference.pvalues import benjamini_hochberg, holm
@@ -287,12 +288,26 @@ def count_of_fits(count: int) -> str:
     return f"{count} fit{'s' * (count != 1)}"
 
 
+def checked_mapping(given: object, argument: str, least: int) -> list[str]:
+    """The names of a mapping of at least so many fits, or an error that shows no arrays."""
+    number = ("one fit", "two sets")[least - 1]
+    what = f"`{argument}` must be a mapping from names to at least {number}"
+    if not isinstance(given, Mapping):
+        example = "{'nuts': ..., 'advi': ...}"
+        raise InputError(f"{what}, as {example}; got a {type(given).__name__}")
+    if len(given) < least:
+        raise InputError(f"{what}; got {first_of([repr(name) for name in given], 4) or 'none'}")
+    return checked_names(list(given), argument)
+
+
 def checked_names(names: Sequence[object], argument: str = "fits") -> list[str]:
     """The names of fits as they are, or an error if one is no name or stands there twice."""
     found: list[str] = []
     for name in names:
         if not isinstance(name, str) or not name:
-            raise InputError(f"`{argument}` must have strings as names; got {name!r}")
+            raise InputError(
+                f"`{argument}` must have strings as names, none of them empty; got {name!r}"
+            )
         found.append(str.__str__(name))  # an enum of strings shows another text by `str`
     if twice := [name for name, count in Counter(found).items() if count > 1]:
         raise InputError(

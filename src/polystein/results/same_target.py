@@ -21,6 +21,7 @@ Pattern: TypeAlias = Literal[
     "prior scale",
     "prior",
     "observations",
+    "unrecognised",
     "parametrisation",
     "support",
     "noise",
@@ -40,8 +41,8 @@ class TargetDifference(NamedTuple):
         difference was found from log-densities alone.
     pattern : str
         ``"sign"``, ``"factor"``, ``"jacobian"``, ``"prior location"``, ``"prior scale"``,
-        ``"prior"`` (of another form), ``"observations"``, ``"parametrisation"``, ``"support"``,
-        ``"noise"`` or ``"log-density"``.
+        ``"prior"`` (of another form), ``"observations"``, ``"unrecognised"`` (it differs, in no
+        known way), ``"parametrisation"``, ``"support"``, ``"noise"`` or ``"log-density"``.
     size : float
         Root mean square of the difference of the scores, in units of 1 / sd of the parameter. For
         log-densities it is the sd of their difference, and for the support the share of the draws

@@ -10,7 +10,6 @@ from scipy.special import ndtri, stdtrit
 
 from polystein._lib.arguments import integer
 from polystein._lib.arrays import holds_real_numbers, is_array, to_numpy
-from polystein._lib.random import seed_sequence
 from polystein.data.source import complete, is_source
 from polystein.data.target import Target, scores_by_differences, user_code
 from polystein.errors import InputError
@@ -30,6 +29,7 @@ from polystein.testing.outcome import (
     found_effects,
     rate_of,
 )
+from polystein.testing.seeds import MOST_SEEDS, Seeds, number_of
 from polystein.types import RNG, Array, FloatArray, ScoreFunction
 
 #: Seeds of the pilots, which give the frame and the plan, and are not judged.
@@ -51,8 +51,6 @@ CHANCE = 0.95
 ENOUGH_ROWS = 10
 #: More seeds than any run has.
 _UNREACHABLE = 1e15
-#: Seeds are below 2**31, which all libraries take.
-_SEEDS = 2**30
 
 
 def assert_draws_from(
@@ -88,7 +86,8 @@ def assert_draws_from(
     budget : int
         Most draws.
     rng : int, SeedSequence, Generator or None
-        Gives the seeds, integers below 2**31. The same `rng` gives the same test.
+        Gives the seeds, integers below 2**31, no two of which are neighbours: a sampler may use
+        seed + 1, seed + 2, ... for its chains. The same `rng` gives the same test.
 
     Returns
     -------
@@ -98,7 +97,8 @@ def assert_draws_from(
     Raises
     ------
     FaultError
-        An AssertionError: the draws are not from the target. It lists effects and seeds.
+        An AssertionError: the draws are not from the target. It lists effects, and has the call
+        that runs the same test again.
     UndecidedError
         The budget was used up before `detect` would have been noticed; ``error.result.needed``
         says how many draws it takes.
@@ -135,9 +135,13 @@ def assert_draws_from(
             f"`budget` must be at least {least:,} draws, {seeds} seeds of n = {rows}; "
             f"got {budget!r}"
         )
-    first = int(np.random.default_rng(seed_sequence(rng)).integers(_SEEDS))
-    runs = Runs(sampler, *read_target(target), rows, first)
-    return answered(judged(runs, rate, sought, most // rows - PILOTS))
+    number, count = number_of(rng), min(most // rows, MOST_SEEDS)
+    again = (
+        f"ps.testing.assert_draws_from(sampler, target, n={rows}, false_alarm={rate!r}, "
+        f"detect={tuple(sought)!r}, budget={most}, rng={number})"
+    )
+    runs = Runs(sampler, *read_target(target), rows, Seeds(number, count))
+    return answered(judged(runs, rate, sought, count - PILOTS, again))
 
 
 class Runs(NamedTuple):
@@ -147,11 +151,11 @@ class Runs(NamedTuple):
     score: ScoreFunction
     names: tuple[str, ...] | None
     rows: int
-    first: int
+    seeds: Seeds
 
     def draws(self, start: int, stop: int) -> FloatArray:
         """The draws of some seeds, (seed, n, d)."""
-        found = [self._of_seed(self.first + place) for place in range(start, stop)]
+        found = [self._of_seed(seed) for seed in self.seeds.between(start, stop)]
         widths = sorted({one.shape[1] for one in found})
         if len(widths) > 1:
             raise InputError(
@@ -162,15 +166,7 @@ class Runs(NamedTuple):
 
     def scores(self, draws: FloatArray) -> FloatArray:
         """The scores at (n, d) draws."""
-        with user_code("target", "It must take any (n, d) draws"):
-            scores = to_numpy(np.asarray(self.score(draws.copy())))
-        if scores.shape != draws.shape or not np.isfinite(scores).all():
-            raise InputError(
-                f"`target` must give finite scores of the shape {draws.shape} of the draws; got "
-                f"the shape {scores.shape}"
-                + (" with values that are not finite" if scores.shape == draws.shape else "")
-            )
-        return scores
+        return scores_at(self.score, draws)
 
     def _of_seed(self, seed: int) -> FloatArray:
         with user_code("sampler", "It must take a seed and a number of draws"):
@@ -189,6 +185,19 @@ class Runs(NamedTuple):
                 + (", with values that are not finite" if len(draws) == self.rows else "")
             )
         return draws
+
+
+def scores_at(score: ScoreFunction, draws: FloatArray) -> FloatArray:
+    """The scores at (n, d) draws, checked."""
+    with user_code("target", "It must take any (n, d) draws"):
+        scores = to_numpy(np.asarray(score(draws.copy())))
+    if scores.shape != draws.shape or not np.isfinite(scores).all():
+        raise InputError(
+            f"`target` must give finite scores of the shape {draws.shape} of the draws; got "
+            f"the shape {scores.shape}"
+            + (" with values that are not finite" if scores.shape == draws.shape else "")
+        )
+    return scores
 
 
 def read_target(target: object) -> tuple[ScoreFunction, tuple[str, ...] | None]:
@@ -214,14 +223,22 @@ def read_target(target: object) -> tuple[ScoreFunction, tuple[str, ...] | None]:
     return target, None
 
 
-def judged(runs: Runs, rate: float, sought: Detect, most: int) -> SamplerTest:
+def judged(runs: Runs, rate: float, sought: Detect, most: int, again: str) -> SamplerTest:
     """Look at more and more seeds; at most this many after the pilots."""
-    pilots = runs.draws(0, PILOTS)
-    distinct = len({one.tobytes() for one in pilots})
-    if 2 * distinct < PILOTS:
-        raise InputError(
-            f"`sampler` must use its seed; {PILOTS} pilots have only {distinct} different results"
-        )
+    different: set[int] = set()
+
+    def different_draws(start: int, stop: int) -> FloatArray:
+        """The draws of some seeds, of which most must give results of their own."""
+        draws = runs.draws(start, stop)
+        different.update(hash(one.tobytes()) for one in draws)
+        if 2 * len(different) < stop:
+            raise InputError(
+                f"`sampler` must use its seed; {stop} seeds have only {len(different)} different "
+                "results"
+            )
+        return draws
+
+    pilots = different_draws(0, PILOTS)
     rows = pilots.reshape(-1, pilots.shape[-1])
     names = runs.names or tuple(f"x[{place}]" for place in range(rows.shape[1]))
     frame, columns = frame_of(rows, runs.scores(rows), names)
@@ -230,7 +247,7 @@ def judged(runs: Runs, rate: float, sought: Detect, most: int) -> SamplerTest:
 
     def means(start: int, stop: int) -> tuple[FloatArray, FloatArray]:
         """The effects that the draws of each seed estimate; the second moments of scores."""
-        draws = runs.draws(start, stop).reshape(-1, d)
+        draws = different_draws(start, stop).reshape(-1, d)
         columns = stein_columns(frame, draws, runs.scores(draws))
         found: FloatArray = sizes_of(frame, columns).reshape(stop - start, runs.rows, -1)
         return found.mean(axis=1), columns[:, :d].T @ columns[:, :d] / len(columns)
@@ -284,8 +301,8 @@ def judged(runs: Runs, rate: float, sought: Detect, most: int) -> SamplerTest:
         (PILOTS + needed) * runs.rows if outcome == "undecided" else draws,
         Detect(float(reach[:d].max()), float(reach[d : 2 * d].max())),
         effects,
-        (runs.first, runs.first + PILOTS + len(blocks) - 1),
-        f"seeds {runs.first} to {runs.first + PILOTS + len(blocks) - 1}, n = {runs.rows}",
+        tuple(runs.seeds.between(0, PILOTS + len(blocks))),
+        again,
     )
 
 

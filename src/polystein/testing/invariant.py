@@ -7,14 +7,16 @@ from collections.abc import Callable
 import numpy as np
 from scipy.special import ndtri, stdtrit
 
+from polystein._lib.arguments import boolean
 from polystein._lib.arrays import holds_real_numbers, is_array, to_numpy
 from polystein._lib.random import seed_sequence
 from polystein.data.sample import validated_array
 from polystein.data.target import Target, user_code
 from polystein.errors import InputError
 from polystein.inference.skewed_means import tails_of_means
-from polystein.testing.draws_from import CHANCE, FEWEST_SKEWED, Runs, read_target
+from polystein.testing.draws_from import CHANCE, read_target, scores_at
 from polystein.testing.features import (
+    bounded_columns,
     frame_of,
     parts_shown,
     plain_columns,
@@ -30,10 +32,10 @@ from polystein.testing.outcome import (
     found_effects,
     rate_of,
 )
+from polystein.testing.seeds import number_of
+from polystein.testing.stretches import starts_of, stretches_of
 from polystein.types import RNG, Array, FloatArray, ScoreFunction
 
-#: Rows in time order are judged by the means of this many consecutive stretches.
-_STRETCHES = 200
 #: More times the draws than anyone has.
 _UNREACHABLE = 1e12
 #: Shares of the level of the differences, and of the Stein features after the transition.
@@ -45,6 +47,7 @@ def assert_invariant(
     target: ScoreFunction | Target,
     draws: Array,
     *,
+    iid: bool = False,
     false_alarm: float | None = None,
     detect: tuple[float, float] = Detect(),
     rng: RNG = 0,
@@ -59,8 +62,11 @@ def assert_invariant(
     target : callable, Target or Sample
         The score function of (n, d) draws, or what knows it.
     draws : array
-        Draws from the target: (n, d) exact or long-run ones, or (chain, draw, d), one block for
-        each chain. A fourth of the blocks gives the frame and is not judged.
+        Draws from the target: rows (n, d) of one chain in time order, or (chain, draw, d) of
+        independent chains. A fourth of them gives the frame and is not judged.
+    iid : bool
+        Whether rows are exact independent draws, so that few of them are enough. Draws whose
+        neighbours are clearly correlated are then an error.
     false_alarm : float, optional
         The rate at which a correct kernel fails. By default that of the test's marker, or 0.001.
     detect : (float, float)
@@ -86,7 +92,9 @@ def assert_invariant(
     If x has the law of the target and y = kernel(x), then f(y) - f(x) has mean 0 for every f, and
     so have the Stein features of y. The former have little variance where a transition is short,
     and 0.7 of the level; the latter have the rest. Rows are judged by means over stretches of
-    consecutive rows, or over chains, which should be longer than what autocorrelation there is.
+    consecutive rows. A stretch of chains has at least ten autocorrelation times, of the slowest of
+    the judged features and of the draws themselves, after a gap of two. Draws that are too few for
+    60 such stretches are an error. If there are 134 chains or more, each is one stretch.
 
     Examples
     --------
@@ -101,9 +109,10 @@ def assert_invariant(
     rate, sought = rate_of(false_alarm), detected(detect)
     given = validated_array(draws, "draws")
     score, names = read_target(target)
-    before, blocks_of = _blocks(given)
+    starts, number = starts_of(given, boolean(iid, "iid")), number_of(rng)
+    before, tuning = starts.rows, starts.tuning
     # A child: draws often come from `default_rng(0)`, whose numbers must not come again.
-    generator = np.random.default_rng(seed_sequence(rng).spawn(1)[0])
+    generator = np.random.default_rng(seed_sequence(number).spawn(1)[0])
     with user_code("kernel", "It must take (n, d) rows and a generator"):
         moved = kernel(before.copy(), generator)
         found = moved if is_array(moved) else np.asarray(moved)
@@ -115,17 +124,17 @@ def assert_invariant(
     after = to_numpy(found)
     if not np.isfinite(after).all():
         raise InputError("`kernel` must return finite rows; got values that are not finite")
-    runs = Runs(lambda *_: before, score, names, 1, 0)
     labels = names or tuple(f"x[{place}]" for place in range(before.shape[1]))
-    tuning = blocks_of < blocks_of.max() // 4
-    frame, _ = frame_of(before[tuning], runs.scores(before[tuning]), labels)
+    frame, _ = frame_of(before[tuning], scores_at(score, before[tuning]), labels)
     x, y = before[~tuning], after[~tuning]
-    stein = stein_columns(frame, y, runs.scores(y))
-    columns = np.hstack([plain_columns(frame, y) - plain_columns(frame, x), sizes_of(frame, stein)])
-    starts = np.flatnonzero(np.diff(blocks_of[~tuning], prepend=-1))
-    lengths = np.diff(np.append(starts, len(x)))
-    # Stretches differ by one row at the most: they count alike.
-    means = np.add.reduceat(columns, starts, axis=0) / lengths[:, None]
+    stein, plain = stein_columns(frame, y, scores_at(score, y)), plain_columns(frame, x)
+    columns = np.hstack([plain_columns(frame, y) - plain, sizes_of(frame, stein)])
+    stretches = stretches_of(starts, np.hstack([columns, plain]), bounded_columns(frame, x))
+    kept = stretches >= 0
+    first = np.flatnonzero(np.diff(stretches[kept], prepend=-1))
+    lengths = np.diff(np.append(first, kept.sum()))
+    # Stretches differ by few rows: they count alike.
+    means = np.add.reduceat(columns[kept], first, axis=0) / lengths[:, None]
     shares = np.concatenate([_DIFFERENCES * frame.shares, _AFTER * frame.shares])
     pvalues = np.minimum(tails_of_means(means) / shares, 1.0)
     errors, sizes = means.std(axis=0, ddof=1) / np.sqrt(len(means)), means.mean(axis=0)
@@ -151,25 +160,7 @@ def assert_invariant(
             Detect(float(reach[:d].max()), float(reach[d : 2 * d].max())),
             effects,
             None,
-            f"the same draws, and rng={rng!r}",
+            f"ps.testing.assert_invariant(kernel, target, draws, iid={bool(iid)}, "
+            f"false_alarm={rate!r}, detect={tuple(sought)!r}, rng={number})",
         )
     )
-
-
-def _blocks(given: FloatArray) -> tuple[FloatArray, np.typing.NDArray[np.intp]]:
-    """Rows, and the number of the block of each: its chain, or a stretch of rows."""
-    if given.ndim not in (2, 3):
-        raise InputError(
-            "`draws` must be an array (n, d) or (chain, draw, d); got the shape "
-            f"{given.shape}. Draws of one parameter are `draws[:, None]`"
-        )
-    rows = given.reshape(-1, given.shape[-1])
-    blocks = len(given) if given.ndim == 3 else min(_STRETCHES, len(given))
-    # A block may be one row, whose features are as skewed as the target.
-    least = FEWEST_SKEWED * 4 // 3 + 1
-    if blocks < least:
-        raise InputError(
-            f"`draws` must have at least {least} rows (n, d), or as many chains (chain, draw, d): "
-            f"independent blocks; got the shape {given.shape}"
-        )
-    return rows, np.arange(len(rows)) * blocks // len(rows)

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
@@ -97,9 +97,10 @@ class SamplerTest:
     effects : tuple of FoundEffect
         What is off, the surest first.
     seeds : tuple of int or None
-        The first seed and the last one that the sampler was given.
+        The seeds that the sampler was given, in their order.
     settings : str
-        How to run the same test again.
+        The call that runs the same test again, with your `sampler` (or `kernel`, with `draws`) and
+        `target`.
 
     Examples
     --------
@@ -110,8 +111,9 @@ class SamplerTest:
     >>> found = ps.testing.assert_draws_from(sampler, lambda x: -x)
     >>> found.outcome, found.false_alarm
     ('passed', 0.001)
-    >>> print(found.settings)
-    seeds 913350807 to 913350941, n = 100
+    >>> print(found.settings)  # doctest: +NORMALIZE_WHITESPACE
+    ps.testing.assert_draws_from(sampler, target, n=100, false_alarm=0.001,
+        detect=(0.1, 0.05), budget=100000, rng=0)
     """
 
     outcome: Outcome
@@ -121,7 +123,7 @@ class SamplerTest:
     needed: int
     noticed: Detect
     effects: tuple[FoundEffect, ...]
-    seeds: tuple[int, int] | None
+    seeds: tuple[int, ...] | None = field(repr=False)
     settings: str
 
     def __bool__(self) -> NoReturn:
@@ -144,6 +146,11 @@ class SamplerTest:
         ]
         if self.outcome == "undecided":
             lines.append(f"  What was asked for takes about {self.needed:,} draws (`budget`).")
+        if self.seeds is not None:
+            first, second, *_, last = self.seeds
+            lines.append(
+                f"  {len(self.seeds):,} seeds (`result.seeds`): {first}, {second}, ..., {last}."
+            )
         return "\n".join([*lines, f"  To run it again: {self.settings}"])
 
 

@@ -24,7 +24,7 @@ from polystein.inference.longrun import EqualBatches, IndependentBatches
 from polystein.inference.squared_length import SquaredLength, squared_length
 from polystein.results.effect_rows import LEVEL
 from polystein.results.effects import EffectTable
-from polystein.results.many import checked_names
+from polystein.results.many import checked_mapping
 from polystein.results.result import DEFAULT_LEVEL
 from polystein.results.sampler_comparison import (
     ComparedSet,
@@ -117,9 +117,7 @@ def compare(
     >>> round(found["wide"].sds.value, 1)
     0.3
     """
-    if not isinstance(sets, Mapping) or len(sets) < 2:
-        raise InputError(f"`sets` must be a mapping from names to at least two sets; got {sets!r}")
-    names = checked_names(list(sets), "sets")
+    names = checked_mapping(sets, "sets", 2)
     basis = Monomial(order_of(order, least=1))
     if not (is_finite_number(alpha) and 0.0 < alpha < 1.0):
         raise InputError(f"`alpha` must be a level strictly between 0 and 1; got {alpha!r}")
@@ -197,6 +195,9 @@ def _of_set(name: str) -> Iterator[None]:
         yield
     except PolysteinError as error:
         raise InputError(f"the set {name!r} of `sets` cannot be compared: {error}") from error
+    except Exception as error:  # of a function of the user's
+        error.add_note(f"It was raised by the set {name!r} of `sets`.")
+        raise
 
 
 def _source(name: str, given: Any, independent: bool) -> Source:

@@ -31,7 +31,7 @@ from polystein.methods.check import flips, net
 from polystein.methods.check.check import check
 from polystein.methods.check.statistics import FLIPS, NET, SHARES_OF_CHAINS, SHARES_OF_ROWS
 from polystein.report.effects import effect_facts
-from polystein.results.many import CheckedFit, CheckTable, checked_names, stored_size
+from polystein.results.many import CheckedFit, CheckTable, checked_mapping, stored_size
 from polystein.results.result import DEFAULT_LEVEL, GofResult
 from polystein.scale.threads import thread_count
 from polystein.types import RNG, Adjustment, Progress
@@ -110,9 +110,7 @@ def check_many(
     >>> table["wide"].adjusted < 0.01
     True
     """
-    if not isinstance(fits, Mapping) or not fits:
-        raise InputError(f"`fits` must be a mapping from names to at least one fit; got {fits!r}")
-    names = checked_names(list(fits))
+    names = checked_mapping(fits, "fits", 1)
     one_of(adjust, Adjustment, "adjust")
     if not (is_finite_number(alpha) and 0.0 < alpha < 1.0):
         raise InputError(f"`alpha` must be a level strictly between 0 and 1; got {alpha!r}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +14,8 @@ from polystein.workflows.parameters import places_of
 
 #: Rows at which candidates are tried, and the most candidates.
 _ROWS, _MOST_CANDIDATES = 40, 300
+#: Of candidates that explain a part, so many are looked at again.
+_MOST_NEARLY = 20
 
 
 #: Scores of `a` and `b` at any rows.
@@ -41,6 +44,19 @@ class Compared(NamedTuple):
         return self.b - self.a
 
 
+class Reparametrisation(NamedTuple):
+    """Parameters of `b` that are functions of those of `a`, which, and what is left to explain.
+
+    ``changed`` are the targets once `b` is in the parameters of `a`. They differ in the columns
+    ``own``, each by a function of this parameter alone.
+    """
+
+    columns: list[int]
+    words: str
+    own: list[int]
+    changed: Compared
+
+
 class _Change(NamedTuple):
     """A function of a parameter, its derivative, and the derivative of the log of that."""
 
@@ -50,18 +66,22 @@ class _Change(NamedTuple):
     log_slope_slope: Callable[[FloatArray], FloatArray]
 
 
-def _times(factor: float) -> _Change:
+def _times(factor: float, log: str) -> _Change:
     return _Change(
-        f"{factor:g} times that of a" if factor != -1.0 else "minus that of a",
+        (f"{factor:g} times that of a" if factor != -1.0 else "minus that of a")
+        + f", as the log of a {log}",
         lambda x: factor * x,
         lambda x: np.full_like(x, factor),
         np.zeros_like,
     )
 
 
-#: -2 is the log of a precision for the log of an sd, -1 that of a rate for that of a scale.
 _CHANGES = (
-    *map(_times, (-1.0, -2.0, 2.0, 0.5, -0.5)),
+    _times(-1.0, "rate is for that of a scale"),
+    _times(-2.0, "precision is for that of an sd"),
+    _times(2.0, "variance is for that of an sd"),
+    _times(0.5, "sd is for that of a variance"),
+    _times(-0.5, "sd is for that of a precision"),
     _Change("the exponential of that of a", np.exp, np.exp, np.ones_like),
     _Change("the logarithm of that of a", np.log, lambda x: 1.0 / x, lambda x: -1.0 / x),
     _Change(
@@ -77,26 +97,32 @@ _CHANGES = (
         lambda x: (2.0 * x - 1.0) / (x * (1.0 - x)),
     ),
 )
-#: Words, parameters, rows to evaluate `b` at, and its scores there to those at the draws, without
-#: and with the Jacobian.
-_Candidate = tuple[
-    str, list[int], FloatArray, Callable[[FloatArray], tuple[FloatArray, FloatArray]]
-]
+#: Scores of `b` at the points of a candidate, as those at the draws: without and with Jacobian.
+_Back = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
+
+
+class _Candidate(NamedTuple):
+    """What `b` may be, its parameters, and the rows to evaluate it at for rows of `a`."""
+
+    words: str
+    columns: list[int]
+    at: Callable[[FloatArray], tuple[FloatArray, _Back]]
 
 
 def reparametrisation(
-    compared: Compared, touched: list[int], again: Scores
-) -> tuple[list[int], str] | None:
-    """The parameters of `b` that are functions of those of `a`, and which, if that explains all."""
+    compared: Compared, touched: list[int], rest: list[int], again: Scores
+) -> Reparametrisation | None:
+    """The parameters of `b` that are functions of those of `a`, if that explains the rest.
+
+    Priors or Jacobians of single parameters may differ besides, if no candidate explains all.
+    """
     some = np.linspace(0, len(compared.rows) - 1, min(_ROWS, len(compared.rows))).astype(int)
     rows, own, allowed = compared.rows[some], compared.a[some], compared.tolerance[some]
     allowed = allowed + allowed.max(axis=0) + 1e-9 * np.abs(own)
+    nearly: list[tuple[_Candidate, list[int]]] = []
     with np.errstate(all="ignore"):
-        for count, (words, columns, points, back) in enumerate(
-            _candidates(compared, rows, touched)
-        ):
-            if count >= _MOST_CANDIDATES:
-                break
+        for candidate in islice(_candidates(compared, touched), _MOST_CANDIDATES):
+            points, back = candidate.at(rows)
             if not np.isfinite(points).all():
                 continue
             plain, full = back(again(points)[1])
@@ -104,65 +130,102 @@ def reparametrisation(
                 (full, ""),
                 (plain, ", and the Jacobian of that is missing in b"),
             ):
-                if (np.abs(scores - own) <= allowed).all():
-                    return columns, f"{words}{jacobian}"
+                # Scores that are not finite explain nothing.
+                off = np.flatnonzero(~(np.abs(scores - own) <= allowed).all(axis=0)).tolist()
+                if not off:
+                    words = f"{candidate.words}{jacobian}"
+                    return Reparametrisation(candidate.columns, words, [], compared)
+                known = set(off) <= {*touched, *candidate.columns}
+                if known and not jacobian and set(rest) - set(off):
+                    nearly.append((candidate, off))
+        for candidate, off in sorted(nearly, key=lambda one: len(one[1]))[:_MOST_NEARLY]:
+            if all(_by_itself(candidate, column, rows, allowed, again) for column in off):
+                points, back = candidate.at(compared.rows)
+                changed = compared._replace(b=back(again(points)[1])[1])
+                return Reparametrisation(candidate.columns, candidate.words, off, changed)
     return None
 
 
-def _candidates(compared: Compared, rows: FloatArray, touched: list[int]) -> Iterator[_Candidate]:
+def _by_itself(
+    candidate: _Candidate, column: int, rows: FloatArray, allowed: FloatArray, again: Scores
+) -> bool:
+    """Whether what a candidate leaves of a column is a function of this parameter alone."""
+    mixed = np.roll(rows, 1, axis=0)
+    mixed[:, column] = rows[:, column]
+    left = []
+    for one in (rows, mixed):
+        points, back = candidate.at(one)
+        left.append((back(again(points)[1])[1] - again(one)[0])[:, column])
+    known = np.isfinite(left[0]) & np.isfinite(left[1])
+    if known.mean() < 0.5:
+        return False
+    limit = 10.0 * (allowed[:, column] + allowed[:, column].max())
+    return bool((np.abs(left[0] - left[1]) <= limit)[known].all())
+
+
+def _candidates(compared: Compared, touched: list[int]) -> Iterator[_Candidate]:
     for column in touched:
         for change in _CHANGES:
-            yield _of_one(rows, column, change)
+            yield _of_one([column], change)
     places = places_of(compared.names)
     single = [columns[0] for columns in places.values() if len(columns) == 1]
-    for columns in (columns for columns in places.values() if len(columns) > 1):
+    several = [columns for columns in places.values() if len(columns) > 1]
+    for columns in several:
+        if set(columns) <= set(touched):
+            for change in _CHANGES:
+                yield _of_one(columns, change)
+    for columns in several:
         for scale in single:
             for location in (None, *(one for one in single if one != scale)):
                 about = "" if location is None else f" about `{compared.names[location]}`"
                 of = f"with the scale exp(`{compared.names[scale]}`){about}"
                 for centred, which in ((True, "b is centred"), (False, "b is not centred")):
                     words = f"{which}, {of}, and a is {'not' if centred else ''}".rstrip()
-                    yield _of_scale(rows, columns, scale, location, centred, words)
+                    yield _of_scale(columns, scale, location, centred, words)
 
 
-def _of_one(rows: FloatArray, column: int, change: _Change) -> _Candidate:
-    x, points = rows[:, column], rows.copy()
-    points[:, column] = change.value(x)
+def _of_one(columns: list[int], change: _Change) -> _Candidate:
+    """One parameter, all of whose coordinates are changed alike."""
 
-    def back(scores: FloatArray) -> tuple[FloatArray, FloatArray]:
-        plain = scores.copy()
-        plain[:, column] *= change.slope(x)
-        full = plain.copy()
-        full[:, column] += change.log_slope_slope(x)
-        return plain, full
+    def at(rows: FloatArray) -> tuple[FloatArray, _Back]:
+        x, points = rows[:, columns], rows.copy()
+        points[:, columns] = change.value(x)
 
-    return f"the parameter of b is {change.words}", [column], points, back
+        def back(scores: FloatArray) -> tuple[FloatArray, FloatArray]:
+            plain = scores.copy()
+            plain[:, columns] *= change.slope(x)
+            full = plain.copy()
+            full[:, columns] += change.log_slope_slope(x)
+            return plain, full
+
+        return points, back
+
+    return _Candidate(f"the parameter of b is {change.words}", columns, at)
 
 
 def _of_scale(
-    rows: FloatArray,
-    columns: list[int],
-    scale: int,
-    location: int | None,
-    centred: bool,
-    words: str,
+    columns: list[int], scale: int, location: int | None, centred: bool, words: str
 ) -> _Candidate:
     """`b` is centred and `a` is not: y = m + exp(t) x; or the other way round."""
-    middle = np.zeros(len(rows)) if location is None else rows[:, location]
-    factor = np.exp(rows[:, scale] if centred else -rows[:, scale])
-    points, x = rows.copy(), rows[:, columns]
-    shifted = factor[:, None] * x if centred else factor[:, None] * (x - middle[:, None])
-    points[:, columns] = shifted + middle[:, None] if centred else shifted
-    sign = 1.0 if centred else -1.0
 
-    def back(scores: FloatArray) -> tuple[FloatArray, FloatArray]:
-        plain, own = scores.copy(), scores[:, columns]
-        plain[:, columns] = factor[:, None] * own
-        if location is not None:
-            plain[:, location] += own.sum(axis=1) * (1.0 if centred else -factor)
-        plain[:, scale] += sign * (own * shifted).sum(axis=1)
-        full = plain.copy()
-        full[:, scale] += sign * len(columns)
-        return plain, full
+    def at(rows: FloatArray) -> tuple[FloatArray, _Back]:
+        middle = np.zeros(len(rows)) if location is None else rows[:, location]
+        factor = np.exp(rows[:, scale] if centred else -rows[:, scale])
+        points, x = rows.copy(), rows[:, columns]
+        shifted = factor[:, None] * x if centred else factor[:, None] * (x - middle[:, None])
+        points[:, columns] = shifted + middle[:, None] if centred else shifted
+        sign = 1.0 if centred else -1.0
 
-    return words, columns, points, back
+        def back(scores: FloatArray) -> tuple[FloatArray, FloatArray]:
+            plain, own = scores.copy(), scores[:, columns]
+            plain[:, columns] = factor[:, None] * own
+            if location is not None:
+                plain[:, location] += own.sum(axis=1) * (1.0 if centred else -factor)
+            plain[:, scale] += sign * (own * shifted).sum(axis=1)
+            full = plain.copy()
+            full[:, scale] += sign * len(columns)
+            return plain, full
+
+        return points, back
+
+    return _Candidate(words, columns, at)

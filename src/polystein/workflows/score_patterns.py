@@ -7,7 +7,7 @@ with two constants and dozens of draws none does so by chance.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from scipy.special import expit
@@ -15,7 +15,13 @@ from scipy.special import expit
 from polystein._lib.notes import first_of
 from polystein.results.same_target import Pattern, TargetDifference
 from polystein.types import FloatArray
-from polystein.workflows.reparametrised import Compared, Scores, reparametrisation
+from polystein.workflows.parameters import places_of
+from polystein.workflows.reparametrised import (
+    Compared,
+    Reparametrisation,
+    Scores,
+    reparametrisation,
+)
 
 #: Whole numbers and ratios are called so to this relative error, or to that of the rounding.
 _WHOLE = 1e-6
@@ -25,6 +31,8 @@ _CONSTANT = 1e-4
 _EXPLAINED = 1e-2
 #: Parameters whose dependence on others is looked at, which takes an evaluation for each.
 _MOST_LOOKED_AT = 30
+#: Parameters that are tried as location and scale of a normal prior of another one.
+_MOST_HYPERPARAMETERS = 8
 #: Shapes and centres below this are shown as 0.
 _NOTHING = 1e-7
 #: Below this part of the draws a difference is said to be rare.
@@ -45,6 +53,11 @@ _PRIORS = {
     "exp -": "the inverse of its exponential, as in an inverse-gamma prior",
     "exp -2": "the inverse square of its exponential, as in an inverse-gamma prior of a variance",
 }
+
+_ALONE = (
+    "the difference depends on this parameter alone, and is no common form: a prior of another "
+    "family, a bound, or a Jacobian"
+)
 
 Finding = tuple[Pattern, str]
 
@@ -90,24 +103,32 @@ def _findings(
     if not rest:
         return found
     if again is not None and parametrisations:
-        renamed = reparametrisation(compared, touched, again)
+        renamed = reparametrisation(compared, touched, rest, again)
         if renamed is not None:
-            return dict.fromkeys(renamed[0], ("parametrisation", renamed[1]))
+            return _of_parametrisation(renamed)
     for column, finding in _likelihood_factor(compared, rest).items():
         found[column] = finding
     rest = [column for column in rest if column not in found]
     if again is not None:
         for column in rest[:_MOST_LOOKED_AT]:
             if _depends_on_itself_alone(compared, column, again):
-                text = (
-                    "the difference depends on this parameter alone, and is no common form: a "
-                    "prior of another family, a bound, or a Jacobian"
-                )
-                found[column] = "prior", text
+                found[column] = "prior", _ALONE
     rest = [column for column in rest if column not in found]
     if rest:
-        found |= dict.fromkeys(rest, ("observations", _observations(compared, rest)))
+        finding = _of_observations(compared, rest) or _unrecognised(compared, rest)
+        found |= dict.fromkeys(rest, finding)
     return found
+
+
+def _of_parametrisation(renamed: Reparametrisation) -> dict[int, Finding]:
+    """Parameters that are functions of others, and priors that differ besides."""
+    text, found = renamed.words, dict[int, Finding]()
+    besides = [renamed.changed.names[column] for column in renamed.own if column in renamed.columns]
+    if besides:
+        text += ", but for its prior or Jacobian, which differs"
+    for column in renamed.own:
+        found[column] = _alone(renamed.changed, column) or ("prior", _ALONE)
+    return found | dict.fromkeys(renamed.columns, ("parametrisation", text))
 
 
 def _fits(compared: Compared, column: int, left: FloatArray) -> bool:
@@ -217,14 +238,18 @@ def _whose(value: float) -> str:
 
 def _constant(value: float, family: str, error: float) -> Finding:
     if _is(abs(value), 1.0, error) and family in ("", "exp"):
-        shift = "" if family else ". A shift by 1 of a normal prior with sd 1 looks the same"
+        shape = "the shape of a gamma prior that is off by 1"
+        shift = "" if family else ", or a shift by 1 of a normal prior with sd 1,"
         return "jacobian", (
             f"the difference is {round(value):+d}, the Jacobian of a log transform: "
-            f"{_whose(value)}{shift}"
+            f"{_whose(value)}. On the log scale {shape}{shift} looks the same"
         )
+    whole = ", as the normalising constants of that many observations"
     return "prior location", (
         f"the difference is {value:+.6g} everywhere: the location of a normal prior, divided by "
-        "its variance, or on the log scale a power, as the shape of a gamma prior"
+        "its variance, or on the log scale a power, as the shape of a gamma prior, or a term of "
+        "the likelihood that is linear in it"
+        + (whole if abs(round(value)) > 1 and _is(value, round(value), 1e-2 * error) else "")
     )
 
 
@@ -260,11 +285,11 @@ def _likelihood_factor(compared: Compared, columns: list[int]) -> dict[int, Find
     """Parameters whose likelihood alone has a factor: the rest of the score is a common prior."""
     found: dict[int, float] = {}
     for column in columns:
-        x, ones = compared.rows[:, column], np.ones(len(compared.rows))
-        for function in _FORMS.values():
+        for design in _priors_of(compared, column):
             with np.errstate(all="ignore"):
-                fit = _fitted([compared.a[:, column], ones, function(x)], compared.b[:, column])
-            if fit is not None and _fits(compared, column, fit[1]):
+                fit = _fitted([compared.a[:, column], *design], compared.b[:, column])
+            # Without any likelihood in b there is no factor: its observations were left out.
+            if fit is not None and abs(fit[0][0]) > _WHOLE and _fits(compared, column, fit[1]):
                 found[column] = float(fit[0][0])
                 break
     ratios = np.array(list(found.values()))
@@ -275,6 +300,23 @@ def _likelihood_factor(compared: Compared, columns: list[int]) -> dict[int, Find
         "and the prior does not: observations repeated or dropped in proportion, or a temperature"
     )
     return dict.fromkeys(found, ("factor", text))
+
+
+def _priors_of(compared: Compared, column: int) -> Iterator[list[FloatArray]]:
+    """Scores of common priors: of this parameter alone, and normal with other parameters."""
+    x, ones = compared.rows[:, column], np.ones(len(compared.rows))
+    for function in _FORMS.values():
+        with np.errstate(all="ignore"):
+            yield [ones, function(x)]
+    single = [own[0] for own in places_of(compared.names).values() if len(own) == 1]
+    others = [place for place in single if place != column][:_MOST_HYPERPARAMETERS]
+    for scale in others:
+        with np.errstate(all="ignore"):
+            precision = np.exp(-2.0 * compared.rows[:, scale])
+        for location in (None, *others):
+            centre = 0.0 if location is None else compared.rows[:, location]
+            if location != scale:
+                yield [(x - centre) * precision]
 
 
 def _depends_on_itself_alone(compared: Compared, column: int, again: Scores) -> bool:
@@ -291,25 +333,66 @@ def _depends_on_itself_alone(compared: Compared, column: int, again: Scores) -> 
     return bool((np.abs(left) <= 10.0 * (allowed + allowed.max())).all())
 
 
-def _observations(compared: Compared, columns: list[int]) -> str:
-    """What a smooth difference touches, and the linear combination that it depends on."""
+def _of_observations(compared: Compared, columns: list[int]) -> Finding | None:
+    """The finding if the difference has the form of observations; None if it may be any other."""
     names = [compared.names[column] for column in columns]
-    touches = first_of([f"`{name}`" for name in names], 6)
     text = (
-        f"a smooth difference that touches {touches}: an observation, or another term of the "
-        "likelihood, that differs or is in one of them alone"
+        f"a smooth difference that touches {first_of([f'`{name}`' for name in names], 6)}: an "
+        "observation, or another term of the likelihood, that differs or is in one of them alone"
     )
+    # All but a scale, perhaps: its own difference is a square.
+    for some in (columns, *([one for one in columns if one != scale] for scale in columns)):
+        direction = _direction(compared, some)
+        if direction is not None:
+            terms = [
+                f"{value:.4g} `{compared.names[column]}`"
+                for value, column in zip(direction, some, strict=True)
+            ]
+            words = " + ".join(terms[:6]).replace("+ -", "- ") + (" + ..." if terms[6:] else "")
+            return "observations", f"{text}. It depends on {words}"
+    for column, scale in zip(columns, columns[::-1], strict=True):
+        if len(columns) == 2 and (count := _normal_ones(compared, column, scale)) is not None:
+            more = "more" if count > 0.0 else "fewer"
+            words = f"{abs(count):.6g} {more} in b, with the sd exp(`{compared.names[scale]}`)"
+            return "observations", f"{text}. Normal observations: {words}"
+    for coordinates in places_of(compared.names).values():
+        # A link, a scale or a prior would touch all of them.
+        inside = [column for column in coordinates if column in columns]
+        if inside and len(inside) < len(coordinates):
+            return "observations", text
+    return None
+
+
+def _direction(compared: Compared, columns: list[int]) -> FloatArray | None:
+    """The direction of the differences if it is the same at all draws, as for one predictor."""
     if len(columns) < 2:
-        return text
+        return None
     gap = compared.gap[:, columns]
     scale = np.sqrt(np.mean(gap**2, axis=0))
     _, values, right = np.linalg.svd(gap / scale, full_matrices=False)
     noise = np.sqrt(np.mean(compared.tolerance[:, columns] ** 2, axis=0)) / scale
     if values[1] > 1e-6 * values[0] + np.sqrt(len(gap)) * float(noise.max()):
-        return text
+        return None
     direction = right[0] * scale
-    direction = direction / direction[np.argmax(np.abs(direction))]
-    terms = [f"{value:.4g} `{name}`" for value, name in zip(direction, names, strict=True)]
-    return f"{text}. It depends on {' + '.join(terms[:6]).replace('+ -', '- ')}" + (
-        " + ..." if len(terms) > 6 else ""
+    found: FloatArray = direction / direction[np.argmax(np.abs(direction))]
+    return found
+
+
+def _normal_ones(compared: Compared, column: int, scale: int) -> float | None:
+    """How many normal observations with this mean and the log of this sd `b` has more than `a`."""
+    with np.errstate(all="ignore"):
+        precision = np.exp(-2.0 * compared.rows[:, scale])
+        design = [precision, precision * compared.rows[:, column]]
+        fit = _fitted(design, compared.gap[:, column])
+    if fit is None or not _fits(compared, column, fit[1]):
+        return None
+    return -_neat(float(fit[0][1]))
+
+
+def _unrecognised(compared: Compared, columns: list[int]) -> Finding:
+    """What is said of a difference that has no known form."""
+    names = first_of([f"`{compared.names[column]}`" for column in columns], 6)
+    return "unrecognised", (
+        f"a smooth difference that touches {names}, of no known pattern: another likelihood or "
+        "link, a function of several parameters, several observations, or several edits at once"
     )
