@@ -11,6 +11,7 @@ sys.path.insert(0, str(HERE.parent))
 
 import polystein  # noqa: E402
 from docs.build import inventories  # noqa: E402
+from docs.generated_pages import statuses  # noqa: E402
 
 project = "polystein"
 author = "The polystein developers"
@@ -52,6 +53,7 @@ nb_ipywidgets_js = {}  # scripts from elsewhere
 default_role = "py:obj"
 autosummary_generate = True
 autosummary_imported_members = True
+autosummary_context = {"status": statuses()}  # every name says whether it is stable
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 numpydoc_show_class_members = False
