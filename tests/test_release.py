@@ -136,7 +136,14 @@ def test_tutorials_of_other_code_are_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["CODE_OF_CONDUCT.md", "SECURITY.md", "CITATION.cff", "paper/paper.md", "pyproject.toml"],
+    [
+        "CODE_OF_CONDUCT.md",
+        "SECURITY.md",
+        "CITATION.cff",
+        "paper/paper.md",
+        "pyproject.toml",
+        "README.md",
+    ],
 )
 def test_what_only_people_can_say_is_marked(name: str) -> None:
     """Until they have said it: then take the file out of this list."""
