@@ -17,7 +17,8 @@ project = "polystein"
 author = "The polystein developers"
 copyright = author
 version = release = polystein.__version__
-language = "en_GB"
+# Not "en_GB": that translation of Sphinx has no plurals, and a search ends with an error.
+language = "en"
 
 extensions = [
     "docs.mathml",
@@ -67,6 +68,7 @@ intersphinx_timeout = 1
 html_theme = "pydata_sphinx_theme"
 html_title = "polystein"
 html_static_path = ["_static"]
+html_context = {"default_mode": "auto"}  # light or dark, as the browser says
 html_css_files = ["site.css"]
 html_js_files = ["labels.js"]
 html_show_sourcelink = False

@@ -96,6 +96,8 @@ def understand(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     elif program == ".ci/run":
         (stages,) = re.findall(r"^all_stages=\((.*)\)$", (ROOT / program).read_text("utf-8"), re.M)
         assert set(given) - {"STAGE"} <= set(stages.split())
+    elif program.startswith("integration/"):
+        assert (ROOT / program).exists() or not (ROOT / "integration").exists()
     elif program in {"python", "python3"} and given[0] == "-m":
         understand_module(given[1], given[2:], monkeypatch)
     elif program in {"python", "python3"}:
