@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-import os
 import re
 import sys
 import tempfile
@@ -33,6 +32,8 @@ MACHINE_PATH = re.compile(
     r"(?<![\w.:/])/(?:home|root|tmp|work|opt|usr|var|mnt|Users|private)/[\w.-]"
     r"|\b[A-Za-z]:\\{1,2}\w|ipykernel_\d|site-packages"
 )
+#: A warning of one library about another: its place, and the line that it quotes.
+DEPRECATION = re.compile(r"^\S+:\d+: DeprecationWarning: .*\n(?: .*\n)?", re.MULTILINE)
 
 
 def text_of(source: str | list[str]) -> str:
@@ -156,13 +157,23 @@ def faults(notebook: dict[str, Any]) -> list[str]:
     return found
 
 
+def without_deprecations(outputs: list[Any]) -> list[Any]:
+    """The outputs without what libraries warn each other of while they are imported."""
+    kept = []
+    for output in outputs:
+        if output.get("name") == "stderr":
+            output["text"] = DEPRECATION.sub("", text_of(output["text"]))
+        if output.get("name") != "stderr" or output["text"]:
+            kept.append(output)
+    return kept
+
+
 def execute(path: Path, *, trial: bool = False) -> None:
     """Run a notebook from top to bottom in a new directory, and store it unless on trial."""
     import nbformat
     from nbclient import NotebookClient
 
     notebook = nbformat.read(path, as_version=4)
-    # What libraries write to each other while they are imported is nothing for readers.
     with tempfile.TemporaryDirectory() as folder:
         NotebookClient(
             notebook,
@@ -170,7 +181,9 @@ def execute(path: Path, *, trial: bool = False) -> None:
             kernel_name="python3",
             record_timing=False,
             resources={"metadata": {"path": folder}},
-        ).execute(env={**os.environ, "PYTHONWARNINGS": "ignore::DeprecationWarning"})
+        ).execute()
+    for cell in code_cells(notebook):
+        cell["outputs"] = without_deprecations(cell["outputs"])
     notebook.metadata = {
         "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
         "language_info": {"name": "python"},

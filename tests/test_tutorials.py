@@ -10,7 +10,15 @@ from typing import Any
 
 import pytest
 
-from docs.notebooks import changed_inputs, faults, fingerprint, package_hash, stale, unsupported
+from docs.notebooks import (
+    changed_inputs,
+    faults,
+    fingerprint,
+    package_hash,
+    stale,
+    unsupported,
+    without_deprecations,
+)
 
 TUTORIALS = Path(__file__).parents[1] / "docs" / "tutorials"
 STORED = sorted(TUTORIALS.glob("*.ipynb"))
@@ -144,3 +152,12 @@ def test_numbers_of_the_text_are_among_the_outputs(text: str, found: list[str]) 
     one["cells"][0]["source"] = text
     one["cells"][1]["outputs"][0]["text"] = "sd 0.2849, 4000 draws of 2513000"
     assert unsupported(one) == found
+
+
+def test_what_libraries_warn_each_other_of_is_left_out() -> None:
+    warned = "/x/y.py:106: DeprecationWarning: old\n  from z import w\n"
+    one = {"output_type": "stream", "name": "stderr", "text": warned}
+    two = {"output_type": "stream", "name": "stderr", "text": f"{warned}a real one\n"}
+    three = {"output_type": "stream", "name": "stdout", "text": warned}
+    kept = without_deprecations([one, two, three])
+    assert [output["text"] for output in kept] == ["a real one\n", warned]
