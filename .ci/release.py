@@ -6,16 +6,19 @@ Usage: release.py                           on a clean clone: everything, then t
        release.py --tagged v0.2.0           where the tag exists already, as in publish.yml
 
 Refused are a working tree with changes, a changelog without the version's lines, files that
-disagree about version or date, statements that only the maintainers can make and have not made
-(see GAP), and any stage of `.ci/run` that fails. Then wheel and sdist are built, checked by twine,
-and each is installed with every supported Python that is found, in a fresh environment, with a part
-of its tests. They are left in dist/. Nothing is uploaded: the workflow publish.yml does that.
+disagree about version or date, a date in the future, tutorials with stored outputs of other code,
+statements that only the maintainers can make and have not made (see GAP), and any stage of
+`.ci/run` that fails. Then wheel and sdist are built, checked by twine, and each is installed with
+every supported Python that is found, in a fresh environment, with a part of its tests. They are
+left in dist/. Nothing is uploaded: the workflow publish.yml does that.
 """
 
 from __future__ import annotations
 
 import argparse
+import datetime
 import hashlib
+import importlib.util
 import os
 import re
 import shutil
@@ -89,6 +92,8 @@ def disagreements(root: Path, version: str) -> list[str]:
         found.append(f"CHANGELOG.md has no section '## [{version}] - YYYY-MM-DD'")
     elif not re.search(r"^- ", section, re.M):
         found.append(f"CHANGELOG.md has no lines under [{version}]")
+    if date and not is_past(date[1]):
+        found.append(f"CHANGELOG.md has the date {date[1]}, which is in the future or no date")
     citation = (root / "CITATION.cff").read_text(encoding="utf-8")
     if not re.search(rf'^version: "?{re.escape(version)}"?$', citation, re.M):
         found.append(f"CITATION.cff does not have 'version: {version}'")
@@ -98,6 +103,28 @@ def disagreements(root: Path, version: str) -> list[str]:
     if not re.search(rf'^  version: "{re.escape(version)}"$', recipe, re.M):
         found.append(f"conda/recipe.yaml does not have 'version: \"{version}\"'")
     return found
+
+
+def is_past(text: str) -> bool:
+    """Whether this is a date that has come, somewhere on Earth."""
+    try:
+        day = datetime.date.fromisoformat(text)
+    except ValueError:
+        return False
+    return day <= datetime.datetime.now(datetime.timezone(datetime.timedelta(hours=14))).date()
+
+
+def stale_tutorials(root: Path) -> list[str]:
+    """Tutorials whose stored outputs come from other code than that of the release."""
+    path = root / "docs/notebooks.py"
+    if not path.exists():
+        return []
+    spec = importlib.util.spec_from_file_location("notebooks", path)
+    assert spec is not None
+    assert spec.loader is not None
+    notebooks = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(notebooks)
+    return [str(one) for one in notebooks.stale()]
 
 
 def interpreters(root: Path) -> dict[str, Path]:
@@ -178,7 +205,7 @@ def main(words: Sequence[str], root: Path) -> None:
     if options.stages is not None and not options.dry_run:
         parser.error("--stages needs --dry-run: a release passes all of them")
     version = stated_version(root)
-    refusals = [*changes(root), *disagreements(root, version)]
+    refusals = [*changes(root), *disagreements(root, version), *stale_tutorials(root)]
     refusals += gaps(root, git(root, "ls-files", "-z").split("\0"))
     if options.tagged not in (None, f"v{version}"):
         refusals.append(f"the tag is {options.tagged}, and the version {version}")

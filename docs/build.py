@@ -2,12 +2,14 @@
 
 Warnings are errors. The built pages are then read once more: every link between them must lead
 somewhere, nothing that a browser loads by itself may come from elsewhere, and pictures need a text
-for those who do not see them. Nothing is fetched. The tutorials in Markdown are executed; Python's
-examples on other pages are run by `tests/test_docs.py`, and not here.
+for those who do not see them. Nothing is fetched. The tutorials in Markdown are executed, and what
+their text states of numbers has to be among the outputs; Python's examples on other pages are run
+by `tests/test_docs.py`, and not here.
 """
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import sys
@@ -16,6 +18,8 @@ import zlib
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
+
+from docs.notebooks import unsupported
 
 HERE = Path(__file__).parent
 BUILT = HERE / "_build"
@@ -103,6 +107,15 @@ def faults(root: Path) -> list[str]:
     return found
 
 
+def numbers_without_output(folder: Path) -> list[str]:
+    """Numbers in the text of executed tutorials that no output has."""
+    return [
+        f"{path.name}: no output has the number {number} of the text"
+        for path in sorted(folder.rglob("*.ipynb"))
+        for number in unsupported(json.loads(path.read_text("utf-8")))
+    ]
+
+
 def main(words: list[str]) -> None:
     """Build, check, and say how long it took."""
     from sphinx.cmd.build import build_main
@@ -114,9 +127,13 @@ def main(words: list[str]) -> None:
         shutil.rmtree(folder)
     for generated in HERE.glob("*/generated"):
         shutil.rmtree(generated)
+    executed = folder.resolve().parent / "jupyter_execute"
+    shutil.rmtree(executed, ignore_errors=True)
     if build_main(["-W", "-q", "-E", "-d", str(BUILT / "doctrees"), str(HERE), str(folder)]):
         sys.exit("the site was not built")
-    found = faults(folder)
+    if not list(executed.rglob("*.ipynb")):
+        sys.exit(f"{executed} has none of the tutorials that were executed")
+    found = [*faults(folder), *numbers_without_output(executed)]
     if found:
         sys.exit("\n".join(found))
     count = len(list(folder.rglob("*.html")))

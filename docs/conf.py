@@ -11,12 +11,14 @@ sys.path.insert(0, str(HERE.parent))
 
 import polystein  # noqa: E402
 from docs.build import inventories  # noqa: E402
+from docs.generated_pages import statuses  # noqa: E402
 
 project = "polystein"
 author = "The polystein developers"
 copyright = author
 version = release = polystein.__version__
-language = "en_GB"
+# Not "en_GB": that translation of Sphinx has no plurals, and a search ends with an error.
+language = "en"
 
 extensions = [
     "docs.mathml",
@@ -52,6 +54,7 @@ nb_ipywidgets_js = {}  # scripts from elsewhere
 default_role = "py:obj"
 autosummary_generate = True
 autosummary_imported_members = True
+autosummary_context = {"status": statuses()}  # every name says whether it is stable
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 numpydoc_show_class_members = False
@@ -65,6 +68,7 @@ intersphinx_timeout = 1
 html_theme = "pydata_sphinx_theme"
 html_title = "polystein"
 html_static_path = ["_static"]
+html_context = {"default_mode": "auto"}  # light or dark, as the browser says
 html_css_files = ["site.css"]
 html_js_files = ["labels.js"]
 html_show_sourcelink = False

@@ -72,6 +72,13 @@ def command_line() -> str:
     return "\n".join(parts)
 
 
+def statuses() -> dict[str, str]:
+    """Which public names are stable and which experimental, as the page on versions says."""
+    text = (HERE / "versions.md").read_text("utf-8")
+    rows = re.findall(r"^\| (`.*`) \| (stable|experimental) \|$", text, re.M)
+    return {name: status for names, status in rows for name in re.findall(r"`(\w+)`", names)}
+
+
 def write(app: Sphinx) -> None:
     """Write the pages that are not as they should be."""
     pages = {HERE / "reference/generated/command_line.md": command_line()}

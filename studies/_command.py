@@ -7,6 +7,7 @@ from pathlib import Path
 from types import ModuleType
 
 from polystein.experiments.engine.store import write_text
+from studies._sources import with_sources
 
 Lines = Sequence[str]
 
@@ -50,7 +51,8 @@ def run_parts(
     chosen = {part: parts[part] for part in parts if options.part in (part, "all")}
     if options.page:
         every = {**(tables or {}), **tables_of(parts)}
-        write_text(page, on_page(page.read_text(encoding="utf-8"), page, every))
+        text = on_page(page.read_text(encoding="utf-8"), page, every)
+        write_text(page, with_sources(text))
     elif options.markdown:
         print("\n\n".join("\n".join(lines) for lines in tables_of(chosen).values()))
     elif options.minutes:

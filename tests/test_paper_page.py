@@ -10,7 +10,7 @@ import pytest
 
 import polystein
 from polystein.cli.reproduce import Study
-from tests.test_readme import examples
+from tests.pages import examples
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "paper.md"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.test_readme import run
+from tests.pages import run
 
 DOCS = Path(__file__).parent.parent / "docs"
 PAGE = DOCS / "plots.md"

@@ -1,53 +1,53 @@
 """The README's Python examples run, and print what the README says they print."""
 
-import contextlib
-import doctest
-import io
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
 
-README = Path(__file__).parent.parent / "README.md"
-# A ```python block and, if it follows at once, the ```text block with its output.
-EXAMPLE = re.compile(
-    r"^```python\n(.*?)^```\n(?:\n*^```text\n(.*?)^```$)?", re.DOTALL | re.MULTILINE
-)
-# An example that needs another library; the integration tests run it.
-ELSEWHERE = re.compile(r"<!-- examples/\w+\.py -->\n(?=```python\n)")
-FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+from tests.pages import blocks, examples, run
+
+ROOT = Path(__file__).parents[1]
+README = ROOT / "README.md"
+DOCS = ROOT / "docs"
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 
 
-def examples(text: str) -> list[tuple[str, str | None]]:
-    """Return (code, printed output or None) of every example, in order."""
-    return [
-        (found[1], found[2])
-        for found in EXAMPLE.finditer(text)
-        if not any(one.end() == found.start() for one in ELSEWHERE.finditer(text))
-    ]
-
-
-def run(text: str) -> None:
-    """Run the examples of `text` one after another in one namespace and compare outputs."""
-    namespace: dict[str, object] = {"__name__": "__main__"}
-    for code, expected in examples(text):
-        printed = io.StringIO()
-        with contextlib.redirect_stdout(printed):
-            exec(compile(code, "README.md", "exec"), namespace)
-        if expected is not None:
-            same = doctest.OutputChecker().check_output(expected, printed.getvalue(), FLAGS)
-            assert same, (
-                f"the README shows\n{expected}\nbut the example prints\n{printed.getvalue()}"
-            )
-
-
-def test_readme_examples_print_what_the_readme_shows(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_only_example_is_one_that_the_integration_tests_run() -> None:
     text = README.read_text(encoding="utf-8")
-    assert any(expected is not None for _, expected in examples(text)), "no example with output"
-    monkeypatch.chdir(tmp_path)
-    run(text)
+    found = [block for block in blocks(text) if block.language == "python"]
+    assert [block.where for block in found] == ["example"]
+    assert examples(text) == []
+
+
+def test_links_work_wherever_the_readme_is_shown() -> None:
+    """PyPI shows no other file of the repository: every link leads to a page of the site."""
+    text = README.read_text(encoding="utf-8")
+    site = PROJECT["urls"]["Documentation"].rstrip("/") + "/"
+    inline = re.findall(r"\]\(([^)]*)\)", text)
+    targets = dict(re.findall(r"^\[([^\]]+)\]: (\S+)$", text, re.M))
+    assert [one for one in [*inline, *targets.values()] if not one.startswith("https://")] == []
+    used = {
+        words
+        for line in text.splitlines()
+        if not line.startswith("[")
+        for words in targets
+        if f"[{words}]" in line
+    }
+    assert used == set(targets)
+    for address in targets.values():
+        page, _, anchor = address.removeprefix(site).partition("#")
+        assert page != address
+        if page.startswith("_images/"):
+            assert (DOCS / page.replace("_images", "images")).exists()
+            continue
+        source = DOCS / page.replace(".html", ".md")
+        assert source.exists() or source.parent.name == "generated", page
+        if anchor:
+            headings = re.findall(r"^#+ (.*)$", source.read_text("utf-8"), re.M)
+            slugs = {re.sub(r"[^\w -]", "", one.lower()).replace(" ", "-") for one in headings}
+            assert anchor in slugs
 
 
 def test_examples_of_other_libraries_are_left_to_the_integration_tests() -> None:

@@ -18,8 +18,8 @@ PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 MARK = "RELEASE" + "-GAP"
 READY = {
     "src/polystein/_version.py": '__version__ = "0.2.0"\n',
-    "CHANGELOG.md": "# Changes\n\n## [Unreleased]\n\n## [0.2.0] - 2026-12-01\n\n- A.\n",
-    "CITATION.cff": "version: 0.2.0\ndate-released: 2026-12-01\n",
+    "CHANGELOG.md": "# Changes\n\n## [Unreleased]\n\n## [0.2.0] - 2025-12-01\n\n- A.\n",
+    "CITATION.cff": "version: 0.2.0\ndate-released: 2025-12-01\n",
     "conda/recipe.yaml": 'package:\n  name: x\n  version: "0.2.0"\n',
 }
 
@@ -66,12 +66,27 @@ def test_a_tree_that_is_ready_is_not_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
-        ({"CHANGELOG": "## [Unreleased]\n\n- B.\n\n## [0.2.0] - 2026-12-01\n\n- A.\n"}, "still"),
-        ({"CHANGELOG": "## [Unreleased]\n\n## [0.2.0] - 2026-12-01\n\n### Added\n"}, "no lines"),
+        ({"CHANGELOG": "## [Unreleased]\n\n- B.\n\n## [0.2.0] - 2025-12-01\n\n- A.\n"}, "still"),
+        ({"CHANGELOG": "## [Unreleased]\n\n## [0.2.0] - 2025-12-01\n\n### Added\n"}, "no lines"),
         ({"CHANGELOG": "## [Unreleased]\n\n## [0.2.0]\n\n- A.\n"}, "no section"),
-        ({"CHANGELOG": "## [0.1.0] - 2026-12-01\n\n- A.\n"}, "no section"),
-        ({"CITATION": "version: 0.2.0.1\ndate-released: 2026-12-01\n"}, "'version: 0.2.0'"),
-        ({"CITATION": "version: 0.2.0\ndate-released: 2026-12-02\n"}, "2026-12-01"),
+        ({"CHANGELOG": "## [0.1.0] - 2025-12-01\n\n- A.\n"}, "no section"),
+        ({"CITATION": "version: 0.2.0.1\ndate-released: 2025-12-01\n"}, "'version: 0.2.0'"),
+        ({"CITATION": "version: 0.2.0\ndate-released: 2025-12-02\n"}, "2025-12-01"),
+        (
+            {
+                "CHANGELOG": "## [0.2.0] - 2999-12-01\n\n- A.\n",
+                "CITATION": "version: 0.2.0\ndate-released: 2999-12-01\n",
+            },
+            "in the future",
+        ),
+        (
+            {
+                "CHANGELOG": "## [0.2.0] - 2025-13-01\n\n- A.\n",
+                "CITATION": "version: 0.2.0\ndate-released: 2025-13-01\n",
+            },
+            "no date",
+        ),
+        ({"CITATION": "version: 0.2.0\ndate-released:\n"}, "2025-12-01"),
         ({"recipe": 'package:\n  version: "0.1.0"\n'}, "recipe.yaml"),
     ],
 )
@@ -106,6 +121,34 @@ def test_gaps_are_named_with_their_line(tmp_path: Path, line: str, seen: bool) -
     (tmp_path / "picture.png").write_bytes(f"\0{MARK}:".encode())
     found = release.gaps(tmp_path, ["page.md", "picture.png", "deleted.md", ""])
     assert found == ([f"page.md:2 has a gap: {line}"] if seen else [])
+
+
+def test_tutorials_of_other_code_are_refused(tmp_path: Path) -> None:
+    root = tree(tmp_path)
+    assert release.stale_tutorials(root) == []
+    (root / "docs" / "tutorials").mkdir(parents=True)
+    (root / "docs" / "notebooks.py").write_bytes((ROOT / "docs" / "notebooks.py").read_bytes())
+    empty = '{"cells": [], "metadata": {}}'
+    (root / "docs" / "tutorials" / "one.ipynb").write_text(empty, encoding="utf-8")
+    (found,) = release.stale_tutorials(root)
+    assert "one.ipynb was run before its code and the package changed" in found
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "CODE_OF_CONDUCT.md",
+        "SECURITY.md",
+        "CITATION.cff",
+        "paper/paper.md",
+        "pyproject.toml",
+        "README.md",
+    ],
+)
+def test_what_only_people_can_say_is_marked(name: str) -> None:
+    """Until they have said it: then take the file out of this list."""
+    if (ROOT / name).exists():
+        assert release.gaps(ROOT, [name]) != []
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ import pytest
 
 import polystein
 from docs.build import Page, faults, inventories
-from docs.generated_pages import ROOT_FILES, command_line, from_root
+from docs.generated_pages import ROOT_FILES, command_line, from_root, statuses
 from tests.test_docs import BUILT
 
 ROOT = Path(__file__).parents[1]
@@ -51,6 +51,14 @@ def test_the_reference_has_every_public_name_once() -> None:
             for block in re.findall(r"^```\{eval-rst\}\n(.*?)^```$", text, re.S | re.M):
                 found.update(re.findall(r"^   (\w+)$", block, re.M))
     assert found == dict.fromkeys(set(polystein.__all__) - {"__version__"}, 1)
+
+
+def test_the_reference_says_whether_a_name_is_stable() -> None:
+    assert set(statuses()) == set(polystein.__all__)
+    assert (statuses()["check"], statuses()["refine"]) == ("stable", "experimental")
+    for name in ("base", "class"):
+        template = (DOCS / "_templates" / "autosummary" / f"{name}.rst").read_text("utf-8")
+        assert "status[objname]" in template
 
 
 def test_every_error_and_warning_is_explained() -> None:

@@ -10,7 +10,15 @@ from typing import Any
 
 import pytest
 
-from docs.notebooks import faults, fingerprint
+from docs.notebooks import (
+    changed_inputs,
+    faults,
+    fingerprint,
+    package_hash,
+    stale,
+    unsupported,
+    without_deprecations,
+)
 
 TUTORIALS = Path(__file__).parents[1] / "docs" / "tutorials"
 STORED = sorted(TUTORIALS.glob("*.ipynb"))
@@ -88,3 +96,68 @@ def test_faults_are_noticed(place: tuple[Any, ...], value: object, words: str) -
         inside = inside[step]
     inside[last] = value
     assert any(words in found for found in faults(one)), faults(one)
+
+
+def package(folder: Path) -> Path:
+    """A package of two files, of which no notebook runs the second."""
+    for name in ("check.py", "cli/app.py"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("x = 1\n", encoding="utf-8")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ("", None),
+        ("check.py", "the package"),
+        ("new.py", "the package"),
+        ("cli/app.py", None),
+        ("code", "its code"),
+    ],
+)
+def test_a_changed_input_makes_a_notebook_stale(
+    tmp_path: Path, change: str, words: str | None
+) -> None:
+    home, one = package(tmp_path / "package"), notebook()
+    one["metadata"]["polystein"]["package"] = package_hash(home)
+    if change == "code":
+        one["cells"][1]["source"] = "draw(2)"
+    elif change:
+        (home / change).write_text("x = 2\n", encoding="utf-8")
+    assert changed_inputs(one, home) == ([words] if words else [])
+    (tmp_path / "one.ipynb").write_text(json.dumps(one), encoding="utf-8")
+    assert len(stale(tmp_path, home)) == (words is not None)
+
+
+def test_line_ends_are_no_change(tmp_path: Path) -> None:
+    home = package(tmp_path)
+    before = package_hash(home)
+    (home / "check.py").write_bytes(b"x = 1\r\n")
+    assert package_hash(home) == before
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("It is 0.28 sd, 28 % of 4,000 draws, and 2.5 million rows.", []),
+        ("It is 0.29.", ["0.29"]),
+        ("It is 27 % of 3,000 draws.", ["27 %", "3,000"]),
+        ("In 12 groups, as `0.9` and [here](x-99.md) say, and 10⁸.", []),
+        ("Not 3.1 million.", ["3.1"]),
+    ],
+)
+def test_numbers_of_the_text_are_among_the_outputs(text: str, found: list[str]) -> None:
+    one = notebook()
+    one["cells"][0]["source"] = text
+    one["cells"][1]["outputs"][0]["text"] = "sd 0.2849, 4000 draws of 2513000"
+    assert unsupported(one) == found
+
+
+def test_what_libraries_warn_each_other_of_is_left_out() -> None:
+    warned = "/x/y.py:106: DeprecationWarning: old\n  from z import w\n"
+    one = {"output_type": "stream", "name": "stderr", "text": warned}
+    two = {"output_type": "stream", "name": "stderr", "text": f"{warned}a real one\n"}
+    three = {"output_type": "stream", "name": "stdout", "text": warned}
+    kept = without_deprecations([one, two, three])
+    assert [output["text"] for output in kept] == ["a real one\n", warned]

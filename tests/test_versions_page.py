@@ -51,6 +51,17 @@ def test_the_lowest_versions_are_those_of_the_project() -> None:
     assert {name.lower() for name in table} >= {item.split(">=")[0] for item in required[:3]}
 
 
+def test_windows_of_spec_0_are_36_months_for_python_and_24_for_packages() -> None:
+    rows = re.findall(
+        r"^\| (\w+)[^|]*\| [0-9.]+ \| (\w+) (\d{4}) \| (\w+) (\d{4}) \|$",
+        section("Supported versions"),
+        re.M,
+    )
+    assert {name for name, *_ in rows} == {"Python", "NumPy", "SciPy", "Matplotlib"}
+    for name, month, year, last_month, last_year in rows:
+        assert (last_month, int(last_year)) == (month, int(year) + (3 if name == "Python" else 2))
+
+
 def test_the_table_of_extras_has_the_lowest_versions_of_the_project() -> None:
     page = (ROOT / "docs" / "start" / "install.md").read_text("utf-8")
     rows = re.findall(r"^\| [^|]+ \| `(\w+)` \| ([^|]+) \|$", page, re.M)

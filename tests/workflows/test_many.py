@@ -10,7 +10,7 @@ import pytest
 
 import polystein as ps
 from polystein.workflows import many as workflow
-from tests.test_readme import run
+from tests.pages import run
 
 PAGE = Path(__file__).parents[2] / "docs" / "many.md"
 
