@@ -70,7 +70,7 @@ def test_json_holds_everything(run: Run, tmp_path: Path) -> None:
 def test_a_pair_costs_one_call(run: Run, tmp_path: Path) -> None:
     done = refined(run, tmp_path, "counted", "--json")
     rows = sum(sys.modules[f"own_{tmp_path.name}".replace("-", "_")].calls)
-    # The rest is one row to begin with, eight rows that are asked again, and 240 of differences that
+    # The rest is one row to begin with, rows that are asked again, and 240 of differences that
     # the scores are compared with.
     assert json.loads(done.out)["gradients"] < rows < json.loads(done.out)["gradients"] + 320
 
