@@ -210,6 +210,19 @@ def test_spreads_are_alike_only_if_no_unsized_one_may_differ() -> None:
     assert with_model.startswith("run `ps.refine(idata, model=model)`")
 
 
+def test_samplers_with_an_accept_step_are_not_told_to_take_one() -> None:
+    table = ps.EffectTable(tuple(effect(name, "sd", 1.2) for name in "abc"), 20)
+    assert "Metropolis correction" in hint_for(table, 3)
+    nuts = hint_for(table, 3, Circumstances(accepts=True))
+    assert "Metropolis" not in nuts
+    assert "step" not in nuts
+    assert nuts.code == "look-for-scale"
+    draws = 1.5 * np.random.default_rng(0).standard_normal((4, 500, 3))
+    statistics = {"diverging": np.zeros((4, 500), dtype=bool)}
+    source = ps.Sample(draws, -draws, facts={"sampler_statistics": statistics})
+    assert ps.effects(source).action == "look-for-scale"
+
+
 def test_a_correlation_that_comes_first_is_told_before_spreads() -> None:
     rows = [effect(f"x, {other}", "correlation", 0.3) for other in "abc"]
     rows += [effect(name, "sd", 1.2) for name in "xyz"]
@@ -251,3 +264,10 @@ def test_without_a_log_density_there_is_no_call_of_refine() -> None:
     assert "better draws" not in str(result)
     weighted = ps.Sample(WHITE, -WHITE, log_weights=np.linspace(0.0, 1.0, len(WHITE)))
     assert refine_call(weighted, weighted) == ""
+
+
+def test_both_parameters_of_a_pair_are_named() -> None:
+    rows = (effect("x, y", "correlation", 0.3), effect("z", "sd", 1.4), effect("w", "mean", 0.2))
+    pair = tuple(row._replace(pair=("x", "y")) if ", " in row.name else row for row in rows)
+    known = hint_for(ps.EffectTable(pair, 50), 10, targets={("x, y", "correlation"): 0.1})
+    assert known.startswith("begin with `x` and `y`: look at their trace")

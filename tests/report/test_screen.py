@@ -38,7 +38,8 @@ def test_a_p_value_is_not_rounded_over_the_level() -> None:
 
 def test_independent_rows_have_no_order_to_be_shuffled() -> None:
     assert "shuffled" in meaning(z_result(pvalue=0.5))
-    assert "shuffled" not in meaning(z_result(pvalue=0.5, settings={"iid": True}))
+    independent = meaning(z_result(pvalue=0.5, settings={"iid": True}))
+    assert "no draw visited or a wrong balance between distant modes shows" in independent
 
 
 def test_what_to_run_takes_what_is_known() -> None:
@@ -50,3 +51,14 @@ def test_what_to_run_takes_what_is_known() -> None:
     assert "model=model" not in str(unknown)
     object.__setattr__(unknown, "effect_table", known)
     assert "for better draws `ps.refine(sample)`" in " ".join(str(unknown).split())
+
+
+def test_names_in_a_summary_are_cut_only_where_there_is_no_room() -> None:
+    name = "an_intercept_of_districts[School of B]"
+    draws = np.random.default_rng(0).standard_normal((1000, 2))
+    table = ps.check(ps.Sample(draws, -draws, names=[name, "b"]), iid=True).summary()
+    assert len(str(table).splitlines()) == 4
+    assert name in str(table)
+    long = ps.check(ps.Sample(draws, -draws, names=[3 * name, "b"]), iid=True).summary()
+    assert ".." in str(long)
+    assert max(map(len, str(long).splitlines())) <= 90

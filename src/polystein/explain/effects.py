@@ -141,6 +141,8 @@ def effects_of(
         chains=layout.time_ordered
         and (len(layout.lengths) > 1 or bool(source.facts.sampler_statistics)),
         refine=known.refine or refine_call(source, source),
+        # Samplers that report statistics, of PyMC, NumPyro and Stan, have an accept step.
+        accepts=bool(source.facts.sampler_statistics),
     )
     table = replace(table, rows=with_own_scale(source, table.rows, names))
     hint = hint_for(table, layout.dimension, known, _targets(looks))

@@ -27,6 +27,7 @@ class Circumstances(NamedTuple):
     ``scores`` says what looks wrong about the scores themselves, ``one_chain`` and ``starts``
     where chains differ from each other and from their own beginnings. ``chains`` says whether a
     Markov chain made the draws: others have no chains, steps or accept steps to look at.
+    ``accepts`` says whether it is one with an accept step, as NUTS is.
     ``refine`` is the call of `refine` that fits, where the log-density is known.
     """
 
@@ -35,6 +36,7 @@ class Circumstances(NamedTuple):
     starts: str = ""
     chains: bool = True
     refine: str = ""
+    accepts: bool = False
 
 
 NOTHING_ELSE = Circumstances()
@@ -112,6 +114,9 @@ def _pattern(
     shift = max((abs(row.size) for row in found if row.what == "mean"), default=0.0)
     change = max((abs(math.log(row.size)) for row in sds), default=0.0)
     alike = not vague - {row.name for row in sds} and shift <= change
+    wide = _TOO_WIDE
+    if known.chains:
+        wide = _CHAINS_TOO_WIDE if known.accepts else _STEP_SIZE
     spreads = "all spreads"
     if len(sds) < dimension:
         spreads = f"nearly all spreads ({len(sds)} of {dimension})"
@@ -119,7 +124,7 @@ def _pattern(
         (_MEAN_FIELD, _most(clearly, pairs) and _most(small, sds)),
         (_CORRELATION, by_pairs and _most(missed, pairs)),
         (
-            _STEP_SIZE if known.chains else _TOO_WIDE,
+            wide,
             alike and _all_alike(sds, dimension, larger=True),
         ),
         (_TOO_NARROW, alike and _all_alike(sds, dimension, larger=False)),
@@ -131,8 +136,10 @@ def _pattern(
         if applies:
             return CodedText(words.format(spreads=spreads), words.code)
     general = _GENERAL if known.chains else _FIT_GENERAL
-    names = "` and `".join(found[0].names)
-    return CodedText(general.format(names), general.code, found[0].name)
+    names, told = "` and `".join(found[0].names), general.text
+    if len(found[0].names) > 1:
+        told = told.replace(" its ", " their ")
+    return CodedText(told.format(names), general.code, found[0].name)
 
 
 _MEAN_FIELD = CodedText(
@@ -202,13 +209,18 @@ _DIRECTION = CodedText(
     "look-at-direction",
 )
 _GENERAL = CodedText(
-    "begin with `{}`: look at the trace, chain by chain, and at the scores.", "look-at-parameter"
+    "begin with `{}`: look at its trace, chain by chain, and at its scores.", "look-at-parameter"
 )
 
 
 _TOO_WIDE = CodedText(
     "{spreads} are too large by about the same factor: look for a tempered target, a wrong "
     "scale, or an approximation that is too wide.",
+    "look-for-scale",
+)
+_CHAINS_TOO_WIDE = CodedText(
+    "{spreads} are too large by about the same factor: look for a tempered target, a wrong "
+    "scale, or draws of another model or other data.",
     "look-for-scale",
 )
 _FIT_LOCATION = CodedText(
@@ -227,7 +239,7 @@ _FIT_DIRECTION = CodedText(
     "look-at-direction",
 )
 _FIT_GENERAL = CodedText(
-    "begin with `{}`: look at the histogram, and at the scores.", "look-at-parameter"
+    "begin with `{}`: look at its histogram, and at its scores.", "look-at-parameter"
 )
 _REFINE = CodedText(
     "the scores tell no size: run `{}`, which moves the draws by the target's own "

@@ -10,7 +10,7 @@ from polystein.report.effects import MOST_ROWS
 from polystein.results.summary import SummaryRow, SummaryTable
 
 HEAD = ("parameter", "mean", "mcse", "sd", "mcse", "ess_bulk", "ess_tail", "r_hat", "off")
-#: Columns of the longest name that is not cut.
+#: Columns of the longest name that is never cut; longer ones are not where there is room.
 _LONGEST = 24
 #: Where the columns of chains are: ESS and R-hat.
 _OF_CHAINS = slice(5, 8)
@@ -24,8 +24,9 @@ def summary_text(table: SummaryTable) -> str:
     """A row for each parameter; of many, those that are off and the worst R-hat first."""
     rows = shown_rows(table, MOST_ROWS)
     cells = summary_grid(table, rows)
-    first, *numbers, _ = (max(len(text) for text in column) for column in zip(*cells, strict=True))
-    lines = [_line(row, [min(_LONGEST, first), *numbers]) for row in cells]
+    first, *numbers, off = (max(map(len, column)) for column in zip(*cells, strict=True))
+    room = _WIDTH - sum(numbers) - len(numbers) - 3 - min(off, _LEAST_OFF)
+    lines = [_line(row, [min(max(_LONGEST, room), first), *numbers]) for row in cells]
     if len(table.rows) > len(rows):
         lines.append(f"... and {len(table.rows) - len(rows)} more, in `rows`")
     if not has_chains(table):
@@ -78,6 +79,8 @@ def _line(cells: tuple[str, ...], widths: Sequence[int]) -> str:
     name = name if len(name) <= width else f"..{name[2 - width :]}"
     columns = " ".join(f"{one:>{own}}" for one, own in zip(numbers, others, strict=True))
     start = f"{name:<{width}}  {columns}  "
+    if len(start) + len(off) <= _WIDTH:
+        return f"{start}{off}".rstrip()
     room = max(_LEAST_OFF, _WIDTH - len(start))
     words = textwrap.wrap(off, room, break_on_hyphens=False)
     if len(start) + room > _WIDTH:

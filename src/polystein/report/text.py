@@ -272,9 +272,10 @@ def meaning(result: GofResult, alpha: float = DEFAULT_LEVEL) -> str:
         unseen = ["A distant mode that no draw visited", "a wrong balance between distant modes"]
         # Independent rows have no order.
         unseen += [] if result.settings.get("iid") else ["a chain shuffled out of its order"]
+        either = ", or " if len(unseen) > 2 else " or "
         return (
             "This is no proof: small faults need more draws to show. "
-            f"{', '.join(unseen[:-1])}, or {unseen[-1]} shows in no score test."
+            f"{', '.join(unseen[:-1])}{either}{unseen[-1]} shows in no score test."
         )
     return (
         "Draws from the target would give a statistic this far out in "

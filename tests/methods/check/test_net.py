@@ -102,7 +102,7 @@ def test_few_or_slow_batches_abstain() -> None:
     slow = autoregressive(np.random.default_rng(0), 4, 1000, 2, 0.999)
     found = net_of(ps.Sample(slow, -slow), chains=True)
     assert isinstance(found, Abstention)
-    assert "longer than the autocorrelation" in found.reason
+    assert "independent batches" in found.reason
 
 
 def test_an_abstaining_net_leaves_no_doubt() -> None:

@@ -87,10 +87,7 @@ def net_arm(
     return Arm(NET, SOME_ROWS, pvalue, (Part(KERNEL, OF_NET[0].looks_at, (), (), pvalue, 1.0),))
 
 
-_FEW = (
-    f"there are fewer than {FEWEST_FOR_NET} batches of rows that are longer than the "
-    "autocorrelation. Take more draws"
-)
+_FEW = f"there are too few rows for {FEWEST_FOR_NET} independent batches. Take more draws"
 
 
 def kernel_products(kept: KeptRows, sums: BatchSums, coordinates: NDArray[np.intp]) -> FloatArray:
