@@ -10,8 +10,7 @@ from tests.pages import blocks, examples, run
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
-DOCS = ROOT / "docs"
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 
 
 def test_the_only_example_is_one_that_the_integration_tests_run() -> None:
@@ -21,33 +20,35 @@ def test_the_only_example_is_one_that_the_integration_tests_run() -> None:
     assert examples(text) == []
 
 
-def test_links_work_wherever_the_readme_is_shown() -> None:
-    """PyPI shows no other file of the repository: every link leads to a page of the site."""
+def links(text: str) -> dict[str, str]:
+    """The addresses of the README's links, all of which stand below the text."""
+    assert re.findall(r"\]\((?!https://)", text) == []
+    return dict(re.findall(r"^\[([^\]]+)\]: (\S+)$", text, re.M))
+
+
+def test_links_lead_to_files_of_the_repository_and_are_used() -> None:
     text = README.read_text(encoding="utf-8")
-    site = PROJECT["urls"]["Documentation"].rstrip("/") + "/"
-    inline = re.findall(r"\]\(([^)]*)\)", text)
-    targets = dict(re.findall(r"^\[([^\]]+)\]: (\S+)$", text, re.M))
-    assert [one for one in [*inline, *targets.values()] if not one.startswith("https://")] == []
-    used = {
-        words
-        for line in text.splitlines()
-        if not line.startswith("[")
-        for words in targets
-        if f"[{words}]" in line
-    }
-    assert used == set(targets)
+    targets = links(text)
+    words = re.sub(r"^\[[^\]]+\]: .*$", "", text, flags=re.M)
+    assert {one for one in targets if f"[{one}]" in words} == set(targets)
     for address in targets.values():
-        page, _, anchor = address.removeprefix(site).partition("#")
-        assert page != address
-        if page.startswith("_images/"):
-            assert (DOCS / page.replace("_images", "images")).exists()
-            continue
-        source = DOCS / page.replace(".html", ".md")
-        assert source.exists() or source.parent.name == "generated", page
+        path, _, anchor = address.partition("#")
+        assert (ROOT / path).is_file(), path
         if anchor:
-            headings = re.findall(r"^#+ (.*)$", source.read_text("utf-8"), re.M)
+            headings = re.findall(r"^#+ (.*)$", (ROOT / path).read_text("utf-8"), re.M)
             slugs = {re.sub(r"[^\w -]", "", one.lower()).replace(" ", "-") for one in headings}
             assert anchor in slugs
+
+
+def test_every_link_has_an_address_on_pypi() -> None:
+    """PyPI shows no other file of the repository: the build puts addresses for paths."""
+    text = README.read_text(encoding="utf-8")
+    hook = PROJECT["tool"]["hatch"]["metadata"]["hooks"]["fancy-pypi-readme"]
+    for one in hook["substitutions"]:
+        text = re.sub(one["pattern"], one["replacement"], text)
+    found = links(text)
+    assert all(address.startswith("https://") for address in found.values())
+    assert found["picture"].endswith("/raw/docs/images/demo.png")
 
 
 def test_examples_of_other_libraries_are_left_to_the_integration_tests() -> None:

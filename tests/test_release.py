@@ -142,7 +142,6 @@ def test_tutorials_of_other_code_are_refused(tmp_path: Path) -> None:
         "CITATION.cff",
         "paper/paper.md",
         "pyproject.toml",
-        "README.md",
     ],
 )
 def test_what_only_people_can_say_is_marked(name: str) -> None:

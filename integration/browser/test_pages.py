@@ -23,7 +23,7 @@ import polystein as ps
 
 pytestmark = pytest.mark.filterwarnings("default")
 
-LOOK = Path(__file__).with_name("look.mjs")
+LOOK = Path(__file__).with_name("look_at_results.mjs")
 LIBRARIES = ("puppeteer-core@25", "axe-core@4")
 CHROMIUM = (
     os.environ.get("CHROMIUM")

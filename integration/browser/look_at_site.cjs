@@ -1,12 +1,12 @@
 // Look at pages in headless Chromium, and print what was found as JSON.
 //
-// node look.cjs [--root FOLDER] [--search WORDS] [--pictures FOLDER] PAGE...
+// node look_at_site.cjs [--root FOLDER] [--search WORDS] [--pictures FOLDER] PAGE...
 //
 // A PAGE is a file, or a path below --root, which is then served on this machine. Every page is opened
 // 1200 and 400 pixels wide, light and dark. Found are: what is wider than the window, errors of the
 // console, requests that leave this machine, and violations of axe-core that are serious or critical.
 // With --search, the words are looked for on ROOT/search.html. The exit code is 1 if anything was found.
-// `integration/browser/run` installs what is needed first.
+// `integration/browser/look_at_site` installs what is needed first.
 const fs = require("fs");
 const http = require("http");
 const path = require("path");

@@ -1,4 +1,4 @@
-// Look at pages: node look.mjs CHROMIUM FOLDER PAGE... prints JSON with what is wrong.
+// Look at pages: node look_at_results.mjs CHROMIUM FOLDER PAGE... prints JSON with what is wrong.
 //
 // Screenshots are written to the folder. Needs puppeteer-core and axe-core beside this file.
 import { createHash } from "node:crypto";
