@@ -62,9 +62,9 @@ def decide(replicate: Replicate) -> Sequence[Row]:
 def rates(cell: Cell, decisions: str) -> Row:
     """How many runs settled, how many named effects with sizes, and how many of those misled."""
     return {
-        "settled": len(decisions) - decisions.count("."),
-        "named": decisions.count("f") + decisions.count("x"),
-        "misled": decisions.count("x"),
+        "settled": str(len(decisions) - decisions.count(".")),
+        "named": str(decisions.count("f") + decisions.count("x")),
+        "misled": str(decisions.count("x")),
     }
 
 
