@@ -56,7 +56,7 @@ CELLS = [
         rows=RIGHT_ROWS * CHAINS // chains,
         batch=batch,
     )
-    for chains, batch in [(4, 50), (4, 100), (4, 200), (1, 100), (1, 200)]
+    for chains, batch in [(4, 50), (4, 200)]
 ] + [
     Cell.of(
         "delay",
