@@ -8,9 +8,9 @@ them, or say --anew, after a change of the code.
 from pathlib import Path
 
 from studies._command import ended, run_parts
-from studies.refine import faults, fits, hard, level, right
+from studies.refine import cost, faults, fits, hard, level, right
 
-PARTS = {"level": level, "faults": faults, "right": right, "fits": fits, "hard": hard}
+PARTS = {"level": level, "faults": faults, "right": right, "fits": fits, "hard": hard, "cost": cost}
 PAGE = Path(__file__).parents[2] / "docs" / "refine.md"
 
 if __name__ == "__main__":

@@ -98,7 +98,7 @@ def test_the_cells_begin_as_published(part: str) -> None:
         assert one.marks_of(one.cell(name), range(3)) == line["decisions"][:3]
 
 
-@pytest.mark.parametrize("part", ["level", "faults", "right", "fits", "hard"])
+@pytest.mark.parametrize("part", ["level", "faults", "right", "fits", "hard", "cost"])
 def test_lines_are_complete_and_say_where_they_come_from(part: str) -> None:
     one = study(part).STUDY
     for name, row in one.stored().items():
@@ -110,7 +110,7 @@ def test_lines_are_complete_and_say_where_they_come_from(part: str) -> None:
                 assert row[key] == value
 
 
-@pytest.mark.parametrize("part", ["level", "faults", "right", "fits", "hard"])
+@pytest.mark.parametrize("part", ["level", "faults", "right", "fits", "hard", "cost"])
 def test_the_page_shows_the_tables(part: str) -> None:
     shown = re.search(
         rf"<!-- table: {part} -->\n(.*?)<!-- end of table: {part} -->\n",
@@ -179,3 +179,14 @@ def test_the_published_fits_mislead_nobody() -> None:
     fits = [row for row in rows if "right draws" not in row["fit"]]
     assert sum(row["settled"] == "yes" for row in fits) >= 0.5 * len(fits)
     assert np.median([float(row["after"]) / float(row["before"]) for row in fits]) <= 1.0 / 3.0
+
+
+def test_runs_that_settle_slowly_mislead_nobody() -> None:
+    """Draws with the exact moments of a centred posterior would have sizes, all of them wrong."""
+    for row in study("hard").STUDY.stored().values():
+        assert int(row["misled"]) == 0
+
+
+def test_the_target_of_pymc_costs_little_more_than_a_bare_loop() -> None:
+    for row in study("cost").STUDY.stored().values():
+        assert float(row["ratio"]) <= 1.3
