@@ -4,8 +4,8 @@ Tutorials that need more than polystein and a minute are notebooks with stored o
 the site shows these outputs and runs nothing. This command runs the notebooks in place, and stores
 hashes of what went in: their code cells, which `tests/test_tutorials.py` compares at once, and the
 package, for which a release is refused. `--stale` runs those with another input only, `--trial`
-stores nothing: this is how `.ci/run integration` runs the short ones. What the notebooks import has to be
-installed, and `nbclient` with `ipykernel`. Numbers in the text have to be among the outputs.
+stores nothing: this is how `.ci/run integration` runs the short ones. What the notebooks import has
+to be installed, and `nbclient` with `ipykernel`. Numbers in the text have to be among the outputs.
 """
 
 from __future__ import annotations

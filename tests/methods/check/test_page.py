@@ -79,8 +79,8 @@ SENTENCES = [
     # Steps 2 to 4
     f"If there are at least {batches.MANY_CHAINS} chains ({batches.MANY_SHORT_CHAINS} if one has "
     f"fewer than {batches.SHORT_CHAIN} rows), it is half of the chains.",
-    f"to compute the median and the central {100 * look.CENTRAL_PART:.0f} %: {look.KEPT_ROWS:,} rows, or "
-    f"{look.ROWS_A_ROOT:g} √n if that is more",
+    f"to compute the median and the central {100 * look.CENTRAL_PART:.0f} %: "
+    f"{look.KEPT_ROWS:,} rows, or {look.ROWS_A_ROOT:g} √n if that is more",
     f"at most {batches.MOST_BATCHES_OF_ROWS} batches, chains into at most "
     f"{batches.MOST_BATCHES_OF_CHAINS}, of at least {WORDS[batches.ROWS_A_BATCH]} rows",
     # The kernel net
