@@ -168,13 +168,6 @@ def plain_columns(frame: Frame, draws: FloatArray) -> FloatArray:
     return _bounded(z, 0.5 * (z**2 - 1.0), *waves, z[:, first] * z[:, second])
 
 
-@np.errstate(over="ignore")
-def bounded_columns(frame: Frame, draws: FloatArray) -> FloatArray:
-    """Bounded functions of rows, which show dependence of rows whatever their law is."""
-    z = np.clip((draws - frame.centre) / frame.scale, -3.0, 3.0)
-    return np.hstack([z, z**2, np.sin(_FREQUENCY * z), np.cos(_FREQUENCY * z)])
-
-
 def _bounded(*parts: FloatArray) -> FloatArray:
     """The features side by side; an error if they cannot be summed."""
     columns = np.hstack(parts)

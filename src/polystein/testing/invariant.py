@@ -16,7 +16,6 @@ from polystein.errors import InputError
 from polystein.inference.skewed_means import tails_of_means
 from polystein.testing.draws_from import CHANCE, read_target, scores_at
 from polystein.testing.features import (
-    bounded_columns,
     frame_of,
     parts_shown,
     plain_columns,
@@ -129,7 +128,7 @@ def assert_invariant(
     x, y = before[~tuning], after[~tuning]
     stein, plain = stein_columns(frame, y, scores_at(score, y)), plain_columns(frame, x)
     columns = np.hstack([plain_columns(frame, y) - plain, sizes_of(frame, stein)])
-    stretches = stretches_of(starts, np.hstack([columns, plain]), bounded_columns(frame, x))
+    stretches = stretches_of(starts, np.hstack([columns, plain]), x)
     kept = stretches >= 0
     first = np.flatnonzero(np.diff(stretches[kept], prepend=-1))
     lengths = np.diff(np.append(first, kept.sum()))

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import rankdata
 
 from polystein.errors import InputError
 from polystein.inference.autocorrelation import autocorrelation_times
@@ -16,8 +17,8 @@ from polystein.types import FloatArray
 _MOST = 200
 #: A stretch has this many autocorrelation times, after a gap of so many that no stretch has.
 _LENGTH, _GAP = 10.0, 2.0
-#: Of independent rows none of the four columns of a coordinate has an autocorrelation of so many
-#: standard errors: that happens less than once in 10⁸ tests of one column.
+#: Of independent rows no coordinate has ranks, nor ranks of the distance from the middle, with an
+#: autocorrelation of so many standard errors: that happens once in 10⁸ tests of one column.
 _CLEARLY = 6.0
 
 
@@ -59,22 +60,22 @@ def starts_of(given: FloatArray, iid: bool) -> Starts:
     return Starts(rows, chains, places % length < length // 4, None)
 
 
-def stretches_of(starts: Starts, columns: FloatArray, steady: FloatArray) -> NDArray[np.intp]:
+def stretches_of(starts: Starts, columns: FloatArray, rows: FloatArray) -> NDArray[np.intp]:
     """The number of the stretch of each row that is judged; -1 for rows of no stretch.
 
-    ``columns`` are all whose means are judged, and others that may remember longer; ``steady``
-    are bounded functions of the rows before the transition.
+    ``columns`` are all whose means are judged, and others that may remember longer; ``rows`` are
+    those before the transition.
     """
     places = np.arange(len(columns))
     if starts.independent == "chains":
         return places // (len(places) // starts.chains)
     if starts.independent == "rows":
-        _require_independence(steady)
+        _require_independence(rows)
         return places * min(_MOST, len(places)) // len(places)
     time = float(autocorrelation_times(starts.judged(columns)).max())
-    rows = len(places) // starts.chains
+    length = len(places) // starts.chains
     gap, least = int(np.ceil(_GAP * time)), fewest_seeds(FEW_DRAWS)
-    count = min(rows // (gap + int(np.ceil(_LENGTH * time))), max(_MOST // starts.chains, 1))
+    count = min(length // (gap + int(np.ceil(_LENGTH * time))), max(_MOST // starts.chains, 1))
     if count * starts.chains < least:
         needed = int(np.ceil((_LENGTH + _GAP) * time * least * 4 / 3))
         raise InputError(
@@ -83,22 +84,25 @@ def stretches_of(starts: Starts, columns: FloatArray, steady: FloatArray) -> NDA
             f"(chain, draw, d) of at least {FEWEST_SKEWED * 4 // 3 + 1} independent chains, or "
             "exact independent ones with `iid=True`"
         )
-    place = places % rows
-    number = place * count // rows
+    place = places % length
+    number = place * count // length
     # The first row of a stretch is the first place with its number.
-    within = place - -(-number * rows // count)
-    number += places // rows * count
+    within = place - -(-number * length // count)
+    number += places // length * count
     number[within < gap] = -1
     return number
 
 
-def _require_independence(columns: FloatArray) -> None:
+def _require_independence(rows: FloatArray) -> None:
     """An error if neighbouring rows are clearly correlated."""
-    centred = columns - columns.mean(axis=0)
+    # Of ranks, as two wild rows may be neighbours by chance.
+    ranks = rankdata(rows, axis=0)
+    centred = np.hstack([ranks, np.abs(ranks - ranks.mean(axis=0))])
+    centred -= centred.mean(axis=0)
     squares = np.einsum("ij,ij->j", centred, centred)
     products = np.abs(np.einsum("ij,ij->j", centred[1:], centred[:-1]))
     correlations = products / np.where(squares > 0.0, squares, 1.0)
-    if (largest := float(correlations.max())) * np.sqrt(len(columns)) > _CLEARLY:
+    if (largest := float(correlations.max())) * np.sqrt(len(rows)) > _CLEARLY:
         raise InputError(
             f"`draws` must be independent rows with `iid=True`; neighbouring ones have a "
             f"correlation of {largest:.2g}. Leave `iid` out for draws of a chain, in time order"
