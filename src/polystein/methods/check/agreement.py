@@ -34,7 +34,7 @@ from polystein.types import FloatArray
 
 #: No difference of a column with heavy tails is less likely than this. A chain may stay far out for
 #: longer than its batches tell: correct random walks of a t(3) law did in 15 of 2,000 runs.
-CHANCE_OF_HEAVY_TAIL = 3e-5
+CHANCE_OF_HEAVY_TAIL = 1.5e-4
 #: Numbers kept at the most of sums, 256 MiB.
 MOST_NUMBERS = 2**25
 #: Why the arm abstains where late halves are too short.
