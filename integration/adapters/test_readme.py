@@ -35,6 +35,8 @@ def test_the_first_example(capsys: pytest.CaptureFixture[str]) -> None:
     assert (ROOT / script).read_text(encoding="utf-8") == code
     runpy.run_path(str(ROOT / script), run_name="__main__")
     printed = capsys.readouterr().out
+    # The p-value of right draws may be any, and above 0.99 it is told as such.
+    printed, shown = (text.replace("p > 0.99)", "p = 1)") for text in (printed, shown))
     assert words(printed) == words(shown), printed
     assert numbers(printed) == pytest.approx(numbers(shown), rel=0.05, abs=1.0), printed
 
