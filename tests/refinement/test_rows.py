@@ -6,6 +6,7 @@ from numpy.typing import NDArray
 from scipy.signal import lfilter
 
 from polystein.data.sample import Sample
+from polystein.data.source import complete
 from polystein.refinement.rows import ChosenRows, autocorrelation_time, chosen_rows
 from polystein.types import FloatArray
 from tests.sources import MinimalSource
@@ -22,7 +23,7 @@ def chains(count: int, length: int, correlation: float, seed: int = 0) -> FloatA
 def chosen(draws: FloatArray | list[FloatArray], most: int = 1000) -> ChosenRows:
     if isinstance(draws, list):
         parts = [(part, np.zeros(part.shape)) for part in draws]
-        return chosen_rows(MinimalSource(parts, time_ordered=True), most)
+        return chosen_rows(complete(MinimalSource(parts, time_ordered=True)), most)
     return chosen_rows(Sample(draws, np.zeros(draws.shape)), most)
 
 

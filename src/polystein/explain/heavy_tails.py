@@ -22,8 +22,9 @@ from polystein.types import FloatArray
 MOST: Mapping[str, float] = MappingProxyType(
     {"mean": 0.35, "sd": 0.15, "correlation": 0.15, "skew": 0.1, "tail": 0.07}
 )
-#: At most this many rows are looked at. The tail is this part of them, and at least so many rows.
-_ROWS, _PART, _FEWEST = 10_000, 0.05, 30
+#: At most this many rows are looked at, with so many numbers (16 MiB) in more than 100 dimensions.
+#: The tail is this part of them, and at least so many rows.
+_ROWS, _NUMBERS, _PART, _FEWEST = 10_000, 2**20, 0.05, 30
 #: Of a direction, coordinates count that have at least this part of its squared norm.
 _LEAST_PART = 0.1
 
@@ -37,7 +38,8 @@ def tail_indices(source: Source) -> FloatArray:
     error. It is negative for tails lighter than exponential ones, and -inf where rows are few.
     """
     n, d = source.layout.total, source.layout.dimension
-    draws, scores = rows_at(source, evenly(np.arange(n), min(n, _ROWS)))
+    some = min(n, _ROWS, max(2 * _FEWEST, _NUMBERS // d))
+    draws, scores = rows_at(source, evenly(np.arange(n), some))
     count = max(_FEWEST, int(_PART * len(draws)))
     if 2 * count > len(draws):
         return np.full(d, -np.inf)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import polystein as ps
+from polystein.data.spread import KeptRows
 from polystein.methods.check.batches import cut
-from polystein.methods.check.look import KeptRows
 from polystein.methods.check.net import NET_ROWS, kernel_products, net_arm
 from polystein.methods.check.statistics import BASIS, FEWEST_FOR_NET
 from polystein.methods.check.sums import BatchSums

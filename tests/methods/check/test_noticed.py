@@ -9,10 +9,10 @@ import pytest
 
 import polystein as ps
 from polystein.data.passes import every_row, run_pass
+from polystein.data.spread import KeptRows
 from polystein.inference.signflips import random_signs
 from polystein.methods.check.faults import Fault, factors, least_visible, seen_rows
 from polystein.methods.check.flips import FlippedFamily, statistics_of
-from polystein.methods.check.look import KeptRows
 from polystein.methods.check.noticed import MovedFamily, moved_statistics
 from polystein.results.noticeable import Noticeable
 from tests.conftest import Array

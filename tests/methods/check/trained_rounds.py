@@ -7,8 +7,9 @@ import numpy as np
 import polystein as ps
 from polystein._lib.notes import Notes
 from polystein.data.passes import every_row, run_pass
+from polystein.data.spread import KeptRows
 from polystein.methods.check.batches import cut
-from polystein.methods.check.look import KeptRows, kept_rows
+from polystein.methods.check.look import kept_rows
 from polystein.methods.check.statistics import BASIS
 from polystein.methods.check.sums import BatchSums
 from polystein.methods.check.trained import (

@@ -21,6 +21,7 @@ from polystein.data.passes import Accumulator
 from polystein.data.sample import as_source
 from polystein.data.source import Source, coordinate_names, with_minibatches
 from polystein.data.split import TRAINING, BlockSplit, ChainSplit, RandomSplit, Split
+from polystein.data.spread import KeptRows
 from polystein.errors import LowESSWarning, ScoreWarning
 from polystein.explain.hints import Circumstances, refine_call
 from polystein.explain.tolerance import checked_tolerance, with_effects
@@ -35,7 +36,6 @@ from polystein.methods.check.batches import chains_are_batches, cut
 from polystein.methods.check.flips import flip_signs
 from polystein.methods.check.left_out import RankedRows, chain_convergence, ranked_rows
 from polystein.methods.check.look import (
-    KeptRows,
     bounds_of,
     kept_rows,
     robust_frame,

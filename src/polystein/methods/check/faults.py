@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polystein._lib.numerics import TINY
-from polystein.methods.check.look import KeptRows
+from polystein.data.spread import KeptRows
 from polystein.methods.check.statistics import BASIS, PAIR_ORDERS, TAILS, TRACE, WAVES
 from polystein.methods.check.sums import BatchSums
 from polystein.stein.basis import magnitude_functions

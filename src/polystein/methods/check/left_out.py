@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from polystein.data.spread import KeptRows
 from polystein.inference.convergence import RankedConvergence, ranked_convergence
 from polystein.inference.convergence_of_means import MeansConvergence, convergence_of_means
-from polystein.methods.check.look import KeptRows
 from polystein.methods.check.sums import BatchSums
 
 #: Coordinates that are worth fewer draws than the first are left out, and those worth fewer than

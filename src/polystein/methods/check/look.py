@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from polystein._lib.numerics import TINY
 from polystein.data.coordinates import Frame
-from polystein.data.source import Block, Layout
+from polystein.data.source import Layout
+from polystein.data.spread import KeptRows
 from polystein.inference.agreement import MANY_CHAINS
 from polystein.types import FloatArray
 
@@ -46,69 +47,6 @@ _WEAK, _MIDDLE = 0.75, (0.5, 2.0)
 # The robust unit is at least this part of the standard deviation: no draw is then farther than
 # 1e9 sqrt(n) units away.
 _LEAST_UNIT = 1e-9
-
-
-class KeptRows:
-    """Some rows of all chains, with their scores and importance weights: an accumulator.
-
-    ``places`` says which rows, in order and counted over all chains.
-    """
-
-    def __init__(self, layout: Layout, places: NDArray[np.intp]) -> None:
-        self.layout, self._places = layout, places
-        # How many rows come before each chain.
-        self._offsets = np.cumsum([0, *layout.lengths])
-        #: Draws and beside them scores.
-        self.values = np.empty((places.size, 2 * layout.dimension))
-        #: Importance weights, 1 without them.
-        self.weights = np.ones(places.size)
-        self._held = np.zeros(places.size, dtype=np.bool_)
-
-    def zero(self) -> KeptRows:
-        """An accumulator of the same kind without rows."""
-        return KeptRows(self.layout, self._places)
-
-    def update(self, block: Block) -> None:
-        """Take the rows of a block that are to be kept."""
-        chain, start, low, high = np.array(block.chains).T
-        start = self._offsets[chain] + start
-        first = np.searchsorted(self._places, start)
-        counts = np.searchsorted(self._places, start + high - low) - first
-        ends = first + counts
-        wanted: slice | NDArray[np.intp] = slice(first[0], ends[-1])
-        if (ends[:-1] != first[1:]).any():
-            shift = np.repeat(ends - np.cumsum(counts), counts)
-            wanted = np.arange(shift.size) + shift
-        rows = self._places[wanted] - np.repeat(start - low, counts)
-        dimension = self.layout.dimension
-        self.values[wanted, :dimension] = block.draws.take(rows, axis=0)
-        self.values[wanted, dimension:] = block.scores.take(rows, axis=0)
-        if block.weights is not None:
-            self.weights[wanted] = block.weights[rows]
-        self._held[wanted] = True
-
-    def merge(self, other: KeptRows) -> KeptRows:
-        """Add another accumulator's rows."""
-        self.values[other._held] = other.values[other._held]
-        self.weights[other._held] = other.weights[other._held]
-        self._held |= other._held
-        return self
-
-    @property
-    def draws_and_scores(self) -> tuple[FloatArray, FloatArray]:
-        """The draws of the kept rows, and their scores."""
-        dimension = self.layout.dimension
-        return self.values[:, :dimension], self.values[:, dimension:]
-
-    @property
-    def places(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """The chain of each kept row, and which of the chain's rows it is."""
-        chain = np.searchsorted(self._offsets, self._places, "right") - 1
-        return chain, self._places - self._offsets[chain]
-
-    def by_chain(self) -> list[FloatArray]:
-        """The values of each chain's rows."""
-        return np.split(self.values, np.searchsorted(self._places, self._offsets[1:-1]))
 
 
 def kept_rows(layout: Layout) -> KeptRows:

@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polystein._lib.numerics import TINY
+from polystein.data.spread import KeptRows
 from polystein.inference.quadratic_forms import Whole, form_memory
 from polystein.inference.signflips import is_decided, random_signs
 from polystein.methods.check.forms import LEAST_DEFLATION
-from polystein.methods.check.look import ROWS_A_ROOT, KeptRows
+from polystein.methods.check.look import ROWS_A_ROOT
 from polystein.methods.check.statistics import FEWEST_FOR_NET, KERNEL, NET, OF_NET, SOME_ROWS
 from polystein.methods.check.sums import BatchSums
 from polystein.results.evidence import Abstention, Arm, Part

@@ -41,6 +41,7 @@ from numpy.typing import NDArray
 from polystein._lib.numerics import TINY
 from polystein._lib.threads import one_blas_thread
 from polystein.data.source import coordinate_names
+from polystein.data.spread import KeptRows
 from polystein.inference.pvalues import cautious_for_skewness
 from polystein.inference.quadratic_forms import apart, joined_products
 from polystein.inference.signflips import (
@@ -66,7 +67,6 @@ from polystein.methods.check.flips import (
     statistics_of,
 )
 from polystein.methods.check.forms import FlippedForm
-from polystein.methods.check.look import KeptRows
 from polystein.methods.check.statistics import flip_shares
 from polystein.methods.check.sums import BatchSums
 from polystein.results.noticeable import PROBABILITY, Noticeable
