@@ -23,8 +23,9 @@ from polystein.types import FloatArray
 MOST_PAIRS = 20
 MOST_COORDINATES = 20
 MOST_SHAPES = 4
-#: Multiplications that closer looks at the spread, and at the shape, of all coordinates may take.
-SPREAD_MULTIPLICATIONS = 8e10
+#: Multiplications that closer looks at the spread, and at the shape, of all coordinates may take:
+#: some five seconds of one core, and less than one.
+SPREAD_MULTIPLICATIONS = 4e10
 SHAPE_MULTIPLICATIONS = 2e9
 # Correlations are kept this far from 1.
 _LARGEST = 0.9999
