@@ -98,7 +98,7 @@ def effect_table(table: EffectTable) -> str:
         lines.append(f"What next: {table.hint}")
     if rest:
         lines.append("-" * 24)
-        lines.append("Not found, the largest first; these may be chance:")
+        lines.append("Not found, the clearest first; these may be chance:")
         lines += [f"  {row.sentence} ({p_words(row.pvalue)})" for row in rest[:MOST_BELOW]]
     if len(rest) > MOST_BELOW:
         lines.append(f"  ... and {len(rest) - MOST_BELOW} more, in `rows`")
