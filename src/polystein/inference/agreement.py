@@ -70,6 +70,7 @@ class ChainSums(NamedTuple):
     ``still`` says where a column does not change within a batch of two rows or more, and has
     the shape of ``sums``. ``marginal`` is the variance of a single row of each column.
     ``families`` holds the columns whose V_2L/V_L is pooled; ``still`` is the same for all of them.
+    No difference of a column has a p-value below that of ``least``.
     """
 
     sums: FloatArray
@@ -77,6 +78,7 @@ class ChainSums(NamedTuple):
     still: NDArray[np.bool_]
     marginal: FloatArray
     families: tuple[slice, ...]
+    least: FloatArray | float = 0.0
 
     @property
     def chains(self) -> int:
@@ -173,14 +175,14 @@ def _of_few(given: ChainSums, spread: _LateSpread) -> Iterator[Difference]:
     mean = (lengths * starts).sum(axis=1) / whole_length
     error = (lengths**2 * errors).sum(axis=1) / whole_length**2
     of_all = statistics(mean - pooled, error + whole)
-    yield _farthest(ALL_STARTS, of_all[:, None], freedom, windows, all_chains=True)
+    yield _farthest(given, ALL_STARTS, of_all[:, None], freedom, windows, all_chains=True)
     if given.chains > 1:
         apart = np.clip(starts - pooled, -FARTHEST_START, FARTHEST_START)
-        yield _farthest(ONE_START, statistics(apart, errors + whole), freedom, windows)
+        yield _farthest(given, ONE_START, statistics(apart, errors + whole), freedom, windows)
         others = total - rows
         rest = (total * pooled - rows * late) / others
         error = own + (summed - squares * own) / others**2
-        yield _farthest(CHAINS, statistics(late - rest, error), freedom)
+        yield _farthest(given, CHAINS, statistics(late - rest, error), freedom)
 
 
 def _of_many(given: ChainSums) -> Iterator[Difference]:
@@ -190,13 +192,13 @@ def _of_many(given: ChainSums) -> Iterator[Difference]:
     change = starts - late
     error = change.var(axis=1, ddof=1) / chains
     of_all = _ratio(change.mean(axis=1), error)[:, None]
-    yield _farthest(ALL_STARTS, of_all, chains - 1.0, windows, all_chains=True)
+    yield _farthest(given, ALL_STARTS, of_all, chains - 1.0, windows, all_chains=True)
     lengths = given.rows.sum(axis=1)
     if lengths.max() <= MOST_UNEQUAL * lengths.min():
         # A short chain among long ones would stand out though nothing is wrong with it. The
         # start of a single chain has so few rows that skewed columns would stand out, too.
         stuck = _stuck_late(given, given.marginal)
-        yield _farthest(CHAINS, _outlying(late, stuck), chains - 2.0)
+        yield _farthest(given, CHAINS, _outlying(late, stuck), chains - 2.0)
 
 
 def _frozen(given: ChainSums) -> Difference:
@@ -315,6 +317,7 @@ def _ratio(difference: FloatArray, variance: FloatArray) -> FloatArray:
 
 
 def _farthest(
+    given: ChainSums,
     kind: Kind,
     statistics: FloatArray,
     freedom: float,
@@ -322,22 +325,32 @@ def _farthest(
     *,
     all_chains: bool = False,
 ) -> Difference:
-    """The largest of t-statistics of shape ([windows,] chains, columns); none is negative."""
-    flat, (chains, columns) = statistics.reshape(-1), statistics.shape[-2:]
-    # Of equal p-values the first is given: the two of two chains differ in rounding alone. All
-    # p-values of statistics above 100 may be 0.
-    near = np.flatnonzero(flat >= min(flat.max(), 100.0) - 1e-8)
-    tails = 2.0 * stdtr(freedom, -flat[near])
-    place = int(np.argmax(tails <= tails.min() * (1.0 + 1e-9)))
-    before, column = divmod(int(near[place]), columns)
-    window, chain = divmod(before, chains)
-    return Difference(
-        kind,
-        _bonferroni(float(tails[place]), flat.size),
-        column,
-        None if all_chains else chain,
-        None if windows is None else windows[window],
-    )
+    """The difference with the smallest p-value, by t-statistics; none of these is negative.
+
+    They have the shape ([windows,] chains, columns). Columns with the same least p-value are judged
+    together: among them it is the largest statistic.
+    """
+    chains, columns = statistics.shape[-2:]
+    least = np.broadcast_to(given.least, columns)
+    found: list[tuple[float, float, Difference]] = []
+    for lowest in np.unique(least).tolist():
+        flat = np.where(least == lowest, statistics, 0.0).reshape(-1)
+        # Of equal p-values the first is given: the two of two chains differ in rounding alone. All
+        # p-values of statistics above 100 may be 0.
+        near = np.flatnonzero(flat >= min(flat.max(), 100.0) - 1e-8)
+        tails = 2.0 * stdtr(freedom, -flat[near])
+        place = int(np.argmax(tails <= tails.min() * (1.0 + 1e-9)))
+        before, column = divmod(int(near[place]), columns)
+        window, chain = divmod(before, chains)
+        one = Difference(
+            kind,
+            max(lowest, _bonferroni(float(tails[place]), flat.size)),
+            column,
+            None if all_chains else chain,
+            None if windows is None else windows[window],
+        )
+        found.append((one.pvalue, -float(flat.max()), one))
+    return min(found)[-1]
 
 
 def _bonferroni(tail: float, count: int) -> float:

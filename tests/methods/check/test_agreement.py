@@ -206,6 +206,27 @@ def test_a_chain_far_out_in_a_heavy_tail_may_be_there_by_chance(law: str, heavy:
         assert found.pvalue < 1e-9
 
 
+def test_a_chain_in_another_mode_is_in_no_heavy_tail() -> None:
+    """Half of its rows are pulled away from the others."""
+    draws = some_chains(4, 1000, 2, memory=0.5)
+    draws[1, :, 0] += 12.0
+    nearer = 1.0 / (1.0 + np.exp(12.0 * (draws[..., 0] - 6.0)))
+    scores = -draws
+    scores[..., 0] += 12.0 * (1.0 - nearer)
+    assert not bounds_of(ps.Sample(draws, scores)).heavy.any()
+    assert arm_of(draws, scores).pvalue < 1e-9
+
+
+def test_a_heavy_tail_hides_no_fault_of_another_coordinate() -> None:
+    draws, scores = far_chain("t(3)")
+    draws[2, :, 1] += 2.0
+    scores[..., 1] = -draws[..., 1]
+    assert bounds_of(ps.Sample(draws, scores)).heavy.tolist() == [True, False]
+    found = arm_of(draws, scores)
+    assert found.pvalue < 1e-6
+    assert (found.leading.words, found.leading.coordinates) == ("chain 2: location", ("x[1]",))
+
+
 def test_tails_without_far_rows_are_not_called_heavy() -> None:
     draws = np.clip(some_chains(4, 1000, 1), -3.0, 3.0)
     scores = -4.0 * draws / (3.0 + draws**2)

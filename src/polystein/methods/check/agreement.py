@@ -169,21 +169,14 @@ def agreement_arm(
     surprising, the longer the ``longest_stay`` at one row is that ends.
     """
     sums = agreement.finalise()
+    least = np.where(agreement.bounds.heavy, CHANCE_OF_HEAVY_TAIL, 0.0)
+    sums = sums._replace(least=np.resize(least, sums.marginal.size))  # of draws, then of scores
     frozen, found = frozen_chains(sums), differences(sums)
     # A tail of stays that is not called heavy falls at least as the third power: stays of half a
     # chain are this likely beside the longest one.
-    chance_of_frozen = min(1.0, (2.0 * longest_stay / min(agreement.layout.lengths)) ** 3)
-    chance_of_others = np.where(agreement.bounds.heavy, CHANCE_OF_HEAVY_TAIL, 0.0)
+    chance = min(1.0, (2.0 * longest_stay / min(agreement.layout.lengths)) ** 3)
     found = [
-        one._replace(
-            pvalue=max(
-                one.pvalue,
-                chance_of_frozen
-                if one.kind == FROZEN
-                else float(chance_of_others[one.column % agreement.layout.dimension]),
-            )
-        )
-        for one in found
+        one._replace(pvalue=max(one.pvalue, chance)) if one.kind == FROZEN else one for one in found
     ]
     too_slow = {one.kind for one in found} == {FROZEN}
     if not found or (too_slow and not frozen):

@@ -41,9 +41,9 @@ _SPREAD_QUANTILES = (0.5, 0.75, 0.9, 1.0)
 _LARGEST_SPREAD = 1e300
 # No column is taken to vary less than this, in squared robust standard deviations.
 _LEAST_MARGINAL = 0.01
-# Tails are heavy where far rows are pulled back by less than this part of what pulls rows at these
-# distances. The tails of a Laplace law, which are not, pull as much everywhere.
-_WEAK, _MIDDLE = 0.75, (0.5, 2.0)
+# Tails are heavy where this part of the far rows are pulled back, by less than this part of what
+# pulls rows at these distances. Those of a Laplace law, which are not, pull as much everywhere.
+_INWARDS, _WEAK, _MIDDLE = 0.9, 0.75, (0.5, 2.0)
 # The robust unit is at least this part of the standard deviation: no draw is then farther than
 # 1e9 sqrt(n) units away.
 _LEAST_UNIT = 1e-9
@@ -126,18 +126,20 @@ def _heavy_tails(
 ) -> NDArray[np.bool_]:
     """Of which coordinates rows were beyond the bound, where the target hardly pulls them back.
 
-    The mean of a coordinate's scores at one value is the slope of its marginal log-density.
+    The mean of a coordinate's scores at one value is the slope of its marginal log-density. Rows of
+    another mode are pulled both ways.
     """
     draws, scores = some_rows.draws_and_scores
     own = slice(draws.shape[1])
     off = (draws - centre[own]) / spread[own]
     distances, pulls = np.abs(off), -np.sign(off) * scores
     nearest, farthest = _MIDDLE
-    means = [
-        np.sum(pulls, axis=0, where=where) / np.maximum(where.sum(axis=0), 1)
-        for where in (distances > bound, (nearest < distances) & (distances < farthest))
-    ]
-    heavy: NDArray[np.bool_] = (distances > bound).any(axis=0) & (means[0] < _WEAK * means[1])
+    far, middle = distances > bound, (nearest < distances) & (distances < farthest)
+    pull, usual, inwards = (
+        np.sum(values, axis=0, where=where) / np.maximum(where.sum(axis=0), 1)
+        for values, where in ((pulls, far), (pulls, middle), (pulls > 0.0, far))
+    )
+    heavy: NDArray[np.bool_] = far.any(axis=0) & (inwards >= _INWARDS) & (pull < _WEAK * usual)
     return heavy
 
 
