@@ -38,6 +38,22 @@ def test_light_tails_are_light(rows: int) -> None:
     assert np.all(index(exponential, -np.sign(exponential)) < MOST["tail"])
 
 
+@pytest.mark.parametrize("rows", [200, 1000, 4000])
+def test_a_light_tail_beside_a_steep_one_is_light(rows: int) -> None:
+    """The logarithm of Gamma(2), the logit of Beta(1, 10): one side falls off exponentially."""
+    rng = np.random.default_rng(3)
+    for _ in range(20):
+        logs = np.log(rng.gamma(2.0, size=(rows, 2)))
+        assert np.all(index(logs, 2.0 - np.exp(logs)) < MOST["tail"])
+        parts = rng.beta(1.0, 10.0, size=(rows, 2))
+        logits = np.log(parts / (1.0 - parts))
+        assert np.all(index(logits, 1.0 - 11.0 * parts) < MOST["tail"])
+
+
+def test_a_direction_of_many_coordinates_has_their_tails() -> None:
+    assert too_heavy(np.full(50, 0.33), "direction sd", (), np.full(50, 50.0**-0.5))
+
+
 def test_of_few_rows_nothing_is_said() -> None:
     draws = np.random.default_rng(2).standard_t(2.0, size=(30, 2))
     assert np.all(index(draws, student(2.0)(draws)) == -np.inf)

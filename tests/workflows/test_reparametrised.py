@@ -95,7 +95,7 @@ def test_centred_blocks_are_named(centred: bool, jacobian: bool) -> None:
     found = ps.same_target(target, other)
     assert {row.parameter for row in found} == set(names[3:])
     whose = "b is centred" if centred else "b is not centred"
-    end = "and a is not" if centred else "and a is"
+    end = "and a is not centred" if centred else "and a is centred"
     (text,) = {row.text for row in found}
     expected = f"{whose}, with the scale exp(`log_tau`) about `mu`, {end}"
     assert text == expected + ("" if jacobian else MISSING)

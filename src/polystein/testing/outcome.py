@@ -22,7 +22,7 @@ Outcome: TypeAlias = Literal["passed", "failed", "undecided"]
 FALSE_ALARM = 1e-3
 #: What the marker of the running test says.
 _marked: ContextVar[float] = ContextVar("false_alarm", default=FALSE_ALARM)
-#: All tests of this process, for pytest's summary: identifier, rate, outcome, seeds.
+#: All tests of this process, for pytest's summary: identifier, rate, outcome and call.
 record: list[dict[str, Any]] = []
 #: Most effects that a message lists.
 _SHOWN = 8
@@ -132,7 +132,9 @@ class SamplerTest:
     def __str__(self) -> str:
         words = {
             "passed": "No fault was found",
-            "failed": "The draws are not from the target",
+            "failed": "The draws are not from the target"
+            if self.seeds is not None
+            else "The transition does not leave the target invariant",
             "undecided": "No fault was found, and smaller ones than asked for may be there",
         }
         lines = [
@@ -145,7 +147,8 @@ class SamplerTest:
             else "  The draws are too few to say what would have been noticed.",
         ]
         if self.outcome == "undecided":
-            lines.append(f"  What was asked for takes about {self.needed:,} draws (`budget`).")
+            option = "budget" if self.seeds is not None else "draws"
+            lines.append(f"  What was asked for takes about {self.needed:,} draws (`{option}`).")
         if self.seeds is not None:
             first, second, *_, last = self.seeds
             lines.append(

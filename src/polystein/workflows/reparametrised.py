@@ -180,7 +180,7 @@ def _candidates(compared: Compared, touched: list[int]) -> Iterator[_Candidate]:
                 about = "" if location is None else f" about `{compared.names[location]}`"
                 of = f"with the scale exp(`{compared.names[scale]}`){about}"
                 for centred, which in ((True, "b is centred"), (False, "b is not centred")):
-                    words = f"{which}, {of}, and a is {'not' if centred else ''}".rstrip()
+                    words = f"{which}, {of}, and a is {'not centred' if centred else 'centred'}"
                     yield _of_scale(columns, scale, location, centred, words)
 
 

@@ -66,7 +66,7 @@ def shared_batch(
     if _alike(residuals, place[beside], place[beside + 1]):
         return _CHAINS
     if (lag := _common_lag(residuals, chains, times)) is not None:
-        return _AGAIN.format(lag)
+        return _AGAIN.format(lag) if lag else _CHAINS
     return _POOL if _come_again(left) else None
 
 
