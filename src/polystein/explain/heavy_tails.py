@@ -32,6 +32,7 @@ _ERRORS = 1.5
 _LEAST_PART = 0.1
 
 
+@np.errstate(over="ignore", invalid="ignore", divide="ignore")  # of huge scores nothing is said
 def tail_indices(source: Source) -> FloatArray:
     """The index of the target's heavier tail along each coordinate, by the scores of rows far out.
 
@@ -70,6 +71,8 @@ def _index(distances: FloatArray, pulls: FloatArray) -> float:
         return -math.inf
     error = np.array([pulls[half].std() / np.sqrt(half.size) for half in halves]) / pull**2
     slope = float(1.0 / pull[1] - 1.0 / pull[0] - _ERRORS * np.linalg.norm(error)) / (far - near)
+    if math.isnan(slope):
+        return -math.inf
     return slope / (1.0 - slope) if slope < 1.0 else math.inf
 
 

@@ -1,7 +1,7 @@
 """Whether the functions of a target are what they should be: repeatable, and of one density.
 
 Kernels accept by the log-density and steer by its gradient. If the log-density is random, the runs
-lead to another law than the one that is asked about. If the gradient is that of something else, they
+lead to another law than the one asked about. If the gradient is that of something else, they
 hardly move.
 """
 
