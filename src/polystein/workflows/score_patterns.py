@@ -356,9 +356,10 @@ def _of_observations(compared: Compared, columns: list[int]) -> Finding | None:
             words = f"{abs(count):.6g} {more} in b, with the sd exp(`{compared.names[scale]}`)"
             return "observations", f"{text}. Normal observations: {words}"
     for coordinates in places_of(compared.names).values():
-        # A link, a scale or a prior would touch all of them.
+        # A link, a scale or a prior would touch all of them. A variable of all coordinates may be
+        # several without names.
         inside = [column for column in coordinates if column in columns]
-        if inside and len(inside) < len(coordinates):
+        if inside and len(inside) < len(coordinates) < len(compared.names):
             return "observations", text
     return None
 
