@@ -19,7 +19,7 @@ _STEP = 1e-4
 #: The rounding of numbers of about 1 in single precision.
 SINGLE = float(np.finfo(np.float32).eps)
 #: Sums of many terms are off by more than the rounding of one.
-_ROUNDINGS = 8.0
+ROUNDINGS = 8.0
 #: What functions that fail are told.
 _OUTSIDE = "It must take any (n, d) draws, and return -inf for those outside the support"
 _SCORES_OUTSIDE = "It must take any (n, d) draws, also where the log-density is -inf"
@@ -171,7 +171,7 @@ def difference_step(values: FloatArray) -> tuple[float, float]:
     known = np.abs(values[np.isfinite(values)])
     rounding = precision(values) * (max(1.0, float(np.median(known))) if known.size else 1.0)
     step = max(_STEP, float(np.cbrt(rounding)))
-    return step, _ROUNDINGS * rounding / step
+    return step, ROUNDINGS * rounding / step
 
 
 def scores_by_differences(target: Target, rows: FloatArray) -> FloatArray:

@@ -133,9 +133,10 @@ def effects_of(
         look = first_look(rows)
         choice = chosen(rows, look, every_spread=complete)
         looks = _looks(source, _measured(rows, look, choice), along_directions(rows))
-    names = own_names(source)
-    own = own_words(names)
-    table = _table(source, looks, len(choice.spreads) == source.layout.dimension, own)
+        names = own_names(source)
+        own = own_words(names)
+        table = _table(source, looks, len(choice.spreads) == source.layout.dimension, own)
+        table = replace(table, rows=with_own_scale(rows, look, table.rows, names))
     target, layout = source.facts.target, source.layout
     known = known._replace(
         chains=layout.time_ordered
@@ -144,7 +145,6 @@ def effects_of(
         # Samplers that report statistics, of PyMC, NumPyro and Stan, have an accept step.
         accepts=bool(source.facts.sampler_statistics),
     )
-    table = replace(table, rows=with_own_scale(source, table.rows, names))
     hint = hint_for(table, layout.dimension, known, _targets(looks))
     words = hint.text
     for name, shown in own.items():

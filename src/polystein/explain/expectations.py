@@ -117,9 +117,15 @@ def expectations(
     forbid_copies(source)
     require_full_scores(source)
     wanted = asked(source, functions, names)
-    with one_blas_thread(), _named(wanted):
+    with one_blas_thread():
         rows = Rows.of(source)
-        estimates = _estimates(rows, first_look(rows), wanted)
+        return expectations_of(rows, first_look(rows), wanted)
+
+
+def expectations_of(rows: Rows, look: FirstLook, wanted: Asked) -> ExpectationTable:
+    """The expectations of rows that have been looked at."""
+    with _named(wanted):
+        estimates = _estimates(rows, look, wanted)
     return ExpectationTable(
         tuple(
             expectation_row(name, estimates[quantity][0], estimates[quantity][1])

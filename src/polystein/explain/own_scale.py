@@ -6,10 +6,11 @@ import math
 from collections.abc import Mapping, Sequence
 
 from polystein.data.selection import variable
-from polystein.data.source import Source
 from polystein.errors import PolysteinError
-from polystein.explain.expectations import expectations
+from polystein.explain.estimates import FirstLook, Rows
+from polystein.explain.expectations import expectations_of
 from polystein.explain.own_names import own_words
+from polystein.explain.requests import asked
 from polystein.explain.sentences import own_scale_sentence
 from polystein.results.effect_rows import EffectRow
 
@@ -18,7 +19,7 @@ _MOST = 4e7
 
 
 def with_own_scale(
-    source: Source, rows: Sequence[EffectRow], names: Mapping[str, str]
+    given: Rows, look: FirstLook, rows: Sequence[EffectRow], names: Mapping[str, str]
 ) -> tuple[EffectRow, ...]:
     """The rows; the sentences of means and sds that are off begin with the parameter itself.
 
@@ -28,11 +29,12 @@ def with_own_scale(
     """
     off = [row for row in rows if row.name in names and row.what in ("mean", "sd")]
     off = [row for row in off if row.found and row.directed]
+    source = given.source
     if not off or source.layout.total * source.layout.dimension**2 > _MOST:
         return tuple(rows)
     variables = list(dict.fromkeys(variable(names[row.name]) for row in off))
     try:
-        found = list(expectations(source, variables, iid=not source.layout.time_ordered))
+        found = list(expectations_of(given, look, asked(source, variables, None)))
     except PolysteinError:  # a parameter that is constant, or whose square is no number
         return tuple(rows)
     known = {(one.name, one.what): one for one in found}

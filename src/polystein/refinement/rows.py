@@ -53,11 +53,11 @@ def chosen_rows(source: Source, most: int) -> ChosenRows:
     starts = np.setdiff1d(np.arange(len(kept)), seen)
     borders = np.cumsum(source.layout.lengths)
     chain = np.searchsorted(borders, kept, side="right")
-    rows = rows_at(source, kept[seen])[0]
-    length = _batch_length(rows, seen, chain[seen])
+    rows, _ = rows_at(source, kept)
+    length = _batch_length(rows[seen], seen, chain[seen])
     batches = _first_of_batches(starts, chain, length)
     pilots = evenly(np.arange(len(seen)), count)
-    return ChosenRows(rows_at(source, kept[starts])[0], rows[pilots], batches)
+    return ChosenRows(rows[starts], rows[seen[pilots]], batches)
 
 
 def _batch_length(rows: FloatArray, times: NDArray[np.intp], chains: NDArray[np.intp]) -> float:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from polystein.data.target import SINGLE, Target, precision
+from polystein.data.target import ROUNDINGS, SINGLE, Target, precision
 from polystein.errors import InputError
 from polystein.types import FloatArray
 
@@ -18,8 +18,6 @@ _ROWS = 8
 #: Steps of differences, in standard deviations of the draws. Long ones are right for functions in
 #: single precision, whose short differences are rounding.
 _STEPS = 1e-4 * 2.0 ** np.arange(15)
-#: Rounding is this many units of the last place: sums have terms larger than themselves.
-_UNITS = 8.0
 #: Answers at the same rows may differ by this, scores in units of the draws' sds, or by so many
 #: times the rounding of one number: threads and neighbours change the order of sums.
 _MOST_CHANGE, _CHANGE_UNITS = 1e-2, 100.0
@@ -78,7 +76,7 @@ def _require_matching_score(target: Target, at: FloatArray, along: FloatArray) -
         [target.log_density(at + sign * step * along) for step in _STEPS for sign in (1.0, -1.0)]
     )
     with np.errstate(all="ignore"):
-        unit = _UNITS * _precision(target, at + _STEPS[0] * along, scores)
+        unit = ROUNDINGS * _precision(target, at + _STEPS[0] * along, scores)
         # Rows are rounded as well, and the score with them.
         nearby = target.log_density_and_score(at * (1.0 + unit))[1]
         off = np.abs(np.einsum("ij,ij->i", nearby - scores, along))
