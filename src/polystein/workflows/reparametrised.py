@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import islice
 from typing import NamedTuple
 
@@ -139,28 +140,40 @@ def reparametrisation(
                 if known and not jacobian and set(rest) - set(off):
                     nearly.append((candidate, off))
         for candidate, off in sorted(nearly, key=lambda one: len(one[1]))[:_MOST_NEARLY]:
-            if all(_by_itself(candidate, column, rows, allowed, again) for column in off):
+            left = partial(_left, candidate, again)
+            here = left(rows)
+            if all(stays_as_it_is(left, here[:, one], rows, one, allowed) for one in off):
                 points, back = candidate.at(compared.rows)
                 changed = compared._replace(b=back(again(points)[1])[1])
                 return Reparametrisation(candidate.columns, candidate.words, off, changed)
     return None
 
 
-def _by_itself(
-    candidate: _Candidate, column: int, rows: FloatArray, allowed: FloatArray, again: Scores
+def _left(candidate: _Candidate, again: Scores, rows: FloatArray) -> FloatArray:
+    """What a candidate leaves of the difference of the scores."""
+    points, back = candidate.at(rows)
+    return back(again(points)[1])[1] - again(rows)[0]
+
+
+def stays_as_it_is(
+    difference: Callable[[FloatArray], FloatArray],
+    here: FloatArray,
+    rows: FloatArray,
+    column: int,
+    allowed: FloatArray,
 ) -> bool:
-    """Whether what a candidate leaves of a column is a function of this parameter alone."""
+    """Whether a parameter's difference, ``here`` at the rows, depends on this parameter alone.
+
+    It then stays as it is when all other parameters come from other draws.
+    """
     mixed = np.roll(rows, 1, axis=0)
     mixed[:, column] = rows[:, column]
-    left = []
-    for one in (rows, mixed):
-        points, back = candidate.at(one)
-        left.append((back(again(points)[1])[1] - again(one)[0])[:, column])
-    known = np.isfinite(left[0]) & np.isfinite(left[1])
+    there = difference(mixed)[:, column]
+    known = np.isfinite(here) & np.isfinite(there)
     if known.mean() < 0.5:
         return False
-    limit = 10.0 * (allowed[:, column] + allowed[:, column].max())
-    return bool((np.abs(left[0] - left[1]) <= limit)[known].all())
+    limit = 10.0 * (allowed[known, column] + allowed[known, column].max())
+    return bool((np.abs(there - here)[known] <= limit).all())
 
 
 def _candidates(compared: Compared, touched: list[int]) -> Iterator[_Candidate]:

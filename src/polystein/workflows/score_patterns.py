@@ -8,6 +8,7 @@ with two constants and dozens of draws none does so by chance.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 from scipy.special import expit
@@ -21,6 +22,7 @@ from polystein.workflows.reparametrised import (
     Reparametrisation,
     Scores,
     reparametrisation,
+    stays_as_it_is,
 )
 
 #: Whole numbers and ratios are called so to this relative error, or to that of the rounding.
@@ -110,8 +112,10 @@ def _findings(
         found[column] = finding
     rest = [column for column in rest if column not in found]
     if again is not None:
+        gap = partial(_gap, again)
         for column in rest[:_MOST_LOOKED_AT]:
-            if _depends_on_itself_alone(compared, column, again):
+            here = compared.gap[:, column]
+            if stays_as_it_is(gap, here, compared.rows, column, compared.tolerance):
                 found[column] = "prior", _ALONE
     rest = [column for column in rest if column not in found]
     if rest:
@@ -319,18 +323,10 @@ def _priors_of(compared: Compared, column: int) -> Iterator[list[FloatArray]]:
                 yield [(x - centre) * precision]
 
 
-def _depends_on_itself_alone(compared: Compared, column: int, again: Scores) -> bool:
-    """Whether the difference stays as it is when all other parameters come from other draws."""
-    mixed = np.roll(compared.rows, 1, axis=0)
-    mixed[:, column] = compared.rows[:, column]
-    a, b = again(mixed)
-    gap = (b - a)[:, column]
-    known = np.isfinite(gap)
-    if known.mean() < 0.5:
-        return False
-    left = (gap - compared.gap[:, column])[known]
-    allowed = compared.tolerance[known, column]
-    return bool((np.abs(left) <= 10.0 * (allowed + allowed.max())).all())
+def _gap(again: Scores, rows: FloatArray) -> FloatArray:
+    """The scores of `b` less those of `a`, at any rows."""
+    a, b = again(rows)
+    return b - a
 
 
 def _of_observations(compared: Compared, columns: list[int]) -> Finding | None:
